@@ -4,6 +4,8 @@
 pub mod gateway_file;
 pub mod generate;
 pub mod render;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod socket;
 
 use std::process::ExitCode;

@@ -1,41 +1,33 @@
 //! The command line as types, the source of help, completions and man pages.
 
+mod check;
 mod egress;
 mod import;
-mod reload;
+mod run;
 mod state;
-mod top;
 
+pub(crate) use check::{CheckArgs, WARNINGS};
 pub(crate) use egress::{
-    EgressApplyArgs, EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressVerifyArgs,
-    EgressWatchArgs, WantedArgs,
+    EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressWatchArgs, WantedArgs,
 };
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
-pub(crate) use reload::ReloadArgs;
-pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
-pub(crate) use top::TopArgs;
+pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};
+pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs};
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use candor_cli::generate::GenerateCommand;
 use candor_config::engine::Engine;
 use candor_core::frame::Frame;
-use candor_core::units::parse_duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
-use crate::cmd::check::{AllowedCode, Denied, ExplainedCode};
-use crate::cmd::run::log::LogForm;
-use crate::cmd::run::metrics::Address;
-use crate::cmd::run::user::Identity;
-
 /// A CAN gateway for Linux with measured, reproducible latency.
 ///
-/// A gateway file says which frames cross from which bus to which, and how they are changed. candor runs it in the kernel
-/// (can-gw), in user space, or in both.
+/// A gateway file defines which frames are forwarded from one bus to another, and how they are modified. candor runs it in the
+/// kernel (can-gw), in user space, or in both.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -104,49 +96,18 @@ pub(crate) enum Command {
     Other(Vec<OsString>),
 }
 
-/// Check a gateway file and report every finding in it.
-///
-/// Reads only the file; the kernel is not involved. candor doctor checks the machine.
-///
-/// Exit status: 0 the file is valid, 1 it is not valid or has denied findings, 2 it could not be read.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  candor check car.toml
-  candor check --deny warnings car.toml     exit with 1 on any warning, for CI
-  candor check --allow W0601 car.toml       leave out one kind of warning
-  candor check --explain W0601              explain a code
-  candor check --json - < car.toml          findings as JSON")]
-pub(crate) struct CheckArgs {
-    /// Gateway file; - reads standard input.
-    #[arg(required_unless_present = "explain")]
-    pub(crate) file: Option<PathBuf>,
-    /// Print the findings as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Exit with 1 if there are findings of this code, or any warnings (repeatable).
-    #[arg(long, value_name = "CODE|warnings")]
-    pub(crate) deny: Vec<Denied>,
-    /// Leave out warnings or notes of this code (repeatable).
-    #[arg(long, value_name = "CODE")]
-    pub(crate) allow: Vec<AllowedCode>,
-    /// Explain a code, such as W0601, and how to resolve its findings.
-    #[arg(long, value_name = "CODE", conflicts_with_all = ["file", "json", "deny", "allow"])]
-    pub(crate) explain: Option<ExplainedCode>,
-}
-
 /// Trace a frame through the rules of a gateway file.
 ///
-/// Shows each matching rule, the frame after each modification, the outcome and the counters. Sends nothing and needs no running gateway: the answer follows from the file. If no rule matches, the nearest misses are
-/// shown.
+/// Shows each matching rule, the frame after each modification, the outcome and the counters. If no rule matches, shows the
+/// nearest misses. Sends nothing and needs no running gateway: the answer follows from the file.
 ///
 /// Exit status: 0 the frame was explained, 1 the file is not valid, 2 another error, such as an unknown bus.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   candor explain car.toml --on powertrain --frame 123#1122
-  candor explain car.toml --on can0 --frame 123#11 --all        all misses
-  candor explain car.toml --on can0 --frame 123##1AABB --live   this machine")]
+  candor explain car.toml --on can0 --frame 123#11 --all        every route that does not match
+  candor explain car.toml --on can0 --frame 123##1AABB --live   on this machine")]
 pub(crate) struct ExplainArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
@@ -166,54 +127,6 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     pub(crate) live: bool,
     /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Run the gateway of a file until SIGINT or SIGTERM.
-///
-/// Prints each job or rule it installs, and the counters of every route at the end. Removes everything it installed.
-///
-/// SIGHUP, or candor reload, reads the file again and switches to the new routes between two frames; a file that is not
-/// valid changes nothing. The gateway also ends if its terminal is closed.
-///
-/// Exit status: 0 it ran until the signal, 1 the file is not valid, 2 it could not run.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  sudo candor run car.toml
-  sudo candor run car.toml --stats 1s                  counters every second
-  sudo candor run car.toml --latency --metrics 127.0.0.1:9316
-  sudo candor run car.toml --user candor --seccomp     least privileges
-  candor run car.toml --engine read-write              CAN_RAW sockets only")]
-pub(crate) struct RunArgs {
-    /// Gateway file; - reads standard input.
-    pub(crate) file: PathBuf,
-    /// Print the counters at this interval, for example 1s or 500ms.
-    #[arg(long, value_name = "INTERVAL", value_parser = parse_duration)]
-    pub(crate) stats: Option<Duration>,
-    /// Serve metrics in OpenMetrics text over HTTP: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) metrics: Option<Address>,
-    /// Measure the latency of each frame, for --metrics and candor top. User-space routes only; costs two clock readings per
-    /// frame.
-    #[arg(long)]
-    pub(crate) latency: bool,
-    /// Use this engine instead of the one in the file; candor engines lists them.
-    #[arg(long, value_parser = engines(), hide_possible_values = true)]
-    pub(crate) engine: Option<Engine>,
-    /// Switch to this user and group, by name or number, and keep only the capabilities that the file needs. Requires root.
-    #[arg(long, value_name = "USER[:GROUP]")]
-    pub(crate) user: Option<Identity>,
-    /// Block system calls that a gateway does not need: starting programs, namespaces, tracing, modules.
-    #[arg(long)]
-    pub(crate) seccomp: bool,
-    #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Write structured logs instead of interactive output.
-    #[arg(long, value_name = "FORM", conflicts_with = "json")]
-    pub(crate) log: Option<LogForm>,
-    /// Print one JSON object per line instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -256,10 +169,7 @@ pub(crate) struct DoctorArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// One subject in depth.
@@ -283,16 +193,19 @@ pub(crate) struct DoctorEgressArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) programs: NonZeroU32,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// Print a gateway file as a tree, cangw commands, a graph or JSON.
 ///
 /// Exit status: 0 the gateway was printed, 1 the file is not valid, 2 it could not be read.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor show car.toml                         each route in words
+  candor show car.toml --as cangw              the same jobs as cangw commands
+  candor show car.toml --dot | dot -Tsvg       a picture
+  candor show car.toml --json | jq .routes")]
 pub(crate) struct ShowArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,

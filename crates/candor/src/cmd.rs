@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod down;
+mod driver;
 pub(crate) mod egress;
 pub(crate) mod engines;
 pub(crate) mod explain;
@@ -18,7 +19,18 @@ mod running;
 mod schema;
 pub(crate) mod show;
 pub(crate) mod status;
+mod table;
 #[cfg(test)]
 mod test_links;
 mod time_text;
 pub(crate) mod top;
+
+use candor_config::plan::{Engine, Plan};
+
+/// The plan of a file; run by `engine` instead of its own if one is given.
+fn plan_for(plan: &Plan, engine: Option<Engine>) -> Plan {
+    match engine {
+        Some(engine) => plan.clone().with_engine(engine),
+        None => plan.clone(),
+    }
+}

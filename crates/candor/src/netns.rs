@@ -1,6 +1,5 @@
 //! `--netns`: entering another network namespace.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -65,35 +64,26 @@ fn names() -> Vec<String> {
 
 impl NetnsError {
     fn message(&self) -> String {
-        let which = &self.which;
-        let is_missing = self.source.kind() == ErrorKind::NotFound;
-        match which {
-            _ if self.source.kind() == ErrorKind::PermissionDenied => {
-                format!(
-                    "cannot enter network namespace {which}: CAP_SYS_ADMIN is missing; run it as root: sudo candor …"
-                )
-            }
-            Which::Name(name) if is_missing && self.known.is_empty() => {
+        let which = match &self.which {
+            Which::Name(name) => name.clone(),
+            Which::Path(path) => path.display().to_string(),
+            Which::Process(pid) => format!("of process {pid}"),
+        };
+        match (self.source.kind(), &self.which) {
+            (ErrorKind::PermissionDenied, _) => format!(
+                "cannot enter network namespace {which}: CAP_SYS_ADMIN is missing; run it as root: sudo candor …"
+            ),
+            (ErrorKind::NotFound, Which::Name(name)) if self.known.is_empty() => {
                 format!("no network namespace {name}; create it: sudo ip netns add {name}")
             }
-            Which::Name(name) if is_missing => {
+            (ErrorKind::NotFound, Which::Name(name)) => {
                 format!("no network namespace {name}; existing ones: {}", self.known.join(", "))
             }
-            Which::Process(pid) if is_missing => {
+            (ErrorKind::NotFound, Which::Process(pid)) => {
                 format!("no process {pid} (for a namespace with this name: --netns {NAMES}/{pid})")
             }
             _ if self.source.raw_os_error() == Some(EINVAL) => format!("{which} is not a network namespace"),
             _ => format!("cannot enter network namespace {which}"),
-        }
-    }
-}
-
-impl fmt::Display for Which {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::Path(path) => write!(f, "{}", path.display()),
-            Self::Process(pid) => write!(f, "of process {pid}"),
         }
     }
 }

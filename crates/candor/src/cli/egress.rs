@@ -4,18 +4,38 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::NetnsArgs;
+use super::KernelArgs;
 
 /// Manage the qdisc trees of [egress.BUS] in the kernel.
 ///
 /// `plan` shows what would change, `apply` changes it, and `show` prints the frames that each band has sent, dropped and
 /// queued.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  candor egress plan car.toml                show the changes first
+  sudo candor egress apply car.toml
+  candor egress show car.toml                the frames that each band has sent, dropped and queued
+  candor egress show --wanted car.toml       the trees of the file, without reading the kernel
+  candor egress verify car.toml              known traps on this machine
+  sudo candor egress clear car.toml          restore the default qdisc")]
 pub(crate) enum EgressCommand {
     Plan(EgressPlanArgs),
-    Apply(EgressApplyArgs),
+    /// Install the qdiscs, classes and filters of the file on its interfaces.
+    ///
+    /// They stay when candor exits. Interfaces that already match are left untouched. If the kernel refuses a change, all
+    /// interfaces are rolled back. The tree of the file replaces whatever was configured on an interface before, and this is
+    /// reported.
+    ///
+    /// Exit status: 0 the kernel matches the file, 1 the file is not valid, 2 it could not be applied.
+    Apply(WantedArgs),
     Show(EgressShowArgs),
-    Verify(EgressVerifyArgs),
+    /// Verify that the kernel matches the file, and report known traps on this machine.
+    ///
+    /// Like `candor egress plan --exit-code`, with checks that need the machine: queue lengths, kernel version, bit rates.
+    ///
+    /// Exit status: 0 the kernel matches, 1 it does not or the file is not valid, 2 the kernel could not be queried.
+    Verify(WantedArgs),
     Watch(EgressWatchArgs),
     Clear(EgressClearArgs),
 }
@@ -28,30 +48,11 @@ pub(crate) enum EgressCommand {
 /// kernel could not be queried.
 #[derive(Args, Debug)]
 pub(crate) struct EgressPlanArgs {
-    #[command(flatten)]
-    pub(crate) wanted: WantedArgs,
     /// Exit with 1 if the kernel differs from the file, like `git diff --exit-code`.
     #[arg(long)]
     pub(crate) exit_code: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Install the qdiscs, classes and filters of the file on its interfaces.
-///
-/// They stay when candor exits. Interfaces that already match are left untouched. If the kernel refuses a change, all
-/// interfaces are rolled back. The tree of the file replaces whatever was configured on an interface before, and this is
-/// reported.
-///
-/// Exit status: 0 the kernel matches the file, 1 the file is not valid, 2 it could not be applied.
-#[derive(Args, Debug)]
-pub(crate) struct EgressApplyArgs {
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Print the qdisc trees of interfaces with their statistics: frames sent, dropped and queued, filter matches.
@@ -74,10 +75,7 @@ pub(crate) struct EgressShowArgs {
     #[arg(long = "as", value_name = "FORM", conflicts_with = "json")]
     pub(crate) form: Option<EgressForm>,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -90,34 +88,19 @@ pub(crate) enum EgressForm {
     Tree,
 }
 
-/// Verify that the kernel matches the file, and report known traps on this machine.
-///
-/// Like `candor egress plan --exit-code`, with checks that need the machine: queue lengths, kernel version, bit rates.
-///
-/// Exit status: 0 the kernel matches, 1 it does not or the file is not valid, 2 the kernel could not be queried.
-#[derive(Args, Debug)]
-pub(crate) struct EgressVerifyArgs {
-    #[command(flatten)]
-    pub(crate) wanted: WantedArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 /// Report changes to the trees of the file until SIGINT or SIGTERM.
+///
+/// With --json, prints one object per line.
 ///
 /// Exit status: 0 the kernel matched the file at the end, 1 it did not or the file is not valid, 2 the kernel could not be
 /// queried.
 #[derive(Args, Debug)]
 pub(crate) struct EgressWatchArgs {
-    #[command(flatten)]
-    pub(crate) wanted: WantedArgs,
     /// Restore the trees of the file, also on interfaces that are plugged in again. They stay when candor exits.
     #[arg(long)]
     pub(crate) mend: bool,
-    /// Print one JSON object per line instead of text.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) wanted: WantedArgs,
 }
 
 /// Remove the trees that `candor egress apply` installed and restore the kernel's default qdisc.
@@ -135,10 +118,7 @@ pub(crate) struct EgressClearArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub(crate) interface: Vec<String>,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// The file whose trees are compared with the kernel.
@@ -147,5 +127,5 @@ pub(crate) struct WantedArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
+    pub(crate) kernel: KernelArgs,
 }

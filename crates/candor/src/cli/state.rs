@@ -21,10 +21,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) exit_code: bool,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// Install the routes of a file as can-gw jobs.
@@ -48,10 +45,7 @@ pub(crate) struct ApplyArgs {
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// Show can-gw jobs and running gateways, with owners and counters.
@@ -63,10 +57,7 @@ pub(crate) struct ApplyArgs {
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// Remove the can-gw jobs that `candor apply` installed.
@@ -80,10 +71,7 @@ pub(crate) struct DownArgs {
     /// Gateway file that was applied.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// The treatment of jobs that other programs added.
@@ -95,6 +83,16 @@ pub(crate) struct ForeignArgs {
     /// Remove ALL can-gw jobs of other programs in the network namespace, except equal ones, which are adopted.
     #[arg(long)]
     pub(crate) prune: bool,
+}
+
+/// Arguments of commands that query the kernel.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct KernelArgs {
+    #[command(flatten)]
+    pub(crate) netns: NetnsArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The network namespace.

@@ -2,7 +2,7 @@
 
 use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
 use candor_cli::{Exit, Outcome, render};
-use candor_engine::reconcile::{self, Applied, LineKind};
+use candor_engine::reconcile::{self, Applied, Difference, LineKind};
 use candor_io::signal::EndingSignals;
 use serde::Serialize;
 
@@ -11,9 +11,9 @@ use crate::cmd::plan;
 use crate::netns;
 
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway_and_warnings(Form::once(args.json))? else { return Ok(Exit::No) };
+    let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let applied = {
         // Ctrl-C must not leave the kernel half changed.
@@ -29,13 +29,11 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
         render::err(&format!("warning: {jobs} of other programs WERE REMOVED (--prune), see the list\n"));
     }
     let name = file.source.name();
-    if args.json {
-        let plan = plan::View::of(name, &applied.difference, notices);
-        render::out(&render::object(&View { plan, leftovers_jobs: applied.leftovers }))?;
-    } else {
-        render::out(&(plan::text(&applied.difference) + &summary(&applied, name)))?;
-    }
-    Ok(Exit::Fine)
+    let text = match args.kernel.json {
+        true => render::object(&View::of(name, &applied.difference, notices, applied.leftovers)),
+        false => plan::text(&applied.difference) + &summary(&applied, name),
+    };
+    render::answer(&text, Exit::Fine)
 }
 
 #[derive(Debug, Serialize)]
@@ -44,6 +42,12 @@ pub(super) struct View<'a> {
     #[serde(flatten)]
     plan: plan::View<'a>,
     leftovers_jobs: usize,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(file: &'a str, difference: &Difference, notices: Vec<String>, leftovers_jobs: usize) -> Self {
+        Self { plan: plan::View::of(file, difference, notices), leftovers_jobs }
+    }
 }
 
 fn summary(applied: &Applied, name: &str) -> String {

@@ -2,9 +2,6 @@
 //!
 //! Findings go to standard error, the verdict on a valid file and JSON to standard output.
 
-mod codes;
-mod levels;
-
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -16,25 +13,23 @@ use candor_config::safety::{self, Amplification};
 use candor_core::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
-pub(crate) use levels::{AllowedCode, Denied, ExplainedCode};
+use crate::cli::{CheckArgs, WARNINGS};
 
-use crate::cli::CheckArgs;
-use levels::Levels;
+const EXPLANATIONS: &str = include_str!("../../../../docs/findings.md");
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {
-    if let Some(ExplainedCode(code)) = args.explain {
-        render::out(&codes::explanation(code))?;
+    if let Some(code) = args.explain {
+        render::out(&explanation(code))?;
         return Ok(Exit::Fine);
     }
-    let levels = Levels { allowed: &args.allow, denied: &args.deny };
     // clap requires FILE without --explain.
     let path = args.file.as_deref().unwrap_or_else(|| Path::new("-"));
     let mut file = GatewayFile::read(path)?;
     match &mut file.checked {
-        Ok(loaded) => levels.apply(&mut loaded.warnings, &loaded.left_out),
-        Err(findings) => levels.apply(findings, &[]),
+        Ok(loaded) => set_severities(&mut loaded.warnings, &loaded.left_out, &args.allow, &args.deny),
+        Err(findings) => set_severities(findings, &[], &args.allow, &args.deny),
     }
-    let denied = file.checked.as_ref().map_or(0, |loaded| levels.count_denied(&loaded.warnings));
+    let denied = file.checked.as_ref().map_or(0, |loaded| count_denied(&loaded.warnings));
     let exit = if file.checked.is_ok() && denied == 0 { Exit::Fine } else { Exit::No };
     if args.json {
         return render::answer(&render::object(&View::of(&file, denied)), exit);
@@ -42,6 +37,37 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     let Some(loaded) = file.gateway() else { return Ok(exit) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
     render::answer(&verdict(file.source.name(), loaded, denied), exit)
+}
+
+/// The section of a code in `docs/findings.md`.
+fn explanation(code: &str) -> String {
+    let section = EXPLANATIONS.split("\n## ").find(|section| section.starts_with(code));
+    // A test in `tests/reference.rs` goes through all codes.
+    let section = section.unwrap_or(code);
+    let (heading, text) = section.split_once('\n').unwrap_or((section, ""));
+    format!("{heading}\n\n{}\n", text.trim())
+}
+
+/// Removes allowed findings and raises denied ones to errors. `left_out` counts the findings beyond the limit, by code; the
+/// finding that stands for them stays unless all these codes are allowed.
+fn set_severities(findings: &mut Vec<Diagnostic>, left_out: &[(&str, usize)], allowed: &[&str], denied: &[&str]) {
+    let is_allowed = |code: &str| allowed.contains(&code);
+    let all_left_out_is_allowed = !left_out.is_empty() && left_out.iter().all(|&(code, _)| is_allowed(code));
+    findings.retain(|finding| {
+        let is_left_out = is_allowed(finding.code) || render::is_more(finding) && all_left_out_is_allowed;
+        finding.severity == Severity::Error || !is_left_out
+    });
+    for finding in findings {
+        let is_warning = finding.severity == Severity::Warning;
+        if denied.contains(&finding.code) || is_warning && denied.contains(&WARNINGS) {
+            finding.severity = Severity::Error;
+        }
+    }
+}
+
+/// The number of denied findings of a valid file, after [`set_severities`].
+fn count_denied(findings: &[Diagnostic]) -> usize {
+    findings.iter().filter(|finding| finding.severity == Severity::Error).count()
 }
 
 fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
@@ -115,5 +141,28 @@ impl<'a> View<'a> {
         });
         let findings = render::json(&file.source, findings);
         Self { file: file.source.name(), valid: loaded.is_some(), denied, findings, gateway }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_config::config;
+
+    use super::*;
+
+    #[test]
+    fn counts_findings_beyond_the_limit_unless_allowed() {
+        let route = |at| format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
+        let routes: String = (0..200).map(route).collect();
+        let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
+        let loaded = config::load(text.as_bytes()).unwrap();
+        let count = |allowed: &[&str]| {
+            let mut findings = loaded.warnings.clone();
+            set_severities(&mut findings, &loaded.left_out, allowed, &[WARNINGS]);
+            count_denied(&findings)
+        };
+        assert_eq!(count(&[]), 101);
+        assert_eq!(count(&["W0501"]), 51, "the others, and that there are more of them");
+        assert_eq!(count(&["W0501", "W0503"]), 0);
     }
 }

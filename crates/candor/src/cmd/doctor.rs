@@ -32,7 +32,6 @@ use crate::cli::{DoctorArgs, DoctorCommand};
 use crate::netns;
 use check::{Section, Verdict};
 use interface::Network;
-pub(super) use interface::{frames_ahead, recovers_itself};
 use kernel::{Cangw, Probed};
 use needs::{Needs, Wanted};
 use privileges::Awake;
@@ -43,11 +42,11 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     if let Some(DoctorCommand::Egress(args)) = &args.about {
         return egress::run(args);
     }
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let file = args.file.as_deref().map(GatewayFile::read).transpose()?;
     let needs = match &file {
         None => Needs::unknown(),
-        Some(file) => match file.gateway_or_say(Form::once(args.json))? {
+        Some(file) => match file.gateway_or_say(Form::once(args.kernel.json))? {
             Some(loaded) => Needs::of(&loaded.plan),
             None => return Ok(Exit::No),
         },
@@ -56,7 +55,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     let found = Found { probed: probe(&mut client)?, network: network(&mut client)?, awake: try_awake(&needs) };
     let sections = examine(&Machine::here(), &found, &needs);
     let name = file.as_ref().map(|file| file.source.name());
-    let text = if args.json { render::object(&report::json(name, &sections)) } else { report::text(name, &sections) };
+    let text =
+        if args.kernel.json { render::object(&report::json(name, &sections)) } else { report::text(name, &sections) };
     let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
     render::answer(&text, exit)
 }

@@ -3,7 +3,7 @@
 use candor_cli::gateway_file::{identity, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_engine::Owner;
-use candor_engine::reconcile::{self, Down};
+use candor_engine::reconcile::{self, Down, DownCount};
 use candor_io::signal::EndingSignals;
 use serde::Serialize;
 
@@ -11,29 +11,14 @@ use crate::cli::DownArgs;
 use crate::netns;
 
 pub(crate) fn run(args: &DownArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let file = args.file.as_deref().map(identity);
     let down = {
         let _held = EndingSignals::block()?;
         reconcile::down(file.as_deref(), &mut |notice| render::err(&format!("warning: {notice}\n")))?
     };
-    if args.json {
-        let owners = down
-            .owners
-            .iter()
-            .map(|(owner, count)| {
-                let (file, pid) = match owner {
-                    Owner::Applied { file } => (Some(file.as_str()), None),
-                    Owner::Process { pid, .. } => (None, Some(*pid)),
-                };
-                OwnerView { file, pid, removed_jobs: count.removed, missing_jobs: count.missing }
-            })
-            .collect();
-        render::out(&render::object(&View { owners }))?;
-    } else {
-        render::out(&text(&down, file.as_deref()))?;
-    }
-    Ok(Exit::Fine)
+    let text = if args.kernel.json { render::object(&View::of(&down)) } else { text(&down, file.as_deref()) };
+    render::answer(&text, Exit::Fine)
 }
 
 #[derive(Debug, Serialize)]
@@ -49,6 +34,19 @@ struct OwnerView<'a> {
     pid: Option<u32>,
     removed_jobs: usize,
     missing_jobs: usize,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(down: &'a Down) -> Self {
+        let owner = |(owner, count): &'a (Owner, DownCount)| {
+            let (file, pid) = match owner {
+                Owner::Applied { file } => (Some(file.as_str()), None),
+                Owner::Process { pid, .. } => (None, Some(*pid)),
+            };
+            OwnerView { file, pid, removed_jobs: count.removed, missing_jobs: count.missing }
+        };
+        Self { owners: down.owners.iter().map(owner).collect() }
+    }
 }
 
 fn text(down: &Down, file: Option<&str>) -> String {

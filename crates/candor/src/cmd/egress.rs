@@ -5,6 +5,7 @@ mod clear;
 mod draw;
 pub(super) mod facts;
 mod groups;
+pub(super) mod json;
 pub(super) mod news;
 mod plan;
 mod show;
@@ -14,9 +15,11 @@ mod watch;
 use std::collections::BTreeMap;
 
 use candor_config::plan::{Plan, Wish};
+use candor_egress::canonical::{Difference, differences};
 use candor_egress::compile;
 use candor_egress::handle::Handle;
-use candor_egress::kernel::{Interface, LookError, Target, open};
+use candor_egress::kernel::{Interface, Kernel as _, LookError, Target, open};
+use candor_egress::steps;
 use candor_egress::tree::Tree;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link;
@@ -58,7 +61,7 @@ struct WantedFile {
 impl WantedFile {
     /// Enters the network namespace and reads the file; `None`, after saying why, if it is not valid.
     fn read(args: &WantedArgs, form: Form) -> Result<Option<Self>, Box<dyn std::error::Error>> {
-        netns::enter(&args.netns)?;
+        netns::enter(&args.kernel.netns)?;
         let file = GatewayFile::read(&args.file)?;
         let Some(loaded) = file.gateway_and_warnings(form)? else { return Ok(None) };
         let wanted = wanted(&loaded.plan);
@@ -118,4 +121,36 @@ pub(super) fn targets(wanted: &[Wanted]) -> Result<Vec<Target<Interface>>, LookE
         Ok(Target { name: wanted.interface.clone(), kernel, wanted: wanted.tree.clone() })
     };
     wanted.iter().map(target).collect()
+}
+
+/// An interface compared with the kernel.
+struct Compared<'a> {
+    wanted: &'a Wanted,
+    differences: Vec<Difference>,
+    loses_frames: bool,
+    requests: usize,
+}
+
+impl<'a> Compared<'a> {
+    fn all(wanted: &'a [Wanted]) -> Result<Vec<Self>, Box<dyn std::error::Error>> {
+        let one = |wanted: &'a Wanted| {
+            let found = open(&wanted.interface, Some(&wanted.bus))?.found()?;
+            Ok(Self::new(wanted, &found))
+        };
+        wanted.iter().map(one).collect()
+    }
+
+    fn new(wanted: &'a Wanted, found: &Tree) -> Self {
+        let steps = steps::steps(&wanted.tree, found);
+        Self {
+            wanted,
+            differences: differences(&wanted.tree, found),
+            loses_frames: steps.loses_frames,
+            requests: steps.requests.len(),
+        }
+    }
+
+    fn is_equal(&self) -> bool {
+        self.differences.is_empty()
+    }
 }

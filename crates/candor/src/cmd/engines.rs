@@ -12,11 +12,10 @@ pub(crate) fn run(args: &EnginesArgs) -> Outcome {
     let rows: Vec<_> = UserEngine::all().map(|engine| (engine, abilities.lack(engine))).collect();
     if args.json {
         let engines = rows.iter().map(|(engine, lack)| EngineView::of(*engine, *lack)).collect();
-        render::out(&render::object(&View { auto_user_engine: abilities.best().name(), engines }))?;
-    } else {
-        render::out(&table(&rows, abilities.best()))?;
+        let view = View { auto_user_engine: abilities.best().name(), engines };
+        return render::answer(&render::object(&view), Exit::Fine);
     }
-    Ok(Exit::Fine)
+    render::answer(&table(&rows, abilities.best()), Exit::Fine)
 }
 
 #[derive(Debug, Serialize)]

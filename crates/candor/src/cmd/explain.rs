@@ -2,7 +2,6 @@
 //!
 //! Without `--live` the answer depends only on the file and the frame.
 
-mod bus;
 mod json;
 mod labels;
 mod live;
@@ -13,9 +12,13 @@ use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
 use candor_config::explain::{Interface, Machine};
 use candor_config::placement::{Because, KernelAbilities, Placement, Unplaceable};
-use candor_config::plan::{Engine, Plan};
+use candor_config::plan::{BusIndex, Engine, Plan};
+use candor_core::document::closest;
 
 use crate::cli::ExplainArgs;
+use crate::cmd::plan_for;
+#[cfg(test)]
+pub(super) use json::Explained;
 use view::View;
 
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
@@ -24,11 +27,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let file = GatewayFile::read_for(&args.file, engine)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let lists = file.lists(engine);
-    let plan = match args.engine {
-        Some(engine) => loaded.plan.clone().with_engine(engine),
-        None => loaded.plan.clone(),
-    };
-    let on = bus::named(&plan, &args.on)?;
+    let plan = plan_for(&loaded.plan, args.engine);
+    let on = bus_named(&plan, &args.on)?;
     let mut notes = Vec::new();
     let kernel = if args.live { live::can_gw(&plan, &mut notes)? } else { KernelAbilities::EVERY };
     let interfaces = if args.live { live::interfaces(&plan, on, &mut notes)? } else { unknown_interfaces(&plan) };
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
         live::qdiscs(&plan, &mut notes)?;
     }
     let machine = Machine { max_hops: if args.live { kernel.max_hops } else { needed_hops(&plan) }, interfaces };
-    let placement = placement(&plan, kernel, &mut notes).map_err(|unplaceable| NoSide::new(&plan, unplaceable))?;
+    let placement = placement(&plan, kernel, &mut notes).map_err(|unplaceable| no_side(&plan, unplaceable))?;
     let mut jobs = candor_config::lower(&plan);
     let sides: Vec<_> = jobs.iter().map(|job| placement.side(job.route)).collect();
     if plan.engine() == Engine::Auto {
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let view =
         View { plan: &plan, lists: &lists, jobs: &jobs, sides: &sides, placement: &placement, machine: &machine, on };
     let text = if args.json {
-        format!("{:#}\n", json::frames(&view, file.source.name(), &args.frame, &notes))
+        render::object(&json::frames(&view, file.source.name(), &args.frame, &notes))
     } else {
         text::frames(&view, &args.frame, args.all, args.live, &notes)
     };
@@ -56,24 +56,31 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     Ok(Exit::Fine)
 }
 
-/// A route that no side can run.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct NoSide(String);
+/// The bus with this name, otherwise the one with this interface.
+fn bus_named(plan: &Plan, wanted: &str) -> Result<BusIndex, String> {
+    let buses = plan.buses();
+    let by_name = buses.iter().position(|bus| bus.name == wanted);
+    let found = by_name.or_else(|| buses.iter().position(|bus| bus.interface == wanted));
+    found.map(BusIndex).ok_or_else(|| {
+        let names: Vec<_> = buses.iter().flat_map(|bus| [bus.name.as_str(), &bus.interface]).collect();
+        let hint = closest(wanted, &names).map_or_else(String::new, |name| format!(" (did you mean {name}?)"));
+        let known: Vec<_> = buses.iter().map(|bus| format!("{} ({})", bus.name, bus.interface)).collect();
+        format!("no bus or interface {wanted:?} in the file{hint}; buses: {}", known.join(", "))
+    })
+}
 
-impl NoSide {
-    fn new(plan: &Plan, unplaceable: Unplaceable) -> Self {
-        let name = &plan.route(unplaceable.route).name;
-        let kernel = unplaceable.kernel.in_words(plan);
-        Self(match (unplaceable.kernel, unplaceable.user) {
-            (_, None) => format!("the kernel engine cannot run route {name:?}: {kernel}"),
-            (Because::Chosen, Some(only)) => {
-                format!("user-space engines cannot run route {name:?}: they cannot {}", only.in_words(plan))
-            }
-            (_, Some(only)) => {
-                format!("no engine can run route {name:?}: {kernel}, and user space cannot {}", only.in_words(plan))
-            }
-        })
+/// Describes a route that no side can run.
+fn no_side(plan: &Plan, unplaceable: Unplaceable) -> String {
+    let name = &plan.route(unplaceable.route).name;
+    let kernel = unplaceable.kernel.in_words(plan);
+    match (unplaceable.kernel, unplaceable.user) {
+        (_, None) => format!("the kernel engine cannot run route {name:?}: {kernel}"),
+        (Because::Chosen, Some(only)) => {
+            format!("user-space engines cannot run route {name:?}: they cannot {}", only.in_words(plan))
+        }
+        (_, Some(only)) => {
+            format!("no engine can run route {name:?}: {kernel}, and user space cannot {}", only.in_words(plan))
+        }
     }
 }
 
@@ -95,4 +102,37 @@ fn unknown_interfaces(plan: &Plan) -> Vec<Interface> {
 /// can-gw allows one hop by default; routes with a higher `hop-limit` need a larger `max_hops`.
 fn needed_hops(plan: &Plan) -> u8 {
     plan.routes().iter().filter_map(|route| route.hop_limit).max().unwrap_or(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        let file = include_bytes!("../../../../examples/02-filter.toml");
+        candor_config::config::load(file).unwrap().plan
+    }
+
+    #[test]
+    fn a_bus_is_found_by_name_or_interface() {
+        for (text, index) in [("powertrain", 0), ("body", 1), ("vcan0", 0), ("vcan1", 1)] {
+            assert_eq!(bus_named(&plan(), text).unwrap(), BusIndex(index));
+        }
+    }
+
+    #[test]
+    fn an_unknown_bus_lists_the_known_ones() {
+        let said = |text| bus_named(&plan(), text).unwrap_err();
+        assert_eq!(
+            said("Powertrian"),
+            "no bus or interface \"Powertrian\" in the file (did you mean powertrain?); buses: powertrain (vcan0), body \
+             (vcan1)"
+        );
+        assert!(said("vcan2").contains("(did you mean vcan"));
+        assert!(
+            said("xyz").contains("\"xyz\" in the file; buses: powertrain (vcan0), body (vcan1)"),
+            "{}",
+            said("xyz")
+        );
+    }
 }

@@ -11,7 +11,7 @@ use candor_cli::Outcome;
 use candor_cli::gateway_file::{plural, tally};
 use candor_cli::render::{self, Source};
 use candor_config::config::{self, Loaded};
-use candor_core::diagnostic::{Position, Span};
+use candor_core::diagnostic::{Diagnostic, Position, Span};
 
 use crate::cli::{ImportCommand, OutputArgs};
 
@@ -31,7 +31,7 @@ enum WriteError {
 #[error(
     "internal error: the gateway file would differ from the input, so it was not written; please report this with the input"
 )]
-struct NotTheSame;
+struct Mismatch;
 
 pub(crate) fn run(command: &ImportCommand) -> Outcome {
     match command {
@@ -56,6 +56,11 @@ fn checked(output: &OutputArgs, written: &str) -> Option<Loaded> {
             None
         }
     }
+}
+
+fn not_imported(source: &Source, findings: &[Diagnostic]) {
+    render::err(&render::text(source, findings, render::wants_colour()));
+    render::err(&format!("{}: not imported: {}\n", source.name(), tally(findings)));
 }
 
 /// Lists commands that have no equivalent in a gateway file.

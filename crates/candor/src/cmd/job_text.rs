@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use candor_config::placement::Side;
 use candor_core::filter::Filter;
 use candor_core::frame::{FrameFormat, RawId};
 use candor_core::rule::{ChecksumSpan, Operand};
@@ -115,17 +116,21 @@ fn span(span: ChecksumSpan) -> String {
     format!("of {} to {} into {}", span.from, span.to, span.result)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02X}");
-        text
-    })
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-const fn format_name(format: FrameFormat) -> &'static str {
+pub(crate) const fn format_name(format: FrameFormat) -> &'static str {
     match format {
         FrameFormat::Classic => "classic",
         FrameFormat::Fd => "fd",
+    }
+}
+
+pub(crate) const fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Kernel => "kernel",
+        Side::User => "user",
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use candor_cli::Outcome;
+use candor_core::document::closest;
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 
 use crate::cli::Cli;
@@ -36,9 +37,8 @@ pub(crate) fn moved(arguments: &[OsString]) -> Outcome {
     let mut command = Cli::grouped();
     let mut error = clap::Error::new(UsageError::InvalidSubcommand).with_cmd(&command);
     let name = name.to_string_lossy().into_owned();
-    let near = command.get_subcommands().filter(|known| !known.is_hide_set()).map(|known| known.get_name());
-    let near = near.map(|known| (strsim::jaro(&name, known), known.to_owned())).filter(|(score, _)| *score > 0.7);
-    let near = near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, known)| known);
+    let known: Vec<_> = command.get_subcommands().map(|known| known.get_name()).collect();
+    let near = closest(&name, &known).map(str::to_owned);
     error.insert(ContextKind::InvalidSubcommand, ContextValue::String(name));
     error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
     if let Some(near) = near {

@@ -10,9 +10,9 @@ use crate::cmd::job_text::{self, JobView};
 use crate::netns;
 
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway_and_warnings(Form::once(args.json))? else { return Ok(Exit::No) };
+    let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let compared = reconcile::plan(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
         render::err(&format!("{}: {notice}\n", if notice.is_warning() { "warning" } else { "note" }));
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
     let difference = compared?;
     let name = file.source.name();
     let exit = if args.exit_code && !difference.is_none() { Exit::No } else { Exit::Fine };
-    if args.json {
+    if args.kernel.json {
         return render::answer(&render::object(&View::of(name, &difference, notices)), exit);
     }
     let answered = render::answer(&(text(&difference) + &summary(&difference, name)), exit);
@@ -40,8 +40,8 @@ impl From<ForeignArgs> for Foreign {
 /// A line for each job that differs, and the number of the others.
 pub(super) fn text(difference: &Difference) -> String {
     let others = difference.lines.iter().filter(|line| matches!(line.kind, LineKind::Other(_))).count();
-    let lines = difference.lines.iter().filter_map(line);
-    let mut text: String = lines.collect();
+    let differs = |line: &&Line| !matches!(line.kind, LineKind::Keep | LineKind::Other(_));
+    let mut text: String = difference.lines.iter().filter(differs).map(line).collect();
     match kept(difference) {
         0 => {}
         kept => text += &format!("  =   {} unchanged\n", plural(kept, "job")),
@@ -59,25 +59,31 @@ pub(super) fn kept(difference: &Difference) -> usize {
     difference.lines.iter().filter(|line| line.kind == LineKind::Keep).count()
 }
 
-fn line(line: &Line) -> Option<String> {
-    let (sign, remark) = match &line.kind {
-        LineKind::Keep | LineKind::Other(_) => return None,
-        LineKind::Add => ("+", ""),
-        LineKind::Adopt => (">", " (of another program; its counters are kept)"),
-        LineKind::Change => ("~", " (changed in place; its counters are kept)"),
-        LineKind::Foreign { duplicate: false } => ("?", " (of another program; left untouched)"),
+/// The name of a change in JSON, its sign in the diff, and a remark.
+const fn describe(kind: &LineKind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        LineKind::Add => ("add", "+", ""),
+        LineKind::Adopt => ("adopt", ">", " (of another program; its counters are kept)"),
+        LineKind::Change => ("change", "~", " (changed in place; its counters are kept)"),
+        LineKind::Foreign { duplicate: false } => ("foreign", "?", " (of another program; left untouched)"),
         LineKind::Foreign { duplicate: true } => {
-            ("!", " (of another program, equal to one in the file: frames are forwarded twice)")
+            ("foreign-duplicate", "!", " (of another program, equal to one in the file: frames are forwarded twice)")
         }
-        LineKind::Move { adopted: false } => ("-/+", " (to restore the order; its counters restart at 0)"),
+        LineKind::Keep => ("keep", "=", ""),
+        LineKind::Move { adopted: false } => ("re-create", "-/+", " (to restore the order; its counters restart at 0)"),
         LineKind::Move { adopted: true } => {
-            ("-/+", " (of another program; to restore the order, its counters restart at 0)")
+            ("re-create", "-/+", " (of another program; to restore the order, its counters restart at 0)")
         }
-        LineKind::Prune => ("-", " (of ANOTHER PROGRAM)"),
-        LineKind::Remove => ("-", ""),
-    };
+        LineKind::Other(_) => ("other", "=", ""),
+        LineKind::Prune => ("prune", "-", " (of ANOTHER PROGRAM)"),
+        LineKind::Remove => ("remove", "-", ""),
+    }
+}
+
+fn line(line: &Line) -> String {
+    let (_, sign, remark) = describe(&line.kind);
     let route = line.route.as_ref().map_or_else(String::new, |route| format!("route {route:?}: "));
-    Some(format!("  {sign:<3} {route}{} -> {}, {}{remark}\n", line.from, line.to, job_text::text(&line.job)))
+    format!("  {sign:<3} {route}{} -> {}, {}{remark}\n", line.from, line.to, job_text::text(&line.job))
 }
 
 fn summary(difference: &Difference, name: &str) -> String {
@@ -144,18 +150,7 @@ impl<'a> View<'a> {
 
 impl LineView {
     fn of(line: &Line) -> Self {
-        let change = match line.kind {
-            LineKind::Add => "add",
-            LineKind::Adopt => "adopt",
-            LineKind::Change => "change",
-            LineKind::Foreign { duplicate: false } => "foreign",
-            LineKind::Foreign { duplicate: true } => "foreign-duplicate",
-            LineKind::Keep => "keep",
-            LineKind::Move { .. } => "re-create",
-            LineKind::Other(_) => "other",
-            LineKind::Prune => "prune",
-            LineKind::Remove => "remove",
-        };
+        let (change, ..) = describe(&line.kind);
         let owner = if let LineKind::Other(owner) = &line.kind { Some(owner.to_string()) } else { None };
         let (route, from, to) = (line.route.clone(), line.from.clone(), line.to.clone());
         Self { change, owner, route, from, to, job: JobView::of(&line.job) }

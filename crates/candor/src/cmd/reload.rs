@@ -15,7 +15,7 @@ use crate::netns;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &ReloadArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let file = args.file.as_deref().map(identity);
     let running = Running::list()?;
     let chosen =
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ReloadArgs) -> Outcome {
     }
     let answer = chosen.reload(TIMEOUT)?;
     let taken = answer["taken"] == true;
-    if args.json {
+    if args.kernel.json {
         render::out(&format!("{:#}\n", without_text(answer)))?;
     } else {
         let text = answer["text"].as_str().unwrap_or_default();

@@ -1,14 +1,13 @@
 //! `candor run`: starts the gateway of a file, supervises it, and removes it at the end.
 
 mod egress;
-pub(crate) mod log;
-pub(crate) mod metrics;
+mod log;
+mod metrics;
 mod output;
 mod reload;
-mod report;
+pub(super) mod report;
 mod service;
 mod startup;
-pub(crate) mod user;
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -20,11 +19,11 @@ use candor_core::diagnostic::{Diagnostic, Severity};
 use candor_engine::{Gateway, MeasureLatency};
 use candor_io::signal::{EndingSignals, Signal, Woken};
 
-use crate::cli::RunArgs;
+use crate::cli::{Address, RunArgs};
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use egress::Egress;
-use metrics::{Address, Metrics, Observer};
+use metrics::{Metrics, Observer};
 use reload::{Hangup, Reloader};
 use report::{Moment, Report};
 use service::Service;

@@ -1,12 +1,28 @@
 //! JSON Schemas of the `--json` output, in `docs/schema`. `CANDOR_BLESS=1` writes them.
+//!
+//! `tests/schema.rs` validates the output of commands that run everywhere; here are those that need a gateway or can-gw.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candor_cli::gateway_file::Invalid;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use candor_cli::schema::validate;
+use candor_config::placement::Side;
+use candor_config::plan::{BusIndex, Engine};
+use candor_core::filter::Filter;
+use candor_core::frame::FrameFormat;
+use candor_core::job::Job;
+use candor_engine::reconcile::{Difference, Down, DownCount, End, JobState, Line, LineKind, OwnerState, Status};
+use candor_engine::{BusCounters, Owner, RouteCounters, Since};
+use candor_io::can::InterfaceIndex;
+use candor_netlink::cangw::CangwJob;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
 
-use super::{apply, check, doctor, down, engines, plan, status, top};
+use super::egress::json as egress;
+use super::run::report::events;
+use super::{apply, check, doctor, down, engines, explain, plan, show, status, top};
+use crate::cli::Cli;
 
 /// The output of a command that reads a gateway file, which may not be valid.
 #[derive(JsonSchema)]
@@ -17,26 +33,123 @@ enum OfFile<T> {
     Invalid(Invalid<'static>),
 }
 
+fn path(command: &str) -> PathBuf {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema"));
+    folder.join(format!("{}.schema.json", command.replace(' ', "-")))
+}
+
+fn published<T: JsonSchema>(command: &str) {
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    schema.insert("title".into(), format!("candor {command} --json").into());
+    let text = format!("{:#}\n", schema.as_value());
+    let path = path(command);
+    if std::env::var_os("CANDOR_BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, text, "{} differs; write it with CANDOR_BLESS=1", path.display());
+}
+
 #[test]
 fn schemas_match_the_code() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema"));
-    let of = |command: &str, mut schema: Schema| {
-        schema.insert("title".into(), format!("candor {command} --json").into());
-        let text = format!("{:#}\n", schema.as_value());
-        let path = folder.join(format!("{command}.schema.json"));
-        if std::env::var_os("CANDOR_BLESS").is_some() {
-            fs::write(&path, &text).unwrap();
+    published::<OfFile<apply::View<'_>>>("apply");
+    published::<check::View<'_>>("check");
+    published::<OfFile<doctor::View<'_>>>("doctor");
+    published::<down::View<'_>>("down");
+    published::<OfFile<egress::ApplyView<'_>>>("egress apply");
+    published::<OfFile<egress::ClearView<'_>>>("egress clear");
+    published::<OfFile<egress::PlanView<'_>>>("egress plan");
+    published::<OfFile<egress::ShowView>>("egress show");
+    published::<OfFile<egress::VerifyView<'_>>>("egress verify");
+    published::<OfFile<egress::NewsView<'_>>>("egress watch");
+    published::<engines::View>("engines");
+    published::<OfFile<explain::Explained<'_>>>("explain");
+    published::<OfFile<plan::View<'_>>>("plan");
+    published::<events::Answer<'_>>("reload");
+    published::<OfFile<events::Event<'_>>>("run");
+    published::<OfFile<show::View<'_>>>("show");
+    published::<status::View<'_>>("status");
+    published::<top::View>("top");
+}
+
+#[test]
+fn every_command_with_json_has_a_schema() {
+    const DOCS: &str = include_str!("../../../../docs/json.md");
+    fn look(command: &clap::Command, name: &str) {
+        if command.get_arguments().any(|argument| argument.get_id() == "json") && name != "doctor egress" {
+            let path = path(name);
+            let file = path.file_name().unwrap().to_str().unwrap();
+            assert!(path.exists() && DOCS.contains(&format!("(schema/{file})")), "docs/json.md has no {file}");
         }
-        let found = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(found, text, "{} differs; write it with CANDOR_BLESS=1", path.display());
+        for child in command.get_subcommands() {
+            look(child, format!("{name} {}", child.get_name()).trim_start());
+        }
+    }
+    look(&Cli::grouped(), "");
+}
+
+/// Validates what a command prints against its published schema.
+fn is_valid(command: &str, printed: &impl Serialize) {
+    let schema = serde_json::from_str(&fs::read_to_string(path(command)).unwrap()).unwrap();
+    let printed = serde_json::to_value(printed).unwrap();
+    assert_eq!(validate(&schema, &printed), Ok(()), "candor {command} --json: {printed:#}");
+}
+
+fn job() -> CangwJob {
+    let job = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter { id: 0x123, mask: 0x7FF });
+    CangwJob::new(&job, InterfaceIndex::new(1).unwrap(), InterfaceIndex::new(2).unwrap())
+}
+
+#[test]
+fn jobs_have_the_published_keys() {
+    let applied = || Owner::Applied { file: "car.toml".into() };
+    let process = || Owner::Process { pid: 812, engine: Engine::Auto };
+    let line = |kind| Line { kind, route: Some("r".into()), from: "can0".into(), to: "can1".into(), job: job() };
+    let lines = [LineKind::Add, LineKind::Other(process()), LineKind::Foreign { duplicate: true }].map(line).into();
+    let difference = Difference { lines, steps: 1, refusal: Some("can-gw is missing".into()) };
+    is_valid("plan", &plan::View::of("car.toml", &difference, vec!["a notice".into()]));
+    is_valid("apply", &apply::View::of("car.toml", &difference, Vec::new(), 3));
+    let count = DownCount { removed: 2, missing: 1 };
+    let down = Down { owners: vec![(applied(), count), (process(), count)], others: Vec::new() };
+    is_valid("down", &down::View::of(&down));
+    let end = |name: &str| End { name: Some(name.into()), was: None };
+    let state = |side| JobState { route: None, from: end("can0"), to: end("can1"), job: job(), side, present: true };
+    let since = Since { unix_s: 1, boot_s: 1 };
+    let owner = |owner, side| OwnerState { owner, dead: false, unfinished: false, since, jobs: vec![state(side)] };
+    let status = Status {
+        owners: vec![owner(applied(), Side::Kernel), owner(process(), Side::User)],
+        foreign: vec![state(Side::Kernel)],
+        unreadable: vec!["/run/candor/1".into()],
+        has_cangw: true,
     };
-    let schema = || SchemaGenerator::default();
-    of("apply", schema().into_root_schema_for::<OfFile<apply::View<'_>>>());
-    of("check", schema().into_root_schema_for::<check::View<'_>>());
-    of("doctor", schema().into_root_schema_for::<OfFile<doctor::View<'_>>>());
-    of("down", schema().into_root_schema_for::<down::View<'_>>());
-    of("engines", schema().into_root_schema_for::<engines::View>());
-    of("plan", schema().into_root_schema_for::<OfFile<plan::View<'_>>>());
-    of("status", schema().into_root_schema_for::<status::View<'_>>());
-    of("top", schema().into_root_schema_for::<top::View>());
+    is_valid("status", &status::View::of(&status, 10));
+}
+
+#[test]
+fn events_have_the_published_keys() {
+    let counted = RouteCounters { handled: 7, matched: Some(7), handled_bytes: Some(56), ..RouteCounters::default() };
+    let bus = BusCounters { bus: "a".into(), ..BusCounters::default() };
+    for event in events::samples(&counted, &bus) {
+        is_valid("run", &event);
+    }
+    let rejected = events::ReloadView { file: "car.toml", because: Some("no such file"), ..Default::default() };
+    is_valid("reload", &events::Answer { taken: false, reload: &rejected });
+}
+
+#[test]
+fn news_of_egress_have_the_published_keys() {
+    use candor_egress::kernel::{Event, News};
+
+    for event in [
+        Event::AsWanted,
+        Event::Drifted(Vec::new()),
+        Event::Failed("no permission".into()),
+        Event::Followed(Vec::new()),
+        Event::Fought,
+        Event::Gone,
+        Event::NoGroups(Vec::new()),
+        Event::PutBack { is_new: true, differences: Vec::new() },
+    ] {
+        is_valid("egress watch", &egress::NewsView::from(&News { interface: "can0".into(), event }));
+    }
 }

@@ -6,8 +6,10 @@ mod labels;
 mod realtime;
 mod tree;
 
+#[cfg(test)]
+pub(super) use json::View;
 pub(crate) use labels::{matches, payloads};
-pub(crate) use realtime::{obtained_json, obtained_text};
+pub(crate) use realtime::{ObtainedView, obtained_text};
 
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
@@ -22,9 +24,7 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     };
     let plan = &loaded.plan;
     let shown = if args.json {
-        let mut value = json::plan(plan);
-        value["realtime"] = realtime::json(plan);
-        format!("{value:#}\n")
+        render::object(&json::plan(plan))
     } else if args.dot {
         dot::plan(plan)
     } else {

@@ -1,6 +1,5 @@
 //! `candor status`.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use candor_cli::{Exit, Outcome, render};
@@ -12,14 +11,15 @@ use serde::Serialize;
 
 use crate::cli::StatusArgs;
 use crate::cmd::job_text::{self, JobView};
+use crate::cmd::table::{cells, table};
 use crate::cmd::time_text::{span, utc};
 use crate::netns;
 
 pub(crate) fn run(args: &StatusArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let status = reconcile::status(&mut |notice| render::err(&format!("warning: {notice}\n")))?;
     let now_boot_s = clock::boottime()?.0 / 1_000_000_000;
-    if args.json {
+    if args.kernel.json {
         render::out(&render::object(&View::of(&status, now_boot_s)))?;
     } else {
         for path in &status.unreadable {
@@ -40,11 +40,11 @@ fn text(status: &Status, now_boot_s: i64) -> String {
     }
     for owner in &status.owners {
         text += &heading(owner, now_boot_s);
-        text += &table(&owner.jobs);
+        text += &jobs_table(&owner.jobs);
     }
     if !status.foreign.is_empty() {
         let unknown = if status.unreadable.is_empty() { "Jobs of other programs" } else { "Jobs" };
-        text += &format!("{unknown}\n{}", table(&status.foreign));
+        text += &format!("{unknown}\n{}", jobs_table(&status.foreign));
     }
     if text.is_empty() {
         text += "No can-gw jobs, no running gateway\n";
@@ -66,27 +66,22 @@ fn heading(state: &OwnerState, now_boot_s: i64) -> String {
     format!("{owner}, since {} ({age}){remark}\n", utc(state.since.unix_s))
 }
 
-fn table(jobs: &[JobState]) -> String {
-    let route = |job: &JobState| job.route.clone().unwrap_or_else(|| "-".into());
-    let path = |job: &JobState| format!("{} -> {}", name(&job.from), name(&job.to));
-    let width = |text: &dyn Fn(&JobState) -> String, title: &str| {
-        jobs.iter().map(|job| text(job).chars().count()).chain([title.len()]).max().unwrap_or_default()
-    };
-    let (routes, paths) = (width(&route, "route"), width(&path, "from -> to"));
-    let (title, from_to) = ("route", "from -> to");
-    let mut text =
-        format!("  {title:routes$}  {from_to:paths$}  {:>10}  {:>10}  {:>10}  job\n", "handled", "dropped", "deleted");
-    for job in jobs {
-        let counters = job.job.counters;
-        let counted = match (job.side, job.present) {
-            (Side::User, _) => format!("{:<34}", "in user space (see candor top)"),
-            (_, false) => format!("{:<34}", "NOT in the kernel"),
+fn jobs_table(jobs: &[JobState]) -> String {
+    let row = |state: &JobState| {
+        let counters = state.job.counters;
+        let counted = match (state.side, state.present) {
+            (Side::User, _) => "in user space (see candor top)".into(),
+            (_, false) => "NOT in the kernel".into(),
             _ => format!("{:>10}  {:>10}  {:>10}", counters.handled, counters.dropped, counters.deleted),
         };
-        let job_text = job_text::text(&job.job);
-        let _ = writeln!(text, "  {:routes$}  {:paths$}  {counted}  {job_text}", route(job), path(job));
-    }
-    text
+        let route = state.route.clone().unwrap_or_else(|| "-".into());
+        let path = format!("{} -> {}", name(&state.from), name(&state.to));
+        vec![String::new(), route, path, counted, job_text::text(&state.job)]
+    };
+    let counters = format!("{:>10}  {:>10}  {:>10}", "handled", "dropped", "deleted");
+    let titles = cells(["", "route", "from -> to", &counters, "job"]);
+    let rows: Vec<_> = [titles].into_iter().chain(jobs.iter().map(row)).collect();
+    table(&rows, 0..0)
 }
 
 fn name(end: &End) -> String {
@@ -143,7 +138,7 @@ struct JobStateView<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(status: &'a Status, now_boot_s: i64) -> Self {
+    pub(super) fn of(status: &'a Status, now_boot_s: i64) -> Self {
         Self {
             cangw_loaded: status.has_cangw,
             owners: status.owners.iter().map(|state| OwnerView::of(state, now_boot_s)).collect(),

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments() {
+    fn formats_dates() {
         for (unix_s, text) in [
             (0, "1970-01-01 00:00:00 UTC"),
             (951_782_400, "2000-02-29 00:00:00 UTC"),
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn spans() {
+    fn formats_durations() {
         for (seconds, text) in
             [(-5, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3 * HOUR + 5 * MINUTE, "3 h 5 min"), (50 * HOUR, "2 d 2 h")]
         {

@@ -22,12 +22,12 @@ use crate::cli::TopArgs;
 use crate::netns;
 
 pub(crate) fn run(args: &TopArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let source = match &args.metrics {
         Some(address) => Source::At(address.clone()),
         None => Source::Here(args.name.clone()),
     };
-    if args.once || args.json {
+    if args.once || args.kernel.json {
         return once(args, &source);
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
@@ -44,10 +44,6 @@ fn once(args: &TopArgs, source: &Source) -> Outcome {
     model.take(found.sample()?);
     std::thread::sleep(args.interval);
     model.take(found.sample()?);
-    if args.json {
-        render::out(&render::object(&plain::json(&model, &found.title)))?;
-    } else {
-        render::out(&plain::text(&model, &found.title))?;
-    }
-    Ok(Exit::Fine)
+    let (view, text) = (plain::json(&model, &found.title), plain::text(&model, &found.title));
+    render::answer(&if args.kernel.json { render::object(&view) } else { text }, Exit::Fine)
 }

@@ -26,6 +26,25 @@ pub(super) struct Topic {
     pub(super) source: &'static str,
 }
 
+impl Topic {
+    pub(super) fn ok(self, found: impl Into<String>) -> Check {
+        Check { topic: self, verdict: Verdict::Ok, found: found.into(), remedy: None }
+    }
+
+    pub(super) fn weak(self, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+        Check { topic: self, verdict: Verdict::Weak, found: found.into(), remedy: Some(remedy.into()) }
+    }
+
+    pub(super) fn missing(self, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+        Check { verdict: Verdict::Missing, ..self.weak(found, remedy) }
+    }
+
+    /// Missing if the gateway requires it, otherwise weak.
+    pub(super) fn lacks(self, is_required: bool, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+        if is_required { self.missing(found, remedy) } else { self.weak(found, remedy) }
+    }
+}
+
 /// Declares each topic as a constant and all of them as a list.
 macro_rules! topics {
     ($($constant:ident = $name:literal, $source:literal;)+) => {
@@ -78,20 +97,6 @@ pub(super) struct Check {
     pub(super) found: String,
     /// The command or setting that fixes it, unless the verdict is ok.
     pub(super) remedy: Option<String>,
-}
-
-impl Check {
-    pub(super) fn ok(topic: Topic, found: impl Into<String>) -> Self {
-        Self { topic, verdict: Verdict::Ok, found: found.into(), remedy: None }
-    }
-
-    pub(super) fn weak(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { topic, verdict: Verdict::Weak, found: found.into(), remedy: Some(remedy.into()) }
-    }
-
-    pub(super) fn missing(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { topic, verdict: Verdict::Missing, found: found.into(), remedy: Some(remedy.into()) }
-    }
 }
 
 #[derive(Clone, Debug)]

@@ -1,17 +1,20 @@
-//! `candor doctor egress`: which program waits, which one gets `ENOBUFS`, and after how many frames.
+//! `candor doctor egress`: predicts whether programs block or get `ENOBUFS`, and after how many frames.
 //!
-//! A frame that was written is in three places one after another: the queue of the interface, the driver, the bus. Until it
-//! has left the last one it counts for its socket (`SO_SNDBUF`). `write()` waits when the buffer of the socket is full, and
-//! fails with `ENOBUFS` when the queue is: what happens depends on which of the two is full first.
+//! A frame that was written passes through the queue of the interface, the driver and the bus. Until it is sent, it occupies
+//! the send buffer of its socket (`SO_SNDBUF`). `write()` blocks when that buffer is full, and fails with `ENOBUFS` when the
+//! queue is full, so the result depends on which of them fills first.
 //!
 //! # Source
 //! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), section 3.4; `can_send()` in `net/can/af_can.c`,
 //! `sock_alloc_send_pskb()` in `net/core/sock.c`, `pfifo_enqueue()` in `net/sched/sch_fifo.c`.
 
+use candor_cli::gateway_file::plural;
+use candor_cli::{Exit, Outcome, render};
 use candor_egress::discipline::Discipline;
 use candor_egress::handle::Handle;
+use candor_egress::kernel::LookError;
 use candor_egress::lint::{self, Facts};
-use candor_egress::netlink::{Observed, QdiscStats};
+use candor_egress::netlink::Observed;
 use candor_egress::policy::LONGEST_CLASSIC_BITS;
 use candor_io::machine::Machine;
 use candor_netlink::client::Client;
@@ -22,17 +25,12 @@ use super::{interface, report};
 use crate::cli::DoctorEgressArgs;
 use crate::cmd::egress::{self, facts};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::plural;
-use candor_cli::render;
-use candor_egress::kernel::LookError;
 
 /// The smallest send buffer that the kernel grants (`SOCK_MIN_SNDBUF`).
 const SMALLEST_BUFFER_BYTES: u64 = 4608;
 
 pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let (machine, mut client) = (Machine::here(), Client::open()?);
     let mut sections = Vec::new();
     for name in egress::named_or_all(&args.interface)? {
@@ -44,7 +42,7 @@ pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
         sections.push(Section { title: name, checks });
     }
     let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
-    if args.json {
+    if args.kernel.json {
         return render::answer(&render::object(&report::json(None, &sections)), exit);
     }
     let nothing = if sections.is_empty() { "There is no CAN interface\n" } else { "" };
@@ -58,51 +56,54 @@ fn checks(machine: &Machine, link: &Link, observed: &Observed, facts: &Facts, pr
     checks.push(queue(&waits, observed, facts));
     checks.push(buffer(machine, facts));
     checks.push(interface::driver(machine, link));
-    checks.push(answer(machine, link, &waits, facts, programs));
-    for finding in lint::lint(&observed.tree, facts) {
-        checks.push(Check::weak(check::TRAP, format!("{}: {}", finding.code(), finding.trap), finding.trap.help()));
-    }
+    checks.push(enobufs(machine, link, &waits, facts, programs));
+    let trap =
+        |finding: lint::Finding| check::TRAP.weak(format!("{}: {}", finding.code(), finding.trap), finding.trap.help());
+    checks.extend(lint::lint(&observed.tree, facts).into_iter().map(trap));
     checks
 }
 
 fn is_up(link: &Link) -> Check {
     if link.up {
-        return Check::ok(check::INTERFACE, "up");
+        return check::INTERFACE.ok("up");
     }
-    Check::missing(check::INTERFACE, "DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
+    check::INTERFACE.missing("DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
 }
 
-/// Where frames wait.
+/// The queue of an interface.
 enum Queue {
-    /// Nowhere: virtual interfaces hand them over at once.
+    /// Virtual interfaces deliver frames at once.
     None,
-    /// In one queue of the kernel's own, or of somebody's.
-    One { kind: String, frames: u32, is_default: bool },
-    /// In a tree, whose queues have lengths of their own.
-    Tree { queues: usize, shortest: Option<u32> },
+    One {
+        kind: String,
+        frames: u32,
+        is_default: bool,
+    },
+    /// A tree of qdiscs, in which several queue frames.
+    Tree {
+        queues: usize,
+        shortest: Option<u32>,
+    },
 }
 
 impl Queue {
     fn of(link: &Link, observed: &Observed) -> Self {
-        let tree = &observed.tree;
-        let is_queue = |qdisc: &&candor_egress::tree::Qdisc| qdisc.parent != Handle::CLSACT;
-        let made: Vec<_> = tree.qdiscs.iter().filter(is_queue).collect();
-        let own = |discipline: &Discipline| frames(discipline).unwrap_or(link.tx_queue_len);
-        match made.as_slice() {
+        let qdiscs = observed.tree.qdiscs.iter().filter(|qdisc| qdisc.parent != Handle::CLSACT);
+        let configured: Vec<_> = qdiscs.map(|qdisc| &qdisc.discipline).collect();
+        let one = |discipline: &Discipline, is_default| Self::One {
+            kind: discipline.kind().to_owned(),
+            frames: frames(discipline).unwrap_or(link.tx_queue_len),
+            is_default,
+        };
+        match configured.as_slice() {
             [] => match observed.defaults.iter().find(|(qdisc, _)| qdisc.parent == Handle::ROOT) {
-                Some((qdisc, _)) if qdisc.discipline != Discipline::Noqueue => Self::One {
-                    kind: qdisc.discipline.kind().to_owned(),
-                    frames: own(&qdisc.discipline),
-                    is_default: true,
-                },
+                Some((qdisc, _)) if qdisc.discipline != Discipline::Noqueue => one(&qdisc.discipline, true),
                 _ => Self::None,
             },
-            [only] if !has_classes(&only.discipline) => {
-                Self::One { kind: only.discipline.kind().to_owned(), frames: own(&only.discipline), is_default: false }
-            }
+            [only] if !has_classes(only) => one(only, false),
             many => {
-                let leaves = many.iter().filter_map(|qdisc| frames(&qdisc.discipline));
-                Self::Tree { queues: leaves.clone().count(), shortest: leaves.min() }
+                let lengths = many.iter().filter_map(|discipline| frames(discipline));
+                Self::Tree { queues: lengths.clone().count(), shortest: lengths.min() }
             }
         }
     }
@@ -115,7 +116,7 @@ fn has_classes(discipline: &Discipline) -> bool {
     )
 }
 
-/// How many frames of one sender a discipline holds before it refuses one, if it says so itself.
+/// Frames of one sender that a discipline queues, if it has a limit of its own.
 fn frames(discipline: &Discipline) -> Option<u32> {
     match discipline {
         Discipline::Pfifo { limit_frames }
@@ -129,94 +130,76 @@ fn frames(discipline: &Discipline) -> Option<u32> {
 }
 
 fn queue(waits: &Queue, observed: &Observed, facts: &Facts) -> Check {
-    let counted = observed.qdiscs.first().or_else(|| observed.defaults.first().map(|(_, stats)| stats));
-    let counted = counted.map(|QdiscStats { drops, backlog_frames, .. }| {
-        format!("; {} wait now, {} refused or dropped so far", plural(*backlog_frames as usize, "frame"), drops)
+    let stats = observed.qdiscs.first().or_else(|| observed.defaults.first().map(|(_, stats)| stats));
+    let stats = stats.map_or_else(String::new, |stats| {
+        format!("; {} queued, {} dropped so far", plural(stats.backlog_frames as usize, "frame"), stats.drops)
     });
-    let counted = counted.unwrap_or_default();
-    match waits {
-        Queue::None => Check::ok(check::QUEUE, "none: frames are handed over at once"),
+    check::QUEUE.ok(match waits {
+        Queue::None => "none: frames are delivered at once".into(),
         Queue::One { kind, frames, is_default: true } => {
             let length = facts.queue_frames.unwrap_or(*frames);
-            Check::ok(
-                check::QUEUE,
-                format!("{kind}, the kernel's own, {frames} frames (txqueuelen is {length}){counted}"),
-            )
+            format!("{kind} (kernel default), {frames} frames (txqueuelen {length}){stats}")
         }
-        Queue::One { kind, frames, .. } => Check::ok(check::QUEUE, format!("{kind}, {frames} frames{counted}")),
+        Queue::One { kind, frames, .. } => format!("{kind}, {frames} frames{stats}"),
         Queue::Tree { queues, shortest } => {
-            let shortest = shortest.map(|frames| format!(", the shortest of {frames} frames")).unwrap_or_default();
-            Check::ok(check::QUEUE, format!("a tree with {}{shortest}{counted}", plural(*queues, "queue")))
+            let shortest = shortest.map_or_else(String::new, |frames| format!(", the shortest of {frames} frames"));
+            format!("tree with {}{shortest}{stats}", plural(*queues, "queue"))
         }
-    }
+    })
 }
 
 fn buffer(machine: &Machine, facts: &Facts) -> Check {
-    match (machine.number("/proc/sys/net/core/wmem_default"), facts.socket_frames) {
-        (Some(bytes), Some(frames)) => Check::ok(
-            check::BUFFER,
-            format!("{bytes} bytes unless a program sets SO_SNDBUF: {frames} of its frames may be under way"),
-        ),
-        _ => Check::ok(check::BUFFER, "not told"),
-    }
+    let bytes = machine.number("/proc/sys/net/core/wmem_default");
+    let found = bytes.zip(facts.socket_frames).map(|(bytes, frames)| {
+        format!("{bytes} bytes unless a program sets SO_SNDBUF: room for {frames} of its frames")
+    });
+    check::BUFFER.ok(found.unwrap_or_else(|| "unknown".into()))
 }
 
-/// Who waits and who fails, and how to have it otherwise.
-fn answer(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs: u32) -> Check {
+/// Whether the queue fills before the send buffer, and how to avoid that.
+fn enobufs(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs: u32) -> Check {
     let length = match waits {
-        Queue::None => {
-            return Check::ok(check::ENOBUFS, "cannot happen: write() neither waits nor fails here");
-        }
+        Queue::None => return check::ENOBUFS.ok("cannot occur: write() neither blocks nor fails"),
         Queue::One { frames, .. } => *frames,
         Queue::Tree { shortest, .. } => shortest.unwrap_or(link.tx_queue_len),
     };
     let Some(buffer) = facts.socket_frames else {
-        return Check::ok(
-            check::ENOBUFS,
-            format!("after {length} frames in the queue; how large buffers are is not told"),
-        );
+        return check::ENOBUFS.ok(format!("after {length} queued frames; the size of send buffers is unknown"));
     };
     let room = length.saturating_add(facts.driver_frames.unwrap_or(1));
     let needed = buffer.saturating_mul(programs);
-    let last = facts.bitrate.map(|rate| {
+    let last = facts.bitrate.map_or_else(String::new, |rate| {
         let us = u64::from(room) * LONGEST_CLASSIC_BITS * 1_000_000 / u64::from(rate.bits_per_second());
-        format!("; the last frame of a full queue leaves after up to {} ms", us.div_ceil(1000))
+        format!("; the last frame of a full queue is sent after up to {} ms", us.div_ceil(1000))
     });
-    let last = last.unwrap_or_default();
-    let who = if programs == 1 { "a program writes".to_owned() } else { format!("{programs} programs write") };
+    let writers = if programs == 1 { "a program writes".to_owned() } else { format!("{programs} programs write") };
     if room >= needed {
-        return Check::ok(
-            check::ENOBUFS,
-            format!(
-                "does not come: where {who} faster than the bus takes it, write() waits, at {buffer} frames of its own{last}"
-            ),
-        );
+        let found =
+            format!("does not occur: if {writers} faster than the bus, write() blocks at {buffer} frames{last}");
+        return check::ENOBUFS.ok(found);
     }
-    let fewer = length / programs;
     let longer = match waits {
         Queue::Tree { .. } => format!("give each band queue = {needed}"),
         _ => format!("sudo ip link set {} txqueuelen {needed}", link.name),
     };
     let truesize_bytes = facts::frame_truesize_bytes(machine);
+    let fewer = length / programs;
     let fewest = u32::try_from(SMALLEST_BUFFER_BYTES.div_ceil(truesize_bytes)).unwrap_or(u32::MAX);
-    let remedy = if fewer >= fewest {
-        // The kernel doubles what a program asks for.
+    let smaller = if fewer >= fewest {
+        // The kernel doubles the size that a program sets.
         let bytes = u64::from(fewer) * truesize_bytes / 2;
-        format!("to have it wait: {longer}; or in each program setsockopt(SO_SNDBUF, {bytes}), {fewer} frames")
+        format!("or in each program setsockopt(SO_SNDBUF, {bytes}), {fewer} frames")
     } else {
         let least = fewest.saturating_mul(programs);
-        format!(
-            "to have it wait: {longer}; SO_SNDBUF is never less than {fewest} frames, too many for a queue below {least}"
-        )
+        format!("SO_SNDBUF is never less than {fewest} frames, too many for a queue below {least}")
     };
-    Check::weak(
-        check::ENOBUFS,
+    check::ENOBUFS.weak(
         format!(
-            "comes after {} if {who} faster than the bus takes it: the queue is full before its buffer ({buffer} frames), so \
-             write() never waits, and poll() says that it can write{last}",
+            "after {} if {writers} faster than the bus: the queue fills before the send buffer ({buffer} frames), so write() \
+             does not block, and poll() reports that it can write{last}",
             plural(room as usize, "frame"),
         ),
-        remedy,
+        format!("to make write() block: {longer}; {smaller}"),
     )
 }
 

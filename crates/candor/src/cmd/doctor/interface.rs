@@ -1,12 +1,10 @@
 //! One CAN interface: its state, configuration, queue, driver and interrupt.
 
-mod driver;
 mod interrupt;
 
-pub(super) use driver::check as driver;
-pub(in crate::cmd) use driver::{frames_ahead, recovers_itself};
 pub(super) use interrupt::{InterruptThread, interrupt_threads};
 
+use candor_cli::gateway_file::plural;
 use candor_core::frame::CANFD_MTU;
 use candor_core::units::BitRate;
 use candor_io::machine::Machine;
@@ -14,6 +12,10 @@ use candor_netlink::link::{CanState, Link};
 
 use super::check::{self, Check};
 use super::needs::{Needs, Wanted};
+use crate::cmd::driver::{depth, recovers_itself};
+
+/// Bits of the longest classic frame with an 11-bit identifier, with stuff bits and interframe space.
+const LONGEST_FRAME_BITS: u64 = 135;
 
 /// The default of most drivers, and less than a typical burst.
 const SHORT_QUEUE: u32 = 10;
@@ -44,25 +46,22 @@ pub(super) fn of_file(
     let link = network.links.iter().find(|link| link.name == *name);
     match link {
         Some(link) if link.can.is_some() => of_link(machine, network, threads, needs, link, Some(wanted)),
-        Some(_) => vec![Check::missing(
-            check::INTERFACE,
+        Some(_) => vec![check::INTERFACE.missing(
             format!("{name} is not a CAN interface"),
             "choose another one: ip link show type can, ip link show type vcan",
         )],
         None => {
-            let there: Vec<_> =
-                network.links.iter().filter(|link| link.can.is_some()).map(|link| &*link.name).collect();
-            let found = if there.is_empty() {
-                "not found; this machine has no CAN interface".to_owned()
-            } else {
-                format!("not found; found: {}", there.join(", "))
+            let interfaces = network.links.iter().filter(|link| link.can.is_some());
+            let found = match interfaces.map(|link| &*link.name).collect::<Vec<_>>().join(", ") {
+                none if none.is_empty() => "not found; this machine has no CAN interface".to_owned(),
+                others => format!("not found; found: {others}"),
             };
             let remedy = if name.starts_with("vcan") {
                 format!("sudo ip link add dev {name} type vcan && sudo ip link set {name} up")
             } else {
                 "plug it in and check the messages of its driver: sudo dmesg | grep -i can".to_owned()
             };
-            vec![Check::missing(check::INTERFACE, found, remedy)]
+            vec![check::INTERFACE.missing(found, remedy)]
         }
     }
 }
@@ -95,44 +94,35 @@ pub(super) fn of_link(
 fn is_up(link: &Link, wanted: Option<&Wanted>) -> Check {
     let kind = link.kind.as_deref().unwrap_or("unknown kind");
     if link.up {
-        return Check::ok(check::INTERFACE, format!("{kind}, up"));
+        return check::INTERFACE.ok(format!("{kind}, up"));
     }
     let remedy = format!("sudo ip link set {} up", link.name);
-    match wanted {
-        Some(_) => Check::missing(check::INTERFACE, format!("{kind}, DOWN: nothing is forwarded"), remedy),
-        None => Check::weak(check::INTERFACE, format!("{kind}, down"), remedy),
-    }
+    let found = if wanted.is_some() { "DOWN: nothing is forwarded" } else { "down" };
+    check::INTERFACE.lacks(wanted.is_some(), format!("{kind}, {found}"), remedy)
 }
 
 pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
     let name = &link.name;
     let counters = format!("ip -details -statistics link show {name}");
     Some(match link.can?.state? {
-        CanState::ErrorActive => Check::ok(check::STATE, "error-active"),
-        CanState::ErrorWarning => Check::weak(
-            check::STATE,
-            "error-warning: more than 95 errors",
+        CanState::ErrorActive => check::STATE.ok("error-active"),
+        CanState::ErrorWarning => check::STATE.weak("error-warning: more than 95 errors",
             format!("check wiring, termination and bit rates; counters: {counters}"),
         ),
-        CanState::ErrorPassive => Check::weak(
-            check::STATE,
-            "error-passive: frames are not acknowledged or are corrupted",
+        CanState::ErrorPassive => check::STATE.weak("error-passive: frames are not acknowledged or are corrupted",
             format!(
                 "check that another node is on the bus, with the same bit rate, and the termination; counters: {counters}"
             ),
         ),
-        CanState::BusOff => {
-            let (found, remedy) =
-                ("bus-off: the controller has left the bus", format!("sudo ip link set {name} type can restart"));
-            match wanted {
-                Some(_) => Check::missing(check::STATE, found, remedy),
-                None => Check::weak(check::STATE, found, remedy),
-            }
-        }
+        CanState::BusOff => check::STATE.lacks(
+            wanted.is_some(),
+            "bus-off: the controller has left the bus",
+            format!("sudo ip link set {name} type can restart"),
+        ),
         // Reported by is_up().
         CanState::Stopped => return None,
         CanState::Sleeping => {
-            Check::weak(check::STATE, "sleeping", format!("sudo ip link set {name} down && sudo ip link set {name} up"))
+            check::STATE.weak("sleeping", format!("sudo ip link set {name} down && sudo ip link set {name} up"))
         }
     })
 }
@@ -152,8 +142,8 @@ fn bit_rate(link: &Link, wanted: Option<&Wanted>) -> Check {
     };
     let Some(bus) = wanted.map(|wanted| &wanted.bus) else {
         return match can.bitrate {
-            Some(_) => Check::ok(check::BIT_RATE, found),
-            None => Check::weak(check::BIT_RATE, found, down_and_set("bitrate 500000".into())),
+            Some(_) => check::BIT_RATE.ok(found),
+            None => check::BIT_RATE.weak(found, down_and_set("bitrate 500000".into())),
         };
     };
     let differs = |wanted: Option<BitRate>, is: Option<BitRate>| wanted.is_some() && wanted != is;
@@ -165,22 +155,20 @@ fn bit_rate(link: &Link, wanted: Option<&Wanted>) -> Check {
         }
         let says = bus.bitrate.map(|rate| format!(", but the file has {rate}")).unwrap_or_default();
         let says_data = bus.data_bitrate.map(|rate| format!(", data phase {rate}")).unwrap_or_default();
-        return Check::missing(check::BIT_RATE, format!("{found}{says}{says_data}"), down_and_set(rates));
+        return check::BIT_RATE.missing(format!("{found}{says}{says_data}"), down_and_set(rates));
     }
-    Check::ok(check::BIT_RATE, found)
+    check::BIT_RATE.ok(found)
 }
 
 fn restart(machine: &Machine, link: &Link, wanted: Option<&Wanted>) -> Check {
     let name = &link.name;
     if let Some(after) = wanted.and_then(|wanted| wanted.bus.restart_after) {
-        return Check::ok(check::RESTART, format!("by candor run, {after:?} after bus-off"));
+        return check::RESTART.ok(format!("by candor run, {after:?} after bus-off"));
     }
     match link.can.and_then(|can| can.restart_ms) {
-        Some(after) => Check::ok(check::RESTART, format!("{after} ms after bus-off")),
-        None if recovers_itself(machine, name) => Check::ok(check::RESTART, "by the adapter itself, after bus-off"),
-        None => Check::weak(
-            check::RESTART,
-            "never: the interface stays off after bus-off",
+        Some(after) => check::RESTART.ok(format!("{after} ms after bus-off")),
+        None if recovers_itself(machine, name) => check::RESTART.ok("by the adapter itself, after bus-off"),
+        None => check::RESTART.weak("never: the interface stays off after bus-off",
             format!(
                 "sudo ip link set {name} down && sudo ip link set {name} type can restart-ms 100; sudo ip link set {name} up"
             ),
@@ -192,12 +180,11 @@ fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
     let name = &link.name;
     let takes_fd = usize::try_from(link.mtu).is_ok_and(|mtu| mtu >= CANFD_MTU);
     match (takes_fd, wanted.is_some_and(|wanted| wanted.wants_fd)) {
-        (true, _) => Check::ok(check::FD, format!("classic and FD frames (MTU {})", link.mtu)),
-        (false, false) => Check::ok(check::FD, format!("classic frames only (MTU {})", link.mtu)),
+        (true, _) => check::FD.ok(format!("classic and FD frames (MTU {})", link.mtu)),
+        (false, false) => check::FD.ok(format!("classic frames only (MTU {})", link.mtu)),
         (false, true) => {
             let set = if link.kind.as_deref() == Some("can") { fd_on(link, wanted) } else { "mtu 72".to_owned() };
-            Check::missing(
-                check::FD,
+            check::FD.missing(
                 format!("classic frames only (MTU {}), but a route sends FD frames there", link.mtu),
                 format!("sudo ip link set {name} down && sudo ip link set {name} {set} && sudo ip link set {name} up"),
             )
@@ -207,24 +194,23 @@ fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
 
 /// With the bit rates of the file, of the controller, or common ones.
 fn fd_on(link: &Link, wanted: Option<&Wanted>) -> String {
-    let of_file = |rate: fn(&Wanted) -> Option<BitRate>| wanted.and_then(rate);
     let is = link.can.unwrap_or_default();
-    let nominal = of_file(|wanted| wanted.bus.bitrate).or(is.bitrate).map_or(500_000, BitRate::bits_per_second);
-    let data =
-        of_file(|wanted| wanted.bus.data_bitrate).or(is.data_bitrate).map_or(2_000_000, BitRate::bits_per_second);
+    let nominal = wanted.and_then(|wanted| wanted.bus.bitrate).or(is.bitrate);
+    let nominal = nominal.map_or(500_000, BitRate::bits_per_second);
+    let data = wanted.and_then(|wanted| wanted.bus.data_bitrate).or(is.data_bitrate);
+    let data = data.map_or(2_000_000, BitRate::bits_per_second);
     format!("type can bitrate {nominal} dbitrate {data} fd on")
 }
 
 fn queue(link: &Link, root: Option<&str>) -> Check {
     let length = link.tx_queue_len;
     if root == Some("noqueue") {
-        return Check::ok(check::QUEUE, "none: frames are delivered at once");
+        return check::QUEUE.ok("none: frames are delivered at once");
     }
     if length > SHORT_QUEUE {
-        return Check::ok(check::QUEUE, format!("{length} frames"));
+        return check::QUEUE.ok(format!("{length} frames"));
     }
-    Check::weak(
-        check::QUEUE,
+    check::QUEUE.weak(
         format!("{length} frames: the rest of a burst is handled by when-full (default: dropped)"),
         format!("sudo ip link set {} txqueuelen 100", link.name),
     )
@@ -233,21 +219,18 @@ fn queue(link: &Link, root: Option<&str>) -> Check {
 fn qdisc(link: &Link, root: Option<&str>) -> Check {
     let replace = format!("sudo tc qdisc replace dev {} root pfifo_fast", link.name);
     match root {
-        None => Check::ok(check::QDISC, "unknown, or none while the interface is down"),
+        None => check::QDISC.ok("unknown, or none while the interface is down"),
         Some(kind @ ("pfifo_fast" | "pfifo" | "bfifo" | "noqueue" | "mq" | "prio" | "skbprio" | "noop")) => {
-            Check::ok(check::QDISC, kind)
+            check::QDISC.ok(kind)
         }
-        Some(kind @ ("etf" | "taprio")) => Check::missing(
-            check::QDISC,
-            format!("{kind} drops frames without a transmit time, as those of a gateway are"),
-            replace,
-        ),
+        Some(kind @ ("etf" | "taprio")) => check::QDISC
+            .missing(format!("{kind} drops frames without a transmit time, as those of a gateway are"), replace),
         Some(
             kind @ ("fq_codel" | "codel" | "fq_pie" | "pie" | "cake" | "red" | "choke" | "sfb" | "hhf"
             | "pfifo_head_drop"),
-        ) => Check::weak(check::QDISC, format!("{kind} drops queued frames silently"), replace),
-        Some("netem") => Check::weak(check::QDISC, "netem delays or drops frames on purpose", replace),
-        Some(kind) => Check::ok(check::QDISC, format!("{kind}, not the default")),
+        ) => check::QDISC.weak(format!("{kind} drops queued frames silently"), replace),
+        Some("netem") => check::QDISC.weak("netem delays or drops frames on purpose", replace),
+        Some(kind) => check::QDISC.ok(format!("{kind}, not the default")),
     }
 }
 
@@ -257,17 +240,43 @@ fn napi(machine: &Machine, threads: &[InterruptThread], link: &Link) -> Option<C
     let has_device = machine.has(&format!("/sys/class/net/{name}/device"));
     let threaded = machine.number(&format!("/sys/class/net/{name}/threaded")).filter(|_| has_device)?;
     if threaded != 1 {
-        return Some(Check::ok(check::NAPI, "in the interrupt (softirq)"));
+        return Some(check::NAPI.ok("in the interrupt (softirq)"));
     }
     let of_interface = || threads.iter().filter(|thread| thread.empties(name));
     Some(match of_interface().find(|thread| !thread.policy.is_realtime()) {
-        Some(late) => Check::weak(
-            check::NAPI,
+        Some(late) => check::NAPI.weak(
             format!("in a thread ({}) that any other may delay", late.policy),
             format!("for pid in $(pgrep ^napi/{name}-); do sudo chrt -f -p 50 $pid; done"),
         ),
-        None => Check::ok(check::NAPI, "in a thread with a real-time policy"),
+        None => check::NAPI.ok("in a thread with a real-time policy"),
     })
+}
+
+/// The driver of a controller, and the frames that it buffers beyond any queue.
+pub(super) fn driver(machine: &Machine, link: &Link) -> Check {
+    let folder = format!("/sys/class/net/{}/device", link.name);
+    let Some(driver) = machine.link(&format!("{folder}/driver")) else {
+        let kind = link.kind.as_deref().unwrap_or("unknown kind");
+        return check::DRIVER.ok(format!("{kind}, no hardware"));
+    };
+    let usb = if machine.link(&format!("{folder}/subsystem")).as_deref() == Some("usb") {
+        "; USB adds up to 1 ms each way"
+    } else {
+        ""
+    };
+    let Some(depth) = depth(&driver) else {
+        return check::DRIVER.ok(format!("{driver}, number of buffered frames unknown{usb}"));
+    };
+    let frames = plural(usize::try_from(depth).unwrap_or(usize::MAX), "frame");
+    let wait = link.can.and_then(|can| can.bitrate).map(|rate| {
+        let microseconds = depth * LONGEST_FRAME_BITS * 1_000_000 / u64::from(rate.bits_per_second());
+        format!(", a high-priority frame may wait {}.{:02} ms", microseconds / 1000, microseconds % 1000 / 10)
+    });
+    let found = format!("{driver}, buffers {frames}{}{usb}", wait.unwrap_or_default());
+    if driver == "mcp251xfd" {
+        return check::DRIVER.weak(found, format!("sudo ethtool -G {} tx 2 (with the interface down)", link.name));
+    }
+    check::DRIVER.ok(found)
 }
 
 #[cfg(test)]

@@ -45,9 +45,9 @@ pub(super) fn checks(machine: &Machine, probed: &Probed, needs: &Needs) -> Vec<C
 fn release(machine: &Machine, release: &str) -> Check {
     match machine.kernel_version() {
         Some(version) if version < (5, 4) => {
-            Check::weak(check::RELEASE, format!("{release}: no FD frames in can-gw"), "boot Linux 5.4 or newer")
+            check::RELEASE.weak(format!("{release}: no FD frames in can-gw"), "boot Linux 5.4 or newer")
         }
-        _ => Check::ok(check::RELEASE, release),
+        _ => check::RELEASE.ok(release),
     }
 }
 
@@ -57,7 +57,7 @@ fn preemption(machine: &Machine, needs: &Needs) -> Check {
     let is_realtime = machine.number("/sys/kernel/realtime") == Some(1)
         || words.iter().any(|word| matches!(*word, "PREEMPT_RT" | "RT"));
     if is_realtime {
-        return Check::ok(check::PREEMPTION, "PREEMPT_RT: almost all kernel code is preemptible");
+        return check::PREEMPTION.ok("PREEMPT_RT: almost all kernel code is preemptible");
     }
     // "none (voluntary) full": the model in brackets is active.
     let chosen = machine.text("/sys/kernel/debug/sched/preempt");
@@ -74,26 +74,26 @@ fn preemption(machine: &Machine, needs: &Needs) -> Check {
     };
     let is_enough = matches!(kind, "full" | "lazy") || needs.priority().is_none();
     if is_enough {
-        return Check::ok(check::PREEMPTION, kind);
+        return check::PREEMPTION.ok(kind);
     }
     let remedy = if is_dynamic {
         "boot with preempt=full; to bound the worst case, boot a PREEMPT_RT kernel (its median is higher)"
     } else {
         "to bound the worst case, boot a PREEMPT_RT kernel (its median is higher)"
     };
-    Check::weak(check::PREEMPTION, format!("{kind}: other kernel work may delay a frame"), remedy)
+    check::PREEMPTION.weak(format!("{kind}: other kernel work may delay a frame"), remedy)
 }
 
 fn can(probed: &Probed, needs: &Needs) -> Check {
     if probed.can == Support::Raw {
-        return Check::ok(check::CAN, "CAN_RAW sockets");
+        return check::CAN.ok("CAN_RAW sockets");
     }
     let found = if probed.can == Support::None { "no CAN sockets" } else { "CAN, but no CAN_RAW sockets" };
     let no_kernel_routes = matches!(needs.runs, Runs::Unknown | Runs::KernelIfThere) && probed.cangw != Cangw::Ready;
     if needs.engine.is_some() || no_kernel_routes {
-        Check::missing(check::CAN, found, "sudo modprobe can-raw")
+        check::CAN.missing(found, "sudo modprobe can-raw")
     } else {
-        Check::ok(check::CAN, format!("{found}; not needed for the kernel engine"))
+        check::CAN.ok(format!("{found}; not needed for the kernel engine"))
     }
 }
 
@@ -104,13 +104,12 @@ fn cangw(machine: &Machine, probed: &Probed, needs: &Needs) -> Check {
             let most = machine.number(MAX_HOPS);
             let hops = i64::from(needs.hops);
             return match most {
-                Some(most) if hops > most => Check::missing(
-                    check::CANGW,
+                Some(most) if hops > most => check::CANGW.missing(
                     format!("max_hops is {most}, and a route has hop-limit = {hops}"),
                     format!("sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={hops}"),
                 ),
-                Some(most) => Check::ok(check::CANGW, format!("loaded, max_hops is {most}")),
-                None => Check::ok(check::CANGW, "loaded"),
+                Some(most) => check::CANGW.ok(format!("loaded, max_hops is {most}")),
+                None => check::CANGW.ok("loaded"),
             };
         }
         Cangw::Missing => ("not loaded", "sudo modprobe can-gw"),
@@ -120,10 +119,10 @@ fn cangw(machine: &Machine, probed: &Probed, needs: &Needs) -> Check {
         ),
     };
     match needs.runs {
-        Runs::Kernel => Check::missing(check::CANGW, found, remedy),
-        Runs::KernelIfThere => Check::weak(check::CANGW, format!("{found}: all routes run in user space"), remedy),
-        Runs::Unknown => Check::weak(check::CANGW, format!("{found}: no routes can run in the kernel"), remedy),
-        Runs::User => Check::ok(check::CANGW, format!("{found}; not needed in user space")),
+        Runs::Kernel => check::CANGW.missing(found, remedy),
+        Runs::KernelIfThere => check::CANGW.weak(format!("{found}: all routes run in user space"), remedy),
+        Runs::Unknown => check::CANGW.weak(format!("{found}: no routes can run in the kernel"), remedy),
+        Runs::User => check::CANGW.ok(format!("{found}; not needed in user space")),
     }
 }
 
@@ -154,7 +153,7 @@ fn modules(machine: &Machine, release: &str) -> Check {
         of(1).map(|names| format!("loadable: {names}")),
         of(2).map(|names| format!("not found: {names}")),
     ];
-    Check::ok(check::MODULES, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    check::MODULES.ok(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
 fn engine(probed: &Probed, needs: &Needs) -> Option<Check> {
@@ -167,53 +166,46 @@ fn engine(probed: &Probed, needs: &Needs) -> Option<Check> {
         let found = format!("{runs} of the {} user-space engines run here", probed.engines.len());
         let first = probed.engines.iter().find_map(|(_, lack)| *lack);
         return Some(match first {
-            None => Check::ok(check::ENGINE, found),
-            Some(lack) => Check::weak(
-                check::ENGINE,
-                format!("{found}: {lack}"),
-                format!("{} (candor engines lists all)", lack.remedy()),
-            ),
+            None => check::ENGINE.ok(found),
+            Some(lack) => {
+                check::ENGINE.weak(format!("{found}: {lack}"), format!("{} (candor engines lists all)", lack.remedy()))
+            }
         });
     };
     Some(match lack(engine) {
-        None => Check::ok(check::ENGINE, format!("{engine} runs here")),
+        None => check::ENGINE.ok(format!("{engine} runs here")),
         Some(lack) if needs.is_named => {
-            Check::missing(check::ENGINE, format!("{engine} does not run here: {lack}"), lack.remedy())
+            check::ENGINE.missing(format!("{engine} does not run here: {lack}"), lack.remedy())
         }
-        Some(lack) => {
-            let found = format!("falls back to {}: {lack}", UserEngine::PLAINEST);
-            Check::weak(check::ENGINE, found, lack.remedy())
-        }
+        Some(lack) => check::ENGINE.weak(format!("falls back to {}: {lack}", UserEngine::PLAINEST), lack.remedy()),
     })
 }
 
 fn clock(machine: &Machine) -> Check {
     let source = machine.text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     match source.as_deref() {
-        Some(source @ ("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit")) => Check::weak(
-            check::CLOCK,
+        Some(source @ ("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit")) => check::CLOCK.weak(
             format!("{source}: reading the time takes microseconds, and every frame is timestamped"),
             "find out why the kernel rejected the TSC: sudo dmesg | grep -i clocksource",
         ),
-        Some(source) => Check::ok(check::CLOCK, source),
-        None => Check::ok(check::CLOCK, "unknown"),
+        Some(source) => check::CLOCK.ok(source),
+        None => check::CLOCK.ok("unknown"),
     }
 }
 
 /// Since Linux 5.4 CAN interfaces get `pfifo_fast`, regardless of the default.
 fn default_qdisc(machine: &Machine) -> Check {
     let Some(kind) = machine.text("/proc/sys/net/core/default_qdisc") else {
-        return Check::ok(check::DEFAULT_QDISC, "unknown (in a network namespace)");
+        return check::DEFAULT_QDISC.ok("unknown (in a network namespace)");
     };
     let is_plain = matches!(kind.as_str(), "pfifo_fast" | "pfifo");
     match machine.kernel_version() {
-        Some(version) if version < (5, 4) && !is_plain => Check::weak(
-            check::DEFAULT_QDISC,
+        Some(version) if version < (5, 4) && !is_plain => check::DEFAULT_QDISC.weak(
             format!("{kind}, which on this kernel applies to CAN too and may drop frames silently"),
             "sudo sysctl net.core.default_qdisc=pfifo_fast, then set the interfaces down and up",
         ),
-        _ if is_plain => Check::ok(check::DEFAULT_QDISC, kind),
-        _ => Check::ok(check::DEFAULT_QDISC, format!("{kind}, but CAN gets pfifo_fast since Linux 5.4")),
+        _ if is_plain => check::DEFAULT_QDISC.ok(kind),
+        _ => check::DEFAULT_QDISC.ok(format!("{kind}, but CAN gets pfifo_fast since Linux 5.4")),
     }
 }
 

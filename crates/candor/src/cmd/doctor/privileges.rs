@@ -38,53 +38,38 @@ fn capabilities(machine: &Machine, needs: &Needs) -> Check {
         (true, false) => format!("none of {}", names(not)),
         (false, false) => format!("{}; not {}", names(there), names(not)),
     };
-    let ring = needs.engine.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
-    let needed = [
-        (NetAdmin, needs.runs == Runs::Kernel, true),
-        (NetAdmin, needs.runs == Runs::KernelIfThere, false),
-        (NetRaw, ring && needs.is_named, true),
-        (NetRaw, ring, false),
-    ];
-    let lacks = |insists| {
-        let lacking = needed
-            .iter()
-            .filter(|(capability, is_needed, must)| *is_needed && *must == insists && !has(machine, *capability));
-        lacking.map(|(capability, ..)| *capability).collect::<Vec<_>>()
-    };
+    let has_ring = needs.engine.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
     if machine.own().is_in_user_namespace() && matches!(needs.runs, Runs::Kernel | Runs::KernelIfThere | Runs::Unknown)
     {
         let found = format!("{found}, but in a user namespace, where can-gw accepts no jobs");
         let remedy = "run candor outside of the container, or with a user-space engine";
-        return if needs.runs == Runs::Kernel {
-            Check::missing(check::CAPABILITIES, found, remedy)
-        } else {
-            Check::weak(check::CAPABILITIES, found, remedy)
-        };
+        return check::CAPABILITIES.lacks(needs.runs == Runs::Kernel, found, remedy);
     }
-    let remedy = |lacking: Vec<Capability>| {
-        let list = lacking.into_iter().map(|capability| capability.name().to_lowercase()).collect::<Vec<_>>().join(",");
-        format!("run candor as root, or: sudo setcap {list}+ep $(command -v candor)")
-    };
-    match (lacks(true), lacks(false)) {
-        (lacking, _) if !lacking.is_empty() => Check::missing(check::CAPABILITIES, found, remedy(lacking)),
-        (_, lacking) if !lacking.is_empty() => Check::weak(check::CAPABILITIES, found, remedy(lacking)),
-        _ => Check::ok(check::CAPABILITIES, found),
+    let uses_kernel = matches!(needs.runs, Runs::Kernel | Runs::KernelIfThere);
+    let needed = [(NetAdmin, uses_kernel, needs.runs == Runs::Kernel), (NetRaw, has_ring, needs.is_named)];
+    let lacking = needed.into_iter().filter(|(capability, is_needed, _)| *is_needed && !has(machine, *capability));
+    let (required, useful): (Vec<_>, Vec<_>) = lacking.partition(|(.., is_required)| *is_required);
+    let is_required = !required.is_empty();
+    let lacking = if is_required { required } else { useful };
+    if lacking.is_empty() {
+        return check::CAPABILITIES.ok(found);
     }
+    let list: Vec<_> = lacking.into_iter().map(|(capability, ..)| capability.name().to_lowercase()).collect();
+    let remedy = format!("run candor as root, or: sudo setcap {}+ep $(command -v candor)", list.join(","));
+    check::CAPABILITIES.lacks(is_required, found, remedy)
 }
 
 fn priority(machine: &Machine, needs: &Needs) -> Check {
-    let Some(priority) = needs.priority() else { return Check::ok(check::PRIORITY, "other needs no privileges") };
+    let Some(priority) = needs.priority() else { return check::PRIORITY.ok("other needs no privileges") };
     let own = machine.own();
     let is_within = own.realtime_limit().is_some_and(|limit| limit >= Limit::UpTo(priority.number().into()));
     let by_capability = has(machine, Capability::SysNice) && !own.is_in_user_namespace();
     match (by_capability, is_within, own.realtime_limit()) {
-        (true, ..) => Check::ok(check::PRIORITY, "any priority, by CAP_SYS_NICE"),
-        (_, true, _) => Check::ok(check::PRIORITY, format!("priority {priority}, by RLIMIT_RTPRIO")),
+        (true, ..) => check::PRIORITY.ok("any priority, by CAP_SYS_NICE"),
+        (_, true, _) => check::PRIORITY.ok(format!("priority {priority}, by RLIMIT_RTPRIO")),
         (_, _, limit) => {
             let limit = limit.map_or_else(|| "unknown".to_owned(), text);
-            Check::missing(
-                check::PRIORITY,
-                format!("no CAP_SYS_NICE, and RLIMIT_RTPRIO is {limit}; the file sets {priority}"),
+            check::PRIORITY.missing(format!("no CAP_SYS_NICE, and RLIMIT_RTPRIO is {limit}; the file sets {priority}"),
                 format!(
                     "run candor as root, or: sudo setcap cap_sys_nice+ep $(command -v candor), LimitRTPRIO={priority}, ulimit \
                      -r {priority}"
@@ -98,12 +83,11 @@ fn priority(machine: &Machine, needs: &Needs) -> Check {
 fn timeout(machine: &Machine, needs: &Needs) -> Option<Check> {
     needs.priority().filter(|_| needs.spins())?;
     Some(match machine.own().limit("Max realtime timeout") {
-        Some(Limit::UpTo(microseconds)) => Check::missing(
-            check::TIMEOUT,
+        Some(Limit::UpTo(microseconds)) => check::TIMEOUT.missing(
             format!("a spinning thread is killed (SIGXCPU) after {microseconds} us"),
             "LimitRTTIME=infinity in the unit, or ulimit -R unlimited, or a receiver that blocks (mmap)",
         ),
-        Some(Limit::Unlimited) | None => Check::ok(check::TIMEOUT, "none"),
+        Some(Limit::Unlimited) | None => check::TIMEOUT.ok("none"),
     })
 }
 
@@ -113,26 +97,24 @@ fn memory(machine: &Machine) -> Check {
                   unlimited";
     match own.locked_memory_limit() {
         _ if has(machine, Capability::IpcLock) && !own.is_in_user_namespace() => {
-            Check::ok(check::MEMORY, "unlimited, by CAP_IPC_LOCK")
+            check::MEMORY.ok("unlimited, by CAP_IPC_LOCK")
         }
         Some(Limit::UpTo(bytes)) if bytes < PLENTY_BYTES => {
-            Check::missing(check::MEMORY, format!("only {} KiB may be locked", bytes / 1024), remedy)
+            check::MEMORY.missing(format!("only {} KiB may be locked", bytes / 1024), remedy)
         }
-        Some(limit) => Check::ok(check::MEMORY, format!("up to {} bytes, by RLIMIT_MEMLOCK", text(limit))),
-        None => Check::weak(check::MEMORY, "the limit of locked memory is unknown", remedy),
+        Some(limit) => check::MEMORY.ok(format!("up to {} bytes, by RLIMIT_MEMLOCK", text(limit))),
+        None => check::MEMORY.weak("the limit of locked memory is unknown", remedy),
     }
 }
 
 fn awake(awake: Awake) -> Check {
     match awake {
-        Ok(()) => Check::ok(check::AWAKE, "/dev/cpu_dma_latency can be opened"),
-        Err(std::io::ErrorKind::NotFound) => Check::missing(
-            check::AWAKE,
+        Ok(()) => check::AWAKE.ok("/dev/cpu_dma_latency can be opened"),
+        Err(std::io::ErrorKind::NotFound) => check::AWAKE.missing(
             "this kernel has no /dev/cpu_dma_latency",
             "remove the key: the CPUs do not enter deep sleep states",
         ),
-        Err(why) => Check::missing(
-            check::AWAKE,
+        Err(why) => check::AWAKE.missing(
             format!("cannot open /dev/cpu_dma_latency: {why}"),
             "run candor as root, or a udev rule: KERNEL==\"cpu_dma_latency\", GROUP=\"candor\", MODE=\"0660\"",
         ),

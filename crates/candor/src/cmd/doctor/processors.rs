@@ -24,16 +24,15 @@ fn cpus(online: &[Cpu], needs: &Needs) -> Check {
     let lacking: Vec<_> = wanted.iter().copied().filter(|cpu| !online.contains(cpu)).collect();
     let run = format!("{} online ({})", online.len(), CpuList(online));
     if needs.engine.is_some() && !lacking.is_empty() {
-        return Check::missing(
-            check::CPUS,
+        return check::CPUS.missing(
             format!("no CPU {}; {run}", CpuList(&lacking)),
             "set `cpus` in [realtime] to CPUs that are online",
         );
     }
     if needs.engine.is_some() && !wanted.is_empty() {
-        return Check::ok(check::CPUS, format!("threads run on {}; {run}", CpuList(wanted)));
+        return check::CPUS.ok(format!("threads run on {}; {run}", CpuList(wanted)));
     }
-    Check::ok(check::CPUS, run)
+    check::CPUS.ok(run)
 }
 
 fn governor(machine: &Machine, cpus: &[Cpu]) -> Check {
@@ -50,14 +49,13 @@ fn governor(machine: &Machine, cpus: &[Cpu]) -> Check {
         }
     }
     if governed == 0 {
-        return Check::ok(check::GOVERNOR, "none: the kernel does not control the clock");
+        return check::GOVERNOR.ok("none: the kernel does not control the clock");
     }
     if slow.is_empty() {
-        return Check::ok(check::GOVERNOR, "performance");
+        return check::GOVERNOR.ok("performance");
     }
     let found: Vec<_> = slow.iter().map(|(name, cpus)| format!("{name} on {}", CpuList(cpus))).collect();
-    Check::weak(
-        check::GOVERNOR,
+    check::GOVERNOR.weak(
         format!("{}: after a pause the clock is low", found.join(", ")),
         "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     )
@@ -71,14 +69,13 @@ fn sleep(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
         enabled.filter_map(|state| machine.number(&format!("{folder}/{state}/latency"))).max()
     });
     let Some(deepest) = deepest.max() else {
-        return Check::ok(check::SLEEP, "none known to the kernel");
+        return check::SLEEP.ok("none known to the kernel");
     };
     let limit = needs.realtime.cpu_dma_latency.and_then(|limit| i64::try_from(limit.as_micros()).ok());
     match limit {
-        Some(limit) => Check::ok(check::SLEEP, format!("up to {deepest} us to wake up, {limit} us while candor runs")),
-        None if deepest <= QUICK_US => Check::ok(check::SLEEP, format!("{deepest} us to wake up at most")),
-        None => Check::weak(
-            check::SLEEP,
+        Some(limit) => check::SLEEP.ok(format!("up to {deepest} us to wake up, {limit} us while candor runs")),
+        None if deepest <= QUICK_US => check::SLEEP.ok(format!("{deepest} us to wake up at most")),
+        None => check::SLEEP.weak(
             format!("a CPU may take {deepest} us to wake up"),
             "set cpu-dma-latency = \"0us\" in [realtime] (costs power)",
         ),
@@ -87,7 +84,7 @@ fn sleep(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
 
 fn siblings(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
     if machine.number("/sys/devices/system/cpu/smt/active") != Some(1) {
-        return Check::ok(check::SIBLINGS, "one CPU per core");
+        return check::SIBLINGS.ok("one CPU per core");
     }
     let of = |cpu: &Cpu| machine.cpus(&format!("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu.0));
     let is_pinned = needs.engine.is_some() && !needs.realtime.cpus.is_empty();
@@ -96,12 +93,11 @@ fn siblings(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
         (!others.is_empty()).then_some((*cpu, others))
     });
     match shared.filter(|_| is_pinned) {
-        Some((cpu, others)) => Check::weak(
-            check::SIBLINGS,
+        Some((cpu, others)) => check::SIBLINGS.weak(
             format!("CPU {} shares its core with {}, which may run other threads", cpu.0, CpuList(&others)),
             format!("echo 0 | sudo tee /sys/devices/system/cpu/cpu{}/online, or boot with nosmt", others[0].0),
         ),
-        None => Check::ok(check::SIBLINGS, "two CPUs per core"),
+        None => check::SIBLINGS.ok("two CPUs per core"),
     }
 }
 
@@ -110,22 +106,22 @@ fn isolation(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
     let is_pinned = needs.engine.is_some() && !needs.realtime.cpus.is_empty();
     let lacking: Vec<_> = cpus.iter().copied().filter(|cpu| !isolated.contains(cpu)).collect();
     if is_pinned && !lacking.is_empty() && needs.spins() {
-        return Check::weak(
-            check::ISOLATION,
+        return check::ISOLATION.weak(
             format!("other threads may run on {}, where candor spins", CpuList(&lacking)),
             format!("boot with isolcpus={} nohz_full={0} rcu_nocbs={0}", CpuList(cpus)),
         );
     }
-    Check::ok(
-        check::ISOLATION,
-        if isolated.is_empty() { "no CPU is isolated".into() } else { format!("{} isolated", CpuList(&isolated)) },
-    )
+    check::ISOLATION.ok(if isolated.is_empty() {
+        "no CPU is isolated".into()
+    } else {
+        format!("{} isolated", CpuList(&isolated))
+    })
 }
 
 fn throttling(machine: &Machine, online: &[Cpu], needs: &Needs) -> Check {
     let number = |name: &str| machine.number(&format!("/proc/sys/kernel/sched_rt_{name}_us"));
     let (Some(runtime), Some(period)) = (number("runtime"), number("period")) else {
-        return Check::ok(check::THROTTLING, "unknown");
+        return check::THROTTLING.ok("unknown");
     };
     let is_on = runtime >= 0 && runtime < period;
     let spins_first = needs.spins() && needs.priority().is_some();
@@ -136,17 +132,15 @@ fn throttling(machine: &Machine, online: &[Cpu], needs: &Needs) -> Check {
         "off".to_owned()
     };
     match (spins_first, takes_all, is_on) {
-        (true, true, _) => Check::weak(
-            check::THROTTLING,
+        (true, true, _) => check::THROTTLING.weak(
             format!("{found}; spinning threads use the only CPU, and other programs must wait"),
             "use a receiver that blocks (engine = \"mmap-adaptive\") or sched = \"other\"",
         ),
-        (true, false, true) => Check::weak(
-            check::THROTTLING,
+        (true, false, true) => check::THROTTLING.weak(
             format!("{found}; spinning threads are stopped for the rest"),
             "sudo sysctl kernel.sched_rt_runtime_us=-1, if no other thread needs their CPUs",
         ),
-        _ => Check::ok(check::THROTTLING, format!("{found}; irrelevant for threads that block")),
+        _ => check::THROTTLING.ok(format!("{found}; irrelevant for threads that block")),
     }
 }
 

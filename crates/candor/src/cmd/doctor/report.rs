@@ -92,14 +92,11 @@ mod tests {
         let sections = [
             Section {
                 title: "kernel".into(),
-                checks: vec![
-                    Check::ok(check::RELEASE, "6.1.0"),
-                    Check::weak(check::CANGW, "not loaded", "sudo modprobe can-gw"),
-                ],
+                checks: vec![check::RELEASE.ok("6.1.0"), check::CANGW.weak("not loaded", "sudo modprobe can-gw")],
             },
             Section {
                 title: "can0".into(),
-                checks: vec![Check::missing(check::INTERFACE, "can, DOWN", "sudo ip link set can0 up")],
+                checks: vec![check::INTERFACE.missing("can, DOWN", "sudo ip link set can0 up")],
             },
         ];
         insta::assert_snapshot!(text(Some("candor.toml"), &sections), @r"
@@ -116,7 +113,7 @@ mod tests {
         assert_eq!(worst(&sections), Verdict::Missing);
         assert_eq!(json(None, &sections).checks[2].verdict, "missing");
         assert!(text(None, &sections[..1]).ends_with("a gateway can run: 1 of 2 checks weak\n"));
-        let fine = [Section { title: "kernel".into(), checks: vec![Check::ok(check::RELEASE, "6.1.0")] }];
+        let fine = [Section { title: "kernel".into(), checks: vec![check::RELEASE.ok("6.1.0")] }];
         assert!(text(None, &fine).ends_with("a gateway can run: 1 check ok\n"));
     }
 }

@@ -3,15 +3,15 @@
 use candor_egress::kernel::Applied;
 use candor_egress::tree::Tree;
 use candor_io::signal::EndingSignals;
-use serde_json::{Value, json};
 
+use super::json::ApplyView;
 use super::{WantedFile, targets};
-use crate::cli::EgressApplyArgs;
+use crate::cli::WantedArgs;
 use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 
-pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+pub(super) fn run(args: &WantedArgs) -> Outcome {
+    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let mut targets = targets(&file.wanted)?;
     let done = {
@@ -19,10 +19,9 @@ pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
         let _held = EndingSignals::block()?;
         candor_egress::kernel::apply(&mut targets)?
     };
-    if args.json {
-        let interfaces: Vec<_> = done.iter().map(as_json).collect();
-        let value = json!({"file": file.name(), "interfaces": interfaces});
-        return render::answer(&format!("{value:#}\n"), Exit::Fine);
+    if args.kernel.json {
+        let view = ApplyView { file: file.name(), interfaces: done.iter().map(Into::into).collect() };
+        return render::answer(&render::object(&view), Exit::Fine);
     }
     let lines: String = done.iter().map(|one| format!("{}: {}\n", one.interface, text(one))).collect();
     render::answer(&lines, Exit::Fine)
@@ -41,13 +40,4 @@ pub(in crate::cmd) fn text(applied: &Applied) -> String {
     }
     let kinds: Vec<_> = before.qdiscs.iter().map(|qdisc| qdisc.discipline.kind()).collect();
     format!("changed, {requests}; there was {} before{lost}", kinds.join(", "))
-}
-
-pub(super) fn as_json(applied: &Applied) -> Value {
-    json!({
-        "interface": applied.interface,
-        "requests": applied.steps.requests.len(),
-        "lost_frames": applied.steps.loses_frames,
-        "was_default": applied.before == Tree::default(),
-    })
 }

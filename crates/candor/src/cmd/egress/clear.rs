@@ -4,8 +4,8 @@ use candor_egress::canonical::differences;
 use candor_egress::kernel::{Interface, Kernel as _, Target};
 use candor_egress::tree::Tree;
 use candor_io::signal::EndingSignals;
-use serde_json::json;
 
+use super::json::{ClearView, ClearedView};
 use super::{WantedFile, open, targets};
 use crate::cli::{EgressClearArgs, WantedArgs};
 use crate::netns;
@@ -15,12 +15,14 @@ use candor_cli::{Exit, Outcome, render};
 pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     let (mut going, left) = match &args.file {
         Some(file) => {
-            let args_of_file = WantedArgs { file: file.clone(), netns: args.netns.clone() };
-            let Some(file) = WantedFile::read(&args_of_file, Form::once(args.json))? else { return Ok(Exit::No) };
+            let args_of_file = WantedArgs { file: file.clone(), kernel: args.kernel.clone() };
+            let Some(file) = WantedFile::read(&args_of_file, Form::once(args.kernel.json))? else {
+                return Ok(Exit::No);
+            };
             of_file(&file)?
         }
         None => {
-            netns::enter(&args.netns)?;
+            netns::enter(&args.kernel.netns)?;
             (of_interfaces(&args.interface)?, Vec::new())
         }
     };
@@ -29,13 +31,12 @@ pub(super) fn run(args: &EgressClearArgs) -> Outcome {
         candor_egress::kernel::apply(&mut going)?
     };
     let exit = if left.is_empty() { Exit::Fine } else { Exit::No };
-    if args.json {
-        let interfaces: Vec<_> = cleared
-            .iter()
-            .map(|one| json!({"interface": one.interface, "cleared": !one.steps.requests.is_empty()}))
-            .chain(left.iter().map(|name| json!({"interface": name, "cleared": false, "left": true})))
-            .collect();
-        return render::answer(&format!("{:#}\n", json!({ "interfaces": interfaces })), exit);
+    if args.kernel.json {
+        let view = |interface, cleared, left| ClearedView { interface, cleared, left };
+        let cleared = cleared.iter().map(|one| view(&one.interface, !one.steps.requests.is_empty(), false));
+        let left = left.iter().map(|name| view(name, false, true));
+        let view = ClearView { interfaces: cleared.chain(left).collect() };
+        return render::answer(&render::object(&view), exit);
     }
     let mut text = String::new();
     for one in &cleared {

@@ -1,4 +1,4 @@
-//! Drawings of an interface as text, SVG and JSON: boxes with words and counters, and their hierarchy.
+//! Drawings of an interface as text and SVG: boxes with words and counters, and their hierarchy.
 
 mod svg;
 mod text;
@@ -7,23 +7,30 @@ pub(super) use svg::svg;
 pub(super) use text::text;
 
 use candor_egress::canonical::Part;
-use candor_egress::filter::Filter;
+use candor_egress::control_group::ControlGroup;
+use candor_egress::filter::{Classifier, Filter};
 use candor_egress::handle::Handle;
 use candor_egress::netlink::{ClassStats, FilterStats, Observed, QdiscStats};
 use candor_egress::outline::{Item, Node, outline};
-use serde_json::{Value, json};
+use candor_egress::text as egress_text;
+use serde::Serialize;
 
-use super::{Wanted, plan};
+use super::Wanted;
 
-pub(super) struct Drawing {
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct Drawing {
     pub(super) interface: String,
     /// The bus of the file, if there is a file.
     pub(super) bus: Option<String>,
+    #[serde(skip)]
     pub(super) is_live: bool,
+    #[serde(rename = "tree")]
     pub(super) boxes: Vec<Box>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Object"))]
 pub(super) struct Box {
     pub(super) what: What,
     /// Its name: `1:`, `1:2`; the preference of a filter.
@@ -31,9 +38,11 @@ pub(super) struct Box {
     pub(super) band: Option<String>,
     /// Kind and options; nothing for a class that a discipline has by itself.
     pub(super) words: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counted: Option<Counted>,
     pub(super) below: Vec<Self>,
     /// Of a filter: those that have it in common are asked as one.
+    #[serde(skip)]
     preference: Option<u16>,
 }
 
@@ -41,38 +50,42 @@ pub(super) struct Box {
 const MOST_ALIKE: usize = 8;
 
 /// What a [`Box`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) enum What {
     Class,
     Filter,
     Qdisc,
 }
 
-impl What {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Class => "class",
-            Self::Filter => "filter",
-            Self::Qdisc => "qdisc",
-        }
-    }
-}
-
 /// What the kernel has counted, as far as it counts here.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Counted {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) frames: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
+    #[serde(rename = "dropped_frames", skip_serializing_if = "Option::is_none")]
     pub(super) dropped: Option<u64>,
+    #[serde(rename = "waiting_frames", skip_serializing_if = "Option::is_none")]
     pub(super) waiting: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) waiting_bytes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) overlimits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) requeues: Option<u32>,
+    #[serde(rename = "asked_frames", skip_serializing_if = "Option::is_none")]
     pub(super) asked: Option<u64>,
     /// How often each key of a `u32` filter fitted.
+    #[serde(rename = "hits_of_keys", skip_serializing_if = "Vec::is_empty")]
     pub(super) keys: Vec<u64>,
     /// Frames sent at the own rate of a class of `htb`, and at what others lent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lends: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) borrows: Option<u32>,
 }
 
@@ -150,17 +163,17 @@ impl Draw<'_> {
             }
             Item::Class(at) => {
                 let class = &tree.classes[at];
-                let words = plan::part_words(&Part::Class(class.clone()));
+                let words = part_words(&Part::Class(class.clone()));
                 (What::Class, class.handle.to_string(), words, classes.get(at).map(of_class), Some(class.handle))
             }
             Item::Filter(at) => {
                 let filter = &tree.filters[at];
-                let words = plan::part_words(&Part::Filter(filter.clone()));
+                let words = part_words(&Part::Filter(filter.clone()));
                 (What::Filter, name_of(filter), words, filters.get(at).map(of_filter), None)
             }
             Item::Qdisc(at) => {
                 let qdisc = &tree.qdiscs[at];
-                let words = plan::part_words(&Part::Qdisc(qdisc.clone()));
+                let words = part_words(&Part::Qdisc(qdisc.clone()));
                 let name = if qdisc.handle == Handle::NONE { String::new() } else { qdisc.handle.to_string() };
                 (What::Qdisc, name, words, qdiscs.get(at).map(of_qdisc), Some(qdisc.handle))
             }
@@ -209,44 +222,48 @@ fn of_filter(stats: &FilterStats) -> Counted {
     }
 }
 
-/// All of a drawing.
-pub(super) fn json(drawing: &Drawing) -> Value {
-    json!({
-        "interface": drawing.interface,
-        "bus": drawing.bus,
-        "tree": drawing.boxes.iter().map(box_json).collect::<Vec<_>>(),
-    })
-}
+const MOST_CHARACTERS: usize = 150;
 
-fn box_json(one: &Box) -> Value {
-    let mut value = json!({
-        "what": one.what.name(),
-        "name": one.name,
-        "band": one.band,
-        "words": one.words,
-        "below": one.below.iter().map(box_json).collect::<Vec<_>>(),
-    });
-    if let Some(counted) = &one.counted {
-        value["counted"] = counted_json(counted);
+/// A part as a line of `tc`, or as much of it as can be said.
+pub(super) fn part_line(part: &Part) -> String {
+    if let Some(program) = program(part) {
+        return program;
     }
-    value
+    egress_text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
 }
 
-/// Without what the kernel does not count there.
-fn counted_json(counted: &Counted) -> Value {
-    let numbers = [
-        ("frames", counted.frames),
-        ("bytes", counted.bytes),
-        ("dropped_frames", counted.dropped),
-        ("waiting_frames", counted.waiting.map(u64::from)),
-        ("waiting_bytes", counted.waiting_bytes.map(u64::from)),
-        ("overlimits", counted.overlimits.map(u64::from)),
-        ("requeues", counted.requeues.map(u64::from)),
-        ("asked_frames", counted.asked),
-        ("lends", counted.lends.map(u64::from)),
-        ("borrows", counted.borrows.map(u64::from)),
-    ];
-    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name.to_owned(), Value::from(number?))));
-    let keys = (!counted.keys.is_empty()).then(|| ("hits_of_keys".to_owned(), Value::from(counted.keys.clone())));
-    Value::Object(numbers.chain(keys).collect())
+pub(super) fn part_words(part: &Part) -> String {
+    egress_text::words(part).unwrap_or_else(|why| format!("{} ({why})", kind(part)))
+}
+
+/// A filter that is candor's own program, which `tc` has no words for, and which groups it looks for: after a restart of a
+/// service only their numbers differ.
+fn program(part: &Part) -> Option<String> {
+    let Part::Filter(Filter { classifier: Classifier::ControlGroups(groups), class, .. }) = part else { return None };
+    let words = egress_text::words(part).ok()?;
+    let class = class.map_or_else(String::new, |class| format!(" flowid {class}"));
+    let number = |group: &ControlGroup| group.place.map_or_else(|| "none".to_owned(), |place| place.id.to_string());
+    let numbers: Vec<_> = groups.iter().map(number).collect();
+    Some(format!("{} {words}{class} (number {})", part.place(), numbers.join(", ")))
+}
+
+fn kind(part: &Part) -> &str {
+    match part {
+        Part::Class(class) => class.share.kind(),
+        Part::Filter(filter) => filter.classifier.kind(),
+        Part::Qdisc(qdisc) => qdisc.discipline.kind(),
+    }
+}
+
+/// A line that fits: a match may have hundreds of identifiers. JSON has all of it.
+pub(super) fn in_terminal(line: &str) -> String {
+    short(line, MOST_CHARACTERS)
+}
+
+/// The beginning, where there is more than so many characters.
+pub(super) fn short(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
 }

@@ -5,7 +5,7 @@ use candor_egress::lint::Facts;
 use candor_io::machine::Machine;
 use candor_netlink::link::Link;
 
-use crate::cmd::doctor::{frames_ahead, recovers_itself};
+use crate::cmd::driver::{frames_ahead, recovers_itself};
 
 /// What a frame that is under way takes of the send buffer of its socket: `truesize` of an skb with a small payload. Since Linux
 /// 6.3 its data comes from `skb_small_head_cache`, before that from `kmalloc-512`; the skb itself is 256 bytes.

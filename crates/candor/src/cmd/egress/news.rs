@@ -2,7 +2,6 @@
 
 use candor_egress::control_group::GroupName;
 use candor_egress::kernel::{Event, News};
-use serde_json::{Value, json};
 
 use super::{groups, plan};
 
@@ -28,25 +27,6 @@ pub(in crate::cmd) fn text(News { interface, event }: &News) -> String {
         Event::PutBack { differences, .. } => format!("somebody had changed it; put back\n{}", lines(differences)),
     };
     format!("{interface}: {text}")
-}
-
-pub(super) fn as_json(News { interface, event }: &News) -> Value {
-    let (name, details) = match event {
-        Event::AsWanted => ("as-wanted", json!({})),
-        Event::Drifted(differences) => ("drifted", json!({"differences": plan::differences_json(differences)})),
-        Event::Failed(why) => ("failed", json!({ "why": why })),
-        Event::Fought => ("fought", json!({})),
-        Event::Followed(groups) => ("followed", json!({"groups": names(groups)})),
-        Event::NoGroups(groups) => ("no-groups", json!({"groups": names(groups)})),
-        Event::Gone => ("gone", json!({})),
-        Event::PutBack { is_new, differences } => {
-            ("put-back", json!({"is_new": is_new, "differences": plan::differences_json(differences)}))
-        }
-    };
-    let mut value = json!({"event": name, "interface": interface});
-    let members = details.as_object().into_iter().flatten();
-    members.for_each(|(name, detail)| value[name] = detail.clone());
-    value
 }
 
 fn names(groups: &[GroupName]) -> Vec<String> {

@@ -1,60 +1,23 @@
 //! `candor egress plan`: the trees of a file against the kernel, like a diff.
 
-use candor_egress::canonical::{Difference, Part, differences};
-use candor_egress::control_group::ControlGroup;
-use candor_egress::filter::{Classifier, Filter};
-use candor_egress::kernel::Kernel as _;
-use candor_egress::tree::Tree;
-use candor_egress::{steps, text as egress_text};
-use serde_json::{Value, json};
+use candor_egress::canonical::Difference;
 
-use super::{Wanted, WantedFile, open};
+use super::json::PlanView;
+use super::{Compared, WantedFile, draw};
 use crate::cli::EgressPlanArgs;
 use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.wanted.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let is_equal = compared.iter().all(Compared::is_equal);
     let exit = if args.exit_code && !is_equal { Exit::No } else { Exit::Fine };
-    if args.json {
-        let value = json!({"file": file.name(), "equal": is_equal, "interfaces": json(&compared)});
-        return render::answer(&format!("{value:#}\n"), exit);
+    if args.wanted.kernel.json {
+        return render::answer(&render::object(&PlanView::of(file.name(), &compared)), exit);
     }
     render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)
-}
-
-pub(super) struct Compared<'a> {
-    wanted: &'a Wanted,
-    differences: Vec<Difference>,
-    loses_frames: bool,
-    requests: usize,
-}
-
-impl<'a> Compared<'a> {
-    pub(super) fn all(wanted: &'a [Wanted]) -> Result<Vec<Self>, Box<dyn std::error::Error>> {
-        let one = |wanted: &'a Wanted| {
-            let found = open(&wanted.interface, Some(&wanted.bus))?.found()?;
-            Ok(Self::new(wanted, &found))
-        };
-        wanted.iter().map(one).collect()
-    }
-
-    fn new(wanted: &'a Wanted, found: &Tree) -> Self {
-        let steps = steps::steps(&wanted.tree, found);
-        Self {
-            wanted,
-            differences: differences(&wanted.tree, found),
-            loses_frames: steps.loses_frames,
-            requests: steps.requests.len(),
-        }
-    }
-
-    pub(super) fn is_equal(&self) -> bool {
-        self.differences.is_empty()
-    }
 }
 
 /// A line for each part that is not as it should be, below its interface.
@@ -68,7 +31,7 @@ pub(super) fn text(compared: &[Compared<'_>]) -> String {
 
 /// `+` to be made, `-` to be taken away, `~` to be changed.
 pub(super) fn line(difference: &Difference) -> String {
-    let words = |part| in_terminal(&part_line(part));
+    let words = |part| draw::in_terminal(&draw::part_line(part));
     match difference {
         Difference::Missing(part) => format!("+ {}", words(part)),
         Difference::Extra(part) => format!("- {}", words(part)),
@@ -98,77 +61,4 @@ fn summary(compared: &[Compared<'_>], name: &str) -> String {
     };
     let counts = counts.collect::<Vec<_>>().join(", ");
     format!("{name}: {counts} on {} of {}{losing}\n", differ, plural(compared.len(), "interface"))
-}
-
-pub(super) fn json(compared: &[Compared<'_>]) -> Value {
-    let one = |one: &Compared<'_>| {
-        json!({
-            "interface": one.wanted.interface,
-            "bus": one.wanted.bus,
-            "equal": one.is_equal(),
-            "loses_frames": one.loses_frames,
-            "requests": one.requests,
-            "differences": differences_json(&one.differences),
-        })
-    };
-    compared.iter().map(one).collect()
-}
-
-pub(super) fn differences_json(differences: &[Difference]) -> Value {
-    let one = |difference: &Difference| {
-        let (change, wanted, found): (_, Option<&Part>, Option<&Part>) = match difference {
-            Difference::Missing(part) => ("make", Some(part), None),
-            Difference::Extra(part) => ("take-away", None, Some(part)),
-            Difference::Differs { wanted, found } => ("change", Some(wanted), Some(found)),
-        };
-        let place = difference.place().to_string();
-        json!({"change": change, "place": place, "wanted": wanted.map(part_line), "found": found.map(part_line)})
-    };
-    differences.iter().map(one).collect()
-}
-
-const MOST_CHARACTERS: usize = 150;
-
-/// A part as a line of `tc`, or as much of it as can be said.
-pub(super) fn part_line(part: &Part) -> String {
-    if let Some(program) = program(part) {
-        return program;
-    }
-    egress_text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
-}
-
-pub(super) fn part_words(part: &Part) -> String {
-    egress_text::words(part).unwrap_or_else(|why| format!("{} ({why})", kind(part)))
-}
-
-/// A filter that is candor's own program, which `tc` has no words for, and which groups it looks for: after a restart of a
-/// service only their numbers differ.
-fn program(part: &Part) -> Option<String> {
-    let Part::Filter(Filter { classifier: Classifier::ControlGroups(groups), class, .. }) = part else { return None };
-    let words = egress_text::words(part).ok()?;
-    let class = class.map_or_else(String::new, |class| format!(" flowid {class}"));
-    let number = |group: &ControlGroup| group.place.map_or_else(|| "none".to_owned(), |place| place.id.to_string());
-    let numbers: Vec<_> = groups.iter().map(number).collect();
-    Some(format!("{} {words}{class} (number {})", part.place(), numbers.join(", ")))
-}
-
-fn kind(part: &Part) -> &str {
-    match part {
-        Part::Class(class) => class.share.kind(),
-        Part::Filter(filter) => filter.classifier.kind(),
-        Part::Qdisc(qdisc) => qdisc.discipline.kind(),
-    }
-}
-
-/// A line that fits: a match may have hundreds of identifiers. JSON has all of it.
-pub(super) fn in_terminal(line: &str) -> String {
-    short(line, MOST_CHARACTERS)
-}
-
-/// The beginning, where there is more than so many characters.
-pub(super) fn short(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
-    }
 }

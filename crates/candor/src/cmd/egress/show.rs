@@ -5,6 +5,7 @@ use candor_egress::text::{self, Unsayable};
 use candor_egress::tree::Tree;
 
 use super::draw::Drawing;
+use super::json::ShowView;
 use super::{Wanted, draw, named_or_all, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
 use crate::netns;
@@ -13,18 +14,18 @@ use candor_cli::{Exit, Outcome, render};
 use candor_egress::kernel::observe;
 
 pub(super) fn run(args: &EgressShowArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let wanted = match &args.file {
         None => None,
-        Some(path) => match GatewayFile::read(path)?.gateway_or_say(Form::once(args.json))? {
+        Some(path) => match GatewayFile::read(path)?.gateway_or_say(Form::once(args.kernel.json))? {
             Some(loaded) => Some(wanted(&loaded.plan)),
             None => return Ok(Exit::No),
         },
     };
     let shown = subjects(args, wanted.as_deref().unwrap_or_default())?;
-    if args.json {
-        let all: Vec<_> = shown.iter().map(|subject| draw::json(&subject.drawing())).collect();
-        return render::answer(&format!("{:#}\n", serde_json::json!({ "interfaces": all })), Exit::Fine);
+    if args.kernel.json {
+        let view = ShowView { interfaces: shown.iter().map(Subject::drawing).collect() };
+        return render::answer(&render::object(&view), Exit::Fine);
     }
     match args.form.unwrap_or(EgressForm::Tree) {
         EgressForm::Svg => render::answer(&draw::svg(&only(&shown, "svg")?.drawing().in_short()), Exit::Fine),

@@ -4,26 +4,23 @@ use candor_egress::lint::{self, Finding};
 use candor_io::machine::Machine;
 use candor_netlink::client::Client;
 use candor_netlink::link;
-use serde_json::{Value, json};
 
-use super::plan::Compared;
-use super::{Wanted, WantedFile, facts, plan};
-use crate::cli::EgressVerifyArgs;
+use super::json::{PlanView, VerifyView};
+use super::{Compared, Wanted, WantedFile, facts, plan};
+use crate::cli::WantedArgs;
 use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 
-pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+pub(super) fn run(args: &WantedArgs) -> Outcome {
+    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let traps = traps(&file.wanted)?;
     let is_equal = compared.iter().all(Compared::is_equal);
     let exit = if is_equal { Exit::Fine } else { Exit::No };
-    if args.json {
-        let found: Vec<_> = traps.iter().map(|(wanted, finding)| as_json(wanted, finding)).collect();
-        let interfaces = plan::json(&compared);
-        let value = json!({"file": file.name(), "equal": is_equal, "interfaces": interfaces, "findings": found});
-        return render::answer(&format!("{value:#}\n"), exit);
+    if args.kernel.json {
+        let view = VerifyView::of(PlanView::of(file.name(), &compared), &traps);
+        return render::answer(&render::object(&view), exit);
     }
     let mut text = plan::text(&compared);
     for (wanted, finding) in &traps {
@@ -37,7 +34,7 @@ pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
         other => format!(
             "{}: {other} of {interfaces} NOT as it wants; candor egress apply {} mends that{traps}\n",
             file.name(),
-            args.wanted.file.display()
+            args.file.display()
         ),
     };
     render::answer(&text, exit)
@@ -55,14 +52,4 @@ fn traps(wanted: &[Wanted]) -> Result<Vec<(&Wanted, Finding)>, Box<dyn std::erro
         traps.extend(lint::lint(&wanted.tree, &facts).into_iter().map(|finding| (wanted, finding)));
     }
     Ok(traps)
-}
-
-fn as_json(wanted: &Wanted, finding: &Finding) -> Value {
-    json!({
-        "interface": wanted.interface,
-        "bus": wanted.bus,
-        "code": finding.code(),
-        "message": finding.trap.to_string(),
-        "help": finding.trap.help(),
-    })
 }

@@ -6,6 +6,7 @@ use candor_egress::kernel::{Here, Keeper, Mend};
 use candor_io::netlink::LinkWatch;
 use candor_io::signal::EndingSignals;
 
+use super::json::NewsView;
 use super::{WantedFile, by_interface, news};
 use crate::cli::EgressWatchArgs;
 use candor_cli::gateway_file::{Form, plural};
@@ -19,11 +20,11 @@ const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
-    let read = WantedFile::read(&args.wanted, Form::running(args.json))?;
+    let read = WantedFile::read(&args.wanted, Form::running(args.wanted.kernel.json))?;
     let Some(WantedFile { file, wanted }) = read else { return Ok(Exit::No) };
     let signals = EndingSignals::block()?;
     let watch = LinkWatch::start()?;
-    if !args.json {
+    if !args.wanted.kernel.json {
         let interfaces = plural(wanted.len(), "interface");
         render::err(&format!("{}: watching {interfaces}; Ctrl-C ends it\n", file.source.name()));
     }
@@ -32,7 +33,7 @@ pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
     loop {
         watch.drain();
         for one in keeper.look(mend, Instant::now()) {
-            render::out(&if args.json { format!("{}\n", news::as_json(&one)) } else { news::text(&one) })?;
+            render::out(&if args.wanted.kernel.json { render::line(&NewsView::from(&one)) } else { news::text(&one) })?;
         }
         let interval = if keeper.has_groups() { INTERVAL_OF_GROUPS } else { INTERVAL };
         if signals.wait(interval)?.is_some() {

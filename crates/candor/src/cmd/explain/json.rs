@@ -1,88 +1,193 @@
-//! An explanation for programs; the keys are described in `docs/explain.md`.
+//! An explanation as JSON; `docs/explain.md` describes the keys.
 
 use candor_config::explain::{Act, Changes, Deleted, Dropped, Explanation, Next, Outcome, Step, Visit, Way};
-use candor_config::placement::Side;
 use candor_config::plan::Echo;
 use candor_core::filter::ReceiveList;
-use candor_core::frame::{Frame, FrameFormat};
-use serde_json::{Value, json};
+use candor_core::frame::Frame;
+use serde::Serialize;
 
-use super::labels as words;
+use super::labels;
 use super::view::{NotTaken, View};
+use crate::cmd::job_text::{format_name, hex, side_name};
 
-/// All frames, one after another.
-pub(super) fn frames(view: &View<'_>, file: &str, frames: &[Frame], notes: &[String]) -> Value {
+/// The output of `candor explain --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct Explained<'a> {
+    file: &'a str,
+    engine: &'static str,
+    bus: &'a str,
+    interface: &'a str,
+    max_hops: u8,
+    notes: &'a [String],
+    frames: Vec<FrameExplained<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct FrameExplained<'a> {
+    frame: FrameView,
+    rules: Vec<RuleView<'a>>,
+    /// `false` if the rest of a long chain is omitted.
+    is_complete: bool,
+    counters: Vec<CountersView<'a>>,
+    not_taken: Vec<NotTakenView<'a>>,
+    taken_from_other_buses: Vec<ElsewhereView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct FrameView {
+    text: String,
+    format: &'static str,
+    can_id_hex: String,
+    len_bytes: u8,
+    len8_dlc: u8,
+    flags_hex: String,
+    data_hex: String,
+}
+
+/// A rule that matches the frame.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RuleView<'a> {
+    route: &'a str,
+    filter: String,
+    format: &'static str,
+    list: &'static str,
+    side: &'static str,
+    because: Option<String>,
+    to: &'a str,
+    to_interface: &'a str,
+    steps: Vec<StepView>,
+    outcome: &'static str,
+    reason: Option<Reason>,
+    counter: Option<&'static str>,
+    sent: Option<FrameView>,
+    echo: bool,
+    next: Vec<NextView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StepView {
+    step: &'static str,
+    computed: bool,
+    frame: FrameView,
+    changed: Vec<&'static str>,
+    changed_bytes: Vec<usize>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Reason {
+    code: &'static str,
+    text: String,
+}
+
+/// The frame as it is received again on the bus where it was sent.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct NextView<'a> {
+    by: &'static str,
+    bus: &'a str,
+    rules: Vec<RuleView<'a>>,
+    not_received_by: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CountersView<'a> {
+    route: &'a str,
+    handled_frames: u64,
+    dropped_frames: u64,
+    deleted_frames: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct NotTakenView<'a> {
+    route: &'a str,
+    filter: String,
+    format: &'static str,
+    further_jobs: usize,
+    reasons: Vec<Reason>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ElsewhereView<'a> {
+    route: &'a str,
+    from: &'a str,
+}
+
+pub(super) fn frames<'a>(view: &View<'a>, file: &'a str, frames: &[Frame], notes: &'a [String]) -> Explained<'a> {
     let bus = view.bus(view.on);
-    json!({
-        "file": file,
-        "engine": view.plan.engine().name(),
-        "bus": bus.name,
-        "interface": bus.interface,
-        "max_hops": view.machine.max_hops,
-        "notes": notes,
-        "frames": frames.iter().map(|frame| one(view, frame)).collect::<Vec<_>>(),
-    })
-}
-
-fn one(view: &View<'_>, received: &Frame) -> Value {
-    let explanation = view.explain(received);
-    let elsewhere = view.elsewhere(&explanation).into_iter().map(|route| {
-        let route = view.plan.route(route);
-        json!({ "route": route.name, "from": view.bus(route.from).name })
-    });
-    json!({
-        "frame": frame(received),
-        "rules": explanation.visits.iter().map(|visit| rule(view, visit)).collect::<Vec<_>>(),
-        "is_complete": !explanation.is_cut,
-        "counters": counters(view, &explanation),
-        "not_taken": view.not_taken(received, &explanation).iter().map(|missed| not_taken(view, missed)).collect::<Vec<_>>(),
-        "taken_from_other_buses": elsewhere.collect::<Vec<_>>(),
-    })
-}
-
-fn frame(frame: &Frame) -> Value {
-    json!({
-        "text": frame.to_string(),
-        "format": format(frame.format),
-        "can_id_hex": format!("{:08X}", frame.id.0),
-        "len_bytes": frame.len,
-        "len8_dlc": frame.len8_dlc,
-        "flags_hex": format!("{:02X}", frame.flags),
-        "data_hex": frame.data[..frame.format.max_len()].iter().map(|byte| format!("{byte:02X}")).collect::<String>(),
-    })
-}
-
-const fn format(format: FrameFormat) -> &'static str {
-    match format {
-        FrameFormat::Classic => "classic",
-        FrameFormat::Fd => "fd",
+    Explained {
+        file,
+        engine: view.plan.engine().name(),
+        bus: &bus.name,
+        interface: &bus.interface,
+        max_hops: view.machine.max_hops,
+        notes,
+        frames: frames.iter().map(|frame| one(view, frame)).collect(),
     }
 }
 
-fn rule(view: &View<'_>, visit: &Visit) -> Value {
+fn one<'a>(view: &View<'a>, received: &Frame) -> FrameExplained<'a> {
+    let explanation = view.explain(received);
+    let elsewhere = view.elsewhere(&explanation).into_iter().map(|route| {
+        let route = view.plan.route(route);
+        ElsewhereView { route: &route.name, from: &view.bus(route.from).name }
+    });
+    let not_taken = view.not_taken(received, &explanation);
+    FrameExplained {
+        frame: frame(received),
+        rules: explanation.visits.iter().map(|visit| rule(view, visit)).collect(),
+        is_complete: !explanation.is_cut,
+        counters: counters(view, &explanation),
+        not_taken: not_taken.iter().map(|missed| self::not_taken(view, missed)).collect(),
+        taken_from_other_buses: elsewhere.collect(),
+    }
+}
+
+fn frame(frame: &Frame) -> FrameView {
+    FrameView {
+        text: frame.to_string(),
+        format: format_name(frame.format),
+        can_id_hex: format!("{:08X}", frame.id.0),
+        len_bytes: frame.len,
+        len8_dlc: frame.len8_dlc,
+        flags_hex: format!("{:02X}", frame.flags),
+        data_hex: hex(&frame.data[..frame.format.max_len()]),
+    }
+}
+
+fn rule<'a>(view: &View<'a>, visit: &Visit) -> RuleView<'a> {
     let job = view.job(visit.job);
-    let (route, to) = (view.route_of(visit.job), view.bus(job.to));
-    let (outcome, reason, sent) = outcome(&visit.outcome, &to.interface);
-    json!({
-        "route": route.name,
-        "filter": job.filter.to_string(),
-        "format": format(job.format),
-        "list": list(visit.list),
-        "side": match visit.side {
-            Side::Kernel => "kernel",
-            Side::User => "user",
+    let to = view.bus(job.to);
+    RuleView {
+        route: &view.route_of(visit.job).name,
+        filter: job.filter.to_string(),
+        format: format_name(job.format),
+        list: list(visit.list),
+        side: side_name(visit.side),
+        because: view.placement.because(job.route).map(|because| because.in_words(view.plan)),
+        to: &to.name,
+        to_interface: &to.interface,
+        steps: visit.steps.iter().map(step).collect(),
+        outcome: match visit.outcome {
+            Outcome::Sent(_) => "sent",
+            Outcome::Dropped(_) => "dropped",
+            Outcome::Deleted(_) => "deleted",
+            Outcome::BackToIncoming => "skipped",
         },
-        "because": view.placement.because(job.route).map(|because| because.in_words(view.plan)),
-        "to": to.name,
-        "to_interface": to.interface,
-        "steps": visit.steps.iter().map(step).collect::<Vec<_>>(),
-        "outcome": outcome,
-        "reason": reason,
-        "counter": visit.outcome.counter().map(|counter| counter.name()),
-        "sent": sent,
-        "echo": job.echo == Echo::On,
-        "next": visit.next.iter().map(|next| again(view, next)).collect::<Vec<_>>(),
-    })
+        reason: reason(&visit.outcome, &to.interface),
+        counter: visit.outcome.counter().map(|counter| counter.name()),
+        sent: if let Outcome::Sent(sent) = &visit.outcome { Some(frame(sent)) } else { None },
+        echo: job.echo == Echo::On,
+        next: visit.next.iter().map(|next| again(view, next)).collect(),
+    }
 }
 
 const fn list(list: ReceiveList) -> &'static str {
@@ -95,83 +200,71 @@ const fn list(list: ReceiveList) -> &'static str {
     }
 }
 
-fn step(step: &Step) -> Value {
+fn step(step: &Step) -> StepView {
     let Changes { format, id, len, flags, bytes } = step.changed;
     let fields = [("format", format), ("id", id), ("len", len), ("flags", flags), ("data", bytes != 0)];
-    json!({
-        "step": words::act(step.act),
-        "computed": !matches!(step.act, Act::ChecksumLeftOut(_)),
-        "frame": frame(&step.frame),
-        "changed": fields.iter().filter(|(_, changed)| *changed).map(|(name, _)| *name).collect::<Vec<_>>(),
-        "changed_bytes": step.changed.positions().collect::<Vec<_>>(),
-    })
-}
-
-/// What became of it, why not better, and what was sent.
-fn outcome(outcome: &Outcome, interface: &str) -> (&'static str, Value, Value) {
-    let because = |code: &str, text: String| json!({ "code": code, "text": text });
-    match outcome {
-        Outcome::Sent(sent) => ("sent", Value::Null, frame(sent)),
-        Outcome::Dropped(why) => {
-            let code = match why {
-                Dropped::Down => "interface-down",
-                Dropped::Mtu { .. } => "mtu",
-            };
-            ("dropped", because(code, words::dropped(*why, interface)), Value::Null)
-        }
-        Outcome::Deleted(why) => {
-            let code = match why {
-                Deleted::Hops { .. } => "hops",
-                Deleted::Length { .. } => "length",
-                Deleted::NoForm(_) => "no-form",
-            };
-            ("deleted", because(code, words::deleted(*why)), Value::Null)
-        }
-        Outcome::BackToIncoming => {
-            ("skipped", because("back-to-incoming", words::back_to_incoming(interface)), Value::Null)
-        }
+    StepView {
+        step: labels::act(step.act),
+        computed: !matches!(step.act, Act::ChecksumLeftOut(_)),
+        frame: frame(&step.frame),
+        changed: fields.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect(),
+        changed_bytes: step.changed.positions().collect(),
     }
 }
 
-fn again(view: &View<'_>, next: &Next) -> Value {
-    json!({
-        "by": match next.by {
+/// The reason why a frame was not sent.
+fn reason(outcome: &Outcome, interface: &str) -> Option<Reason> {
+    let (code, text) = match *outcome {
+        Outcome::Sent(_) => return None,
+        Outcome::Dropped(why @ Dropped::Down) => ("interface-down", labels::dropped(why, interface)),
+        Outcome::Dropped(why @ Dropped::Mtu { .. }) => ("mtu", labels::dropped(why, interface)),
+        Outcome::Deleted(why @ Deleted::Hops { .. }) => ("hops", labels::deleted(why)),
+        Outcome::Deleted(why @ Deleted::Length { .. }) => ("length", labels::deleted(why)),
+        Outcome::Deleted(why @ Deleted::NoForm(_)) => ("no-form", labels::deleted(why)),
+        Outcome::BackToIncoming => ("back-to-incoming", labels::back_to_incoming(interface)),
+    };
+    Some(Reason { code, text })
+}
+
+fn again<'a>(view: &View<'a>, next: &Next) -> NextView<'a> {
+    NextView {
+        by: match next.by {
             Way::Echo => "echo",
             Way::Vxcan => "vxcan",
         },
-        "bus": view.bus(next.on).name,
-        "rules": next.visits.iter().map(|visit| rule(view, visit)).collect::<Vec<_>>(),
-        "not_received_by": next.own.iter().map(|&job| view.route_of(job).name.as_str()).collect::<Vec<_>>(),
-    })
+        bus: &view.bus(next.on).name,
+        rules: next.visits.iter().map(|visit| rule(view, visit)).collect(),
+        not_received_by: next.own.iter().map(|&job| view.route_of(job).name.as_str()).collect(),
+    }
 }
 
-fn counters(view: &View<'_>, explanation: &Explanation) -> Value {
-    let counters = view.counters(explanation).into_iter().map(|(route, moved)| {
-        json!({
-            "route": route.name,
-            "handled_frames": moved.handled,
-            "dropped_frames": moved.dropped,
-            "deleted_frames": moved.deleted,
-        })
+fn counters<'a>(view: &View<'a>, explanation: &Explanation) -> Vec<CountersView<'a>> {
+    let counters = view.counters(explanation).into_iter().map(|(route, moved)| CountersView {
+        route: &route.name,
+        handled_frames: moved.handled,
+        dropped_frames: moved.dropped,
+        deleted_frames: moved.deleted,
     });
-    counters.collect::<Vec<_>>().into()
+    counters.collect()
 }
 
-fn not_taken(view: &View<'_>, missed: &NotTaken<'_>) -> Value {
+fn not_taken<'a>(view: &View<'a>, missed: &NotTaken<'_>) -> NotTakenView<'a> {
     let job = view.job(missed.nearest.job);
-    let filters = view.plan.route(missed.route).selections.len();
-    let withheld = missed.withheld.iter().map(|&withheld| {
-        let from = &view.bus(view.on).name;
-        json!({ "code": words::withheld_code(withheld), "text": words::withheld(withheld, from) })
+    let route = view.plan.route(missed.route);
+    let from = &view.bus(view.on).name;
+    let withheld = missed
+        .withheld
+        .iter()
+        .map(|&withheld| Reason { code: labels::withheld_code(withheld), text: labels::withheld(withheld, from) });
+    let reasons = missed.reasons.iter().map(|reason| Reason {
+        code: labels::reason_code(reason),
+        text: labels::reason(reason, job.filter, route.selections.len()),
     });
-    let reasons = missed.reasons.iter().map(
-        |reason| json!({ "code": words::reason_code(reason), "text": words::reason(reason, job.filter, filters) }),
-    );
-    json!({
-        "route": view.plan.route(missed.route).name,
-        "filter": job.filter.to_string(),
-        "format": format(job.format),
-        "further_jobs": missed.jobs - 1,
-        "reasons": withheld.chain(reasons).collect::<Vec<_>>(),
-    })
+    NotTakenView {
+        route: &route.name,
+        filter: job.filter.to_string(),
+        format: format_name(job.format),
+        further_jobs: missed.jobs - 1,
+        reasons: withheld.chain(reasons).collect(),
+    }
 }

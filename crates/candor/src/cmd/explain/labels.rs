@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_have_a_kind() {
+    fn names_the_kind_of_a_frame() {
         for (text, words) in [
             ("123#11", "classic data frame with an 11-bit identifier, 1 byte of data"),
             ("00000123#", "classic data frame with a 29-bit identifier, 0 bytes of data"),

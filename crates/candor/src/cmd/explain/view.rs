@@ -60,19 +60,19 @@ impl<'a> View<'a> {
         self.plan.bus(bus)
     }
 
-    /// The routes of which no job takes the frame: before all those from which only a list keeps it, then the nearest.
+    /// The routes that do not match: first those where only a list excludes the frame, then the nearest.
     pub(super) fn not_taken<'e>(&self, frame: &Frame, explanation: &'e Explanation) -> Vec<NotTaken<'e>> {
-        let takes = |route| explanation.visits.iter().any(|visit| self.jobs[visit.job].route == route);
+        let is_matched = |route| explanation.visits.iter().any(|visit| self.jobs[visit.job].route == route);
         let mut seen = vec![false; self.plan.routes().len()];
         let mut routes = Vec::new();
         for miss in &explanation.misses {
             let route = self.jobs[miss.job].route;
-            if std::mem::replace(&mut seen[route.0], true) || takes(route) {
+            if std::mem::replace(&mut seen[route.0], true) || is_matched(route) {
                 continue;
             }
             let jobs = self.jobs.iter().filter(|job| job.route == route).count();
             let withheld = self.lists.as_ref().map_or_else(Vec::new, |lists| lists.withhold(route, frame.id));
-            // What the filters say that the lists have left is no reason then, but what follows from it.
+            // The lists have already removed the identifier from the filters.
             let is_reason = |reason: &&Reason| withheld.is_empty() || !reason.is_of_identifiers();
             let reasons = miss.reasons.iter().filter(is_reason).collect();
             routes.push(NotTaken { route, nearest: miss, withheld, reasons, jobs });
@@ -83,14 +83,14 @@ impl<'a> View<'a> {
         routes
     }
 
-    /// The routes that would take the frame if it came in on the bus where they start; each once.
+    /// The routes that would match the frame if their own bus received it.
     pub(super) fn elsewhere(&self, explanation: &Explanation) -> Vec<RouteIndex> {
         let mut routes: Vec<_> = explanation.elsewhere.iter().map(|&job| self.jobs[job].route).collect();
         routes.dedup();
         routes
     }
 
-    /// The routes whose counters move, in the order of the file, with all that happens afterwards.
+    /// The routes whose counters change, also by echoes and vxcan pairs, in the order of the file.
     pub(super) fn counters(&self, explanation: &Explanation) -> Vec<(&'a Route, Moved)> {
         let mut moved = vec![Moved::default(); self.plan.routes().len()];
         let mut visits: Vec<&Visit> = explanation.visits.iter().collect();

@@ -1,12 +1,12 @@
 //! `candor import cangw`.
 
-use candor_cli::gateway_file::{plural, read_bytes, tally};
+use candor_cli::gateway_file::{plural, read_bytes};
 use candor_cli::render::{self, Source};
 use candor_cli::{Exit, Outcome};
 use candor_config::import::{self, Reading};
 use candor_config::text;
 
-use super::{NotTheSame, checked, left_out, put};
+use super::{Mismatch, checked, left_out, not_imported, put};
 use crate::cli::{ImportCangwArgs, ImportForm};
 
 pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
@@ -19,8 +19,7 @@ pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
     let imported = match import::cangw(&bytes, reading) {
         Ok(imported) => imported,
         Err(findings) => {
-            render::err(&render::text(&source, &findings, render::wants_colour()));
-            render::err(&format!("{}: not imported: {}\n", source.name(), tally(&findings)));
+            not_imported(&source, &findings);
             return Ok(Exit::No);
         }
     };
@@ -32,7 +31,7 @@ pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
         format!("# Made by `candor import cangw` of {}.\n{}", source.name().escape_debug(), text::write(&plan));
     let Some(loaded) = checked(&args.output, &written) else { return Ok(Exit::No) };
     if loaded.plan != plan {
-        return Err(Box::new(NotTheSame));
+        return Err(Box::new(Mismatch));
     }
     put(&args.output, &written)?;
     let order = match imported.reading {

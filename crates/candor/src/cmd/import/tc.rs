@@ -1,21 +1,20 @@
 //! `candor import tc`.
 
+use candor_cli::gateway_file::{plural, read_bytes};
+use candor_cli::render::{self, Source};
+use candor_cli::{Exit, Outcome};
 use candor_config::config::Loaded;
 use candor_config::text;
 use candor_egress::canonical::differences;
 use candor_egress::text::{self as egress_text, Unsayable};
 use candor_egress::tree::Tree;
 
-use super::{NotTheSame, checked, left_out, put};
+use super::{Mismatch, checked, left_out, not_imported, put};
 use crate::cli::ImportTcArgs;
 use crate::cmd::egress;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{plural, read_bytes, tally};
-use candor_cli::render::{self, Source};
 
-/// Each interface with what hangs on it.
+/// The tree of each interface.
 type Trees = Vec<(String, Tree)>;
 
 pub(super) fn run(args: &ImportTcArgs) -> Outcome {
@@ -29,7 +28,7 @@ pub(super) fn run(args: &ImportTcArgs) -> Outcome {
         (name, trees)
     };
     if trees.is_empty() {
-        render::err(&format!("{name}: not imported: it makes no queueing discipline of a CAN interface\n"));
+        render::err(&format!("{name}: not imported: it configures no qdisc of a CAN interface\n"));
         return Ok(Exit::No);
     }
     let written = match text::of_trees(&trees) {
@@ -37,33 +36,32 @@ pub(super) fn run(args: &ImportTcArgs) -> Outcome {
         Err((interface, unsayable)) => {
             let line = |Unsayable { place, why }: &Unsayable| format!("{interface}: {place}: {why}\n");
             render::err(&unsayable.iter().map(line).collect::<String>());
-            render::err(&format!("{name}: not imported: a tree with a part missing would mislead\n"));
+            render::err(&format!("{name}: not imported: the tree would be incomplete\n"));
             return Ok(Exit::No);
         }
     };
     let Some(loaded) = checked(&args.output, &written) else { return Ok(Exit::No) };
-    if !says_the_same(&loaded, &trees) {
-        return Err(Box::new(NotTheSame));
+    if !is_equivalent(&loaded, &trees) {
+        return Err(Box::new(Mismatch));
     }
     put(&args.output, &written)?;
     render::err(&format!("{name}: {}\n", plural(trees.len(), "tree")));
     Ok(Exit::Fine)
 }
 
-/// What the kernel has; interfaces that have nothing but its default are left out unless they were named.
+/// The trees of the kernel, without interfaces that have only the default qdisc.
 fn running(names: &[String]) -> Result<Trees, Box<dyn std::error::Error>> {
     let tree = |name: String| candor_egress::kernel::observe(&name, None).map(|observed| (name, observed.tree));
     let trees: Result<Trees, _> = egress::named_or_all(names)?.into_iter().map(tree).collect();
     Ok(trees?.into_iter().filter(|(_, tree)| *tree != Tree::default()).collect())
 }
 
-/// What a script would make; `None`, after saying why, if nobody can know.
+/// The trees that a script configures; `None` if they cannot be determined, which has been reported.
 fn of_script(source: &Source, interfaces: &[String]) -> Option<Trees> {
     let script = match egress_text::parse_script(source.text()) {
         Ok(script) => script,
         Err(findings) => {
-            render::err(&render::text(source, &findings, render::wants_colour()));
-            render::err(&format!("{}: not imported: {}\n", source.name(), tally(&findings)));
+            not_imported(source, &findings);
             return None;
         }
     };
@@ -71,15 +69,15 @@ fn of_script(source: &Source, interfaces: &[String]) -> Option<Trees> {
     left_out(source, &script.left_out);
     let mut trees = script.trees;
     match (interfaces, trees.as_mut_slice()) {
-        // Only who calls the script knows what its variable is.
+        // The value of the script's parameter.
         ([name], [(own, _)]) if is_unknown(own) => own.clone_from(name),
         ([], _) => {}
         (names, _) => trees.retain(|(own, _)| names.contains(own)),
     }
     if let Some((name, _)) = trees.iter().find(|(name, _)| is_unknown(name)) {
-        let name = if name.is_empty() { "no interface" } else { name };
+        let name = if name.is_empty() { "missing" } else { name };
         render::err(&format!(
-            "{}: not imported: it is for {name}; say which that is with --interface NAME\n",
+            "{}: not imported: the interface is {name}; set it with --interface NAME\n",
             source.name()
         ));
         return None;
@@ -91,7 +89,7 @@ fn is_unknown(interface: &str) -> bool {
     interface.is_empty() || interface.contains('$')
 }
 
-fn says_the_same(loaded: &Loaded, trees: &[(String, Tree)]) -> bool {
+fn is_equivalent(loaded: &Loaded, trees: &[(String, Tree)]) -> bool {
     let wanted = egress::wanted(&loaded.plan);
     let is_wanted = |(name, tree): &(String, Tree)| {
         wanted.iter().any(|wanted| wanted.interface == *name && differences(&wanted.tree, tree).is_empty())

@@ -8,86 +8,51 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use candor_engine::{BusCounters, RouteCounters};
-use clap::ValueEnum;
-use tracing::Dispatch;
-use tracing::dispatcher;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing::{Dispatch, Level, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Output format of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogForm {
-    /// A line of text on standard error, with time and level.
-    Human,
-    /// One JSON object per line on standard error.
-    Json,
-    /// The systemd journal, with fields (CANDOR_EVENT, CANDOR_ROUTE …).
-    Journald,
-}
-
-/// Log level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weight {
-    Error,
-    Warning,
-    Information,
-}
+use crate::cli::LogForm;
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogLine {
-    weight: Weight,
+    level: Level,
     /// Event name, as in `--json`.
     event: &'static str,
     text: String,
-    about: About,
-}
-
-/// Subject of the counters in a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum About {
-    Gateway,
-    Route { name: String, counted: RouteCounters },
-    Bus(BusCounters),
+    route: Option<(String, RouteCounters)>,
+    bus: Option<BusCounters>,
 }
 
 impl LogLine {
-    pub(super) fn new(weight: Weight, event: &'static str, text: &str) -> Self {
-        Self { weight, event, text: text.trim_end().to_owned(), about: About::Gateway }
+    pub(super) fn new(level: Level, event: &'static str, text: &str) -> Self {
+        Self { level, event, text: text.trim_end().to_owned(), route: None, bus: None }
     }
 
     pub(super) fn of_route(event: &'static str, name: &str, counted: &RouteCounters) -> Self {
         let RouteCounters { handled, dropped, deleted, .. } = counted;
         let text = format!("route {name:?}: handled {handled}, dropped {dropped}, deleted {deleted}");
-        let about = About::Route { name: name.to_owned(), counted: counted.clone() };
-        Self { weight: Weight::Information, event, text, about }
+        Self { route: Some((name.to_owned(), counted.clone())), ..Self::new(Level::INFO, event, &text) }
     }
 
     pub(super) fn of_bus(event: &'static str, counted: &BusCounters) -> Self {
         let BusCounters { bus, received, sent, refused, .. } = counted;
         let text = format!("bus {bus:?}: received {received}, lost {}, sent {sent}, refused {refused}", lost(counted));
-        Self { weight: Weight::Information, event, text, about: About::Bus(counted.clone()) }
+        Self { bus: Some(counted.clone()), ..Self::new(Level::INFO, event, &text) }
     }
 
     /// Passes the line to the current tracing dispatcher.
     fn emit(&self) {
-        let (route, counted) = match &self.about {
-            About::Route { name, counted } => (Some(name.as_str()), Some(counted)),
-            About::Gateway | About::Bus(_) => (None, None),
-        };
-        let bus = match &self.about {
-            About::Bus(counted) => Some(counted),
-            About::Gateway | About::Route { .. } => None,
-        };
+        let (route, bus) = (self.route.as_ref(), self.bus.as_ref());
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
                     target: "candor",
                     event = self.event,
-                    route,
-                    handled = counted.map(|counted| counted.handled),
-                    dropped = counted.map(|counted| counted.dropped),
-                    deleted = counted.map(|counted| counted.deleted),
+                    route = route.map(|(name, _)| name.as_str()),
+                    handled = route.map(|(_, counted)| counted.handled),
+                    dropped = route.map(|(_, counted)| counted.dropped),
+                    deleted = route.map(|(_, counted)| counted.deleted),
                     bus = bus.map(|bus| bus.bus.as_str()),
                     interface = bus.map(|bus| bus.interface.as_str()),
                     received = bus.map(|bus| bus.received),
@@ -99,10 +64,10 @@ impl LogLine {
                 )
             };
         }
-        match self.weight {
-            Weight::Error => line!(error),
-            Weight::Warning => line!(warn),
-            Weight::Information => line!(info),
+        match self.level {
+            Level::ERROR => line!(error),
+            Level::WARN => line!(warn),
+            _ => line!(info),
         }
     }
 }
@@ -111,21 +76,9 @@ const fn lost(bus: &BusCounters) -> u64 {
     bus.lost_in_socket + bus.lost_in_ring
 }
 
-/// The systemd journal socket cannot be opened.
-#[derive(Debug)]
-pub(super) struct JournalError(io::Error);
-
-impl std::fmt::Display for JournalError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("cannot reach the systemd journal at /run/systemd/journal/socket; use --log human or --log json")
-    }
-}
-
-impl std::error::Error for JournalError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("cannot reach the systemd journal at /run/systemd/journal/socket; use --log human or --log json")]
+pub(super) struct JournalError(#[source] io::Error);
 
 /// A tracing dispatcher that counts failed writes.
 #[derive(Debug)]
@@ -141,9 +94,10 @@ impl Log {
 
     fn open_on<W: Write + 'static>(form: LogForm, to: impl Fn() -> W + Send + Sync + 'static) -> io::Result<Self> {
         let refused = Arc::new(AtomicU64::new(0));
-        let sink = Sink { to, refused: Arc::clone(&refused) };
+        let count = Arc::clone(&refused);
+        let writer = move || Counting { to: to(), refused: Arc::clone(&count) };
         // A write error is counted; a message about it would fail in the same way.
-        let lines = tracing_subscriber::fmt().with_writer(sink).with_ansi(false).with_target(false);
+        let lines = tracing_subscriber::fmt().with_writer(writer).with_ansi(false).with_target(false);
         let lines = lines.log_internal_errors(false);
         let dispatch = match form {
             LogForm::Human => Dispatch::new(lines.finish()),
@@ -166,24 +120,9 @@ impl Log {
 }
 
 /// A stream that counts write errors.
-#[derive(Debug)]
-struct Sink<F> {
-    to: F,
-    refused: Arc<AtomicU64>,
-}
-
-#[derive(Debug)]
 struct Counting<W> {
     to: W,
     refused: Arc<AtomicU64>,
-}
-
-impl<'a, W: Write, F: Fn() -> W> MakeWriter<'a> for Sink<F> {
-    type Writer = Counting<W>;
-
-    fn make_writer(&'a self) -> Self::Writer {
-        Counting { to: (self.to)(), refused: Arc::clone(&self.refused) }
-    }
 }
 
 impl<W: Write> Write for Counting<W> {
@@ -242,12 +181,12 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&written(LogForm::Json, &LogLine::of_bus("counters", &bus))).unwrap();
         assert_eq!((&json["bus"], &json["lost"]), (&"body".into(), &3.into()));
-        let warning = written(LogForm::Human, &LogLine::new(Weight::Warning, "notice", "it is down\n"));
+        let warning = written(LogForm::Human, &LogLine::new(Level::WARN, "notice", "it is down\n"));
         assert!(warning.contains(" WARN it is down event=\"notice\"\n"), "{warning}");
     }
 
     #[test]
-    fn a_full_disk_is_noticed() {
+    fn reports_a_full_disk() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
@@ -259,6 +198,6 @@ mod tests {
             }
         }
         let log = Log::open_on(LogForm::Json, || Full).unwrap();
-        log.write(&LogLine::new(Weight::Error, "notice", "no room")).unwrap_err();
+        log.write(&LogLine::new(Level::ERROR, "notice", "no room")).unwrap_err();
     }
 }

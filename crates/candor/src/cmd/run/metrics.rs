@@ -3,12 +3,10 @@
 //!
 //! Each listener has a thread. The supervisor reads the counters between two checks; forwarding threads are not involved.
 
-mod address;
 mod http;
 mod load;
 mod text;
 
-pub(crate) use address::Address;
 pub(super) use text::Observer;
 
 use std::io;
@@ -16,6 +14,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 
+use crate::cli::Address;
 use http::Listener;
 
 /// A pending request; the response text is sent here.
@@ -33,8 +32,8 @@ pub(super) struct Metrics {
 /// Small, because a gateway may have its memory locked.
 const STACK_BYTES: usize = 256 << 10;
 
-/// The address cannot be bound.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot serve metrics at {address}{}", advice(.address, .source))]
 pub(super) struct MetricsError {
     address: Address,
     source: io::Error,
@@ -86,28 +85,18 @@ impl Drop for Metrics {
     }
 }
 
-impl std::fmt::Display for MetricsError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { address, source } = self;
-        write!(f, "cannot serve metrics at {address}")?;
-        match (source.kind(), address) {
-            (io::ErrorKind::AddrInUse, _) => f.write_str(": address in use; choose another address"),
-            (io::ErrorKind::NotFound, Address::Unix(path)) => {
-                let folder = path.parent().unwrap_or(path).display();
-                write!(f, ": directory {folder} not found; create it: sudo mkdir -p {folder}")
-            }
-            (io::ErrorKind::PermissionDenied, Address::Unix(path)) => {
-                let folder = path.parent().unwrap_or(path).display();
-                write!(f, ": this user may not write to {folder}; choose another directory, or run candor as root")
-            }
-            _ => Ok(()),
+fn advice(address: &Address, error: &io::Error) -> String {
+    match (error.kind(), address) {
+        (io::ErrorKind::AddrInUse, _) => ": address in use; choose another address".into(),
+        (io::ErrorKind::NotFound, Address::Unix(path)) => {
+            let folder = path.parent().unwrap_or(path).display();
+            format!(": directory {folder} not found; create it: sudo mkdir -p {folder}")
         }
-    }
-}
-
-impl std::error::Error for MetricsError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
+        (io::ErrorKind::PermissionDenied, Address::Unix(path)) => {
+            let folder = path.parent().unwrap_or(path).display();
+            format!(": this user may not write to {folder}; choose another directory, or run candor as root")
+        }
+        _ => String::new(),
     }
 }
 
@@ -183,9 +172,9 @@ mod tests {
         let refused = listen(&Address::Unix(path.clone())).unwrap_err().to_string();
         assert!(refused.ends_with("address in use; choose another address"), "{refused}");
         drop(metrics);
-        std::fs::write(&path, "a file of somebody").unwrap();
+        std::fs::write(&path, "another file").unwrap();
         assert!(listen(&Address::Unix(path.clone())).is_err());
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file of somebody");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "another file");
         let nowhere = listen(&Address::Unix(folder.path().join("no/metrics.sock"))).unwrap_err().to_string();
         assert!(nowhere.contains("sudo mkdir -p"), "{nowhere}");
     }

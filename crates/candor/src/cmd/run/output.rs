@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_not_lost() {
+    fn writes_everything() {
         let (sender, written) = mpsc::channel();
         let output =
             Output::start_with(move |piece| sender.send(format!("{piece:?}")).map_err(io::Error::other)).unwrap();

@@ -8,12 +8,13 @@ use candor_config::config::Loaded;
 use candor_config::plan::Engine;
 use candor_core::causes::in_full;
 use candor_engine::{ControlFile, Gateway, Reload};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::egress::Egress;
 use super::report::Report;
 use super::warnings;
 use crate::cli::RunArgs;
+use crate::cmd::plan_for;
 use candor_cli::gateway_file::{GatewayFile, identity, tally};
 use candor_cli::render;
 
@@ -96,14 +97,11 @@ impl<'a> Reloader<'a> {
             Err(findings) => {
                 let why = format!("{name}: not valid: {}; the running gateway is unchanged\n", tally(findings));
                 let text = render::text(&file.source, findings, false) + &why;
-                return Ok(report.invalid(&name, &serde_json::json!(render::json(&file.source, findings)), text));
+                return Ok(report.invalid(&name, render::json(&file.source, findings), &text));
             }
         };
         report.warn(render::digest(&file.source, &warnings(loaded), false));
-        let plan = match self.engine {
-            Some(engine) => loaded.plan.clone().with_engine(engine),
-            None => loaded.plan.clone(),
-        };
+        let plan = plan_for(&loaded.plan, self.engine);
         // Queues first, so that they exist before new routes send.
         let before = match egress.change(&plan) {
             Ok(before) => before,
@@ -122,9 +120,4 @@ impl<'a> Reloader<'a> {
 
 fn can_be_read_again(file: &Path) -> bool {
     file.as_os_str() != "-"
-}
-
-/// The answer to `candor reload`.
-pub(super) fn answer(file: &str, because: Option<&str>, findings: &Value) -> Value {
-    json!({"taken": because.is_none(), "file": file, "because": because, "findings": findings})
 }

@@ -19,20 +19,13 @@ pub(super) struct Service<'a> {
     watchdog: Option<Watchdog>,
 }
 
-/// `WatchdogSec=`: systemd kills a service that sends no keep-alive for this long.
-#[derive(Clone, Copy, Debug)]
-struct Watchdog {
-    /// Half of `WATCHDOG_USEC`, as systemd recommends.
-    interval: Duration,
-    due: Instant,
-}
+/// Interval and time of the next keep-alive. systemd kills a service that sends none for `WatchdogSec=`.
+type Watchdog = (Duration, Instant);
 
 impl<'a> Service<'a> {
     pub(super) fn new(report: &'a Report, now: Instant) -> Self {
-        let watchdog = sd_notify::watchdog_enabled().map(|limit| {
-            let interval = limit / 2;
-            Watchdog { interval, due: now + interval }
-        });
+        // Half of the limit, as systemd recommends.
+        let watchdog = sd_notify::watchdog_enabled().map(|limit| (limit / 2, now + limit / 2));
         Self { report, watchdog }
     }
 
@@ -54,13 +47,13 @@ impl<'a> Service<'a> {
 
     /// Time until the next keep-alive is due.
     pub(super) fn due_within(&self, now: Instant) -> Option<Duration> {
-        self.watchdog.map(|watchdog| watchdog.due.saturating_duration_since(now))
+        self.watchdog.map(|(_, due)| due.saturating_duration_since(now))
     }
 
     /// Sends a keep-alive if due; called after a successful check of the gateway.
     pub(super) fn is_alive(&mut self, now: Instant) {
-        if let Some(watchdog) = self.watchdog.as_mut().filter(|watchdog| now >= watchdog.due) {
-            watchdog.due = now + watchdog.interval;
+        if let Some((interval, due)) = self.watchdog.as_mut().filter(|(_, due)| now >= *due) {
+            *due = now + *interval;
             self.say(sd_notify::notify(&[NotifyState::Watchdog]));
         }
     }

@@ -50,17 +50,7 @@ fn summary(route: &Route) -> String {
     text
 }
 
-/// A string of the dot language. There only the quote ends it, and a backslash begins an escape of the label.
+/// A string of the dot language, in which a backslash begins an escape sequence of the label.
 fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

@@ -1,179 +1,307 @@
 //! The plan as JSON. Identifiers and bytes are hexadecimal text; every number has its unit in the key.
-//!
-//! The keys are written down in `docs/json.md`.
 
-use candor_config::placement::{KernelAbilities, Placement};
+use std::collections::BTreeMap;
+
+use candor_config::config::note_keys;
+use candor_config::placement::{Because, KernelAbilities, Placement, Side};
 use candor_config::plan::{
-    Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp, WhenFull,
+    Bus, Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp, WhenFull,
 };
 use candor_core::filter::CAN_INV_FILTER;
 use candor_core::frame::FrameFormat;
 use candor_core::job::{Job, cangw_arguments};
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::cmd::show::labels as words;
+use super::labels;
+use super::realtime::{self, RealtimeView};
+use crate::cmd::job_text::{format_name, hex, side_name};
 
-pub(super) fn plan(plan: &Plan) -> Value {
-    let buses: Vec<_> = plan
-        .buses()
-        .iter()
-        .map(|bus| {
-            json!({
-                "name": bus.name,
-                "interface": bus.interface,
-                "bitrate_bit_per_s": bus.bitrate.map(|rate| rate.bits_per_second()),
-                "data_bitrate_bit_per_s": bus.data_bitrate.map(|rate| rate.bits_per_second()),
-                "restart_after_s": bus.restart_after.map(|wait| wait.as_secs_f64()),
-                "vxcan_peer": bus.vxcan_peer.map(|peer| plan.bus(peer).name.as_str()),
-            })
-        })
-        .collect();
-    let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
-    let side = |index| side(plan, placement.as_ref(), index);
-    let routes: Vec<_> = plan
-        .routes()
-        .iter()
-        .enumerate()
-        .map(|(index, item)| {
-            let mut value = route(plan, item);
-            value["placement"] = side(RouteIndex(index));
-            for key in candor_config::config::note_keys() {
-                value[key] = item.notes.iter().find(|(name, _)| *name == key).map(|(_, text)| text.as_str()).into();
-            }
-            value
-        })
-        .collect();
-    let jobs: Vec<_> =
-        candor_config::lower(plan).iter().map(|item| job(plan, item, &side(item.route)["side"])).collect();
-    json!({ "engine": plan.engine().name(), "buses": buses, "routes": routes, "jobs": jobs })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct View<'a> {
+    engine: &'static str,
+    realtime: Option<RealtimeView>,
+    buses: Vec<BusView<'a>>,
+    routes: Vec<RouteView<'a>>,
+    /// In the order of delivery within a receive list.
+    jobs: Vec<JobView<'a>>,
 }
 
-/// Who runs a route; `null` if nobody can.
-fn side(plan: &Plan, placement: Option<&Placement>, index: RouteIndex) -> Value {
-    let Some(placement) = placement else { return Value::Null };
-    match placement.because(index) {
-        None => json!({ "side": "kernel", "because": null }),
-        Some(because) => json!({ "side": "user", "because": words::why(plan, because) }),
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct BusView<'a> {
+    name: &'a str,
+    interface: &'a str,
+    bitrate_bit_per_s: Option<u32>,
+    data_bitrate_bit_per_s: Option<u32>,
+    /// Seconds after bus-off.
+    restart_after_s: Option<f64>,
+    /// The bus at the other end of the pair.
+    vxcan_peer: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RouteView<'a> {
+    name: &'a str,
+    from: &'a str,
+    to: &'a str,
+    r#match: Vec<SelectionView>,
+    payload: Vec<PayloadView>,
+    frames: &'static str,
+    send_as: Option<&'static str>,
+    and: Option<OperandView>,
+    or: Option<OperandView>,
+    xor: Option<OperandView>,
+    set: Option<OperandView>,
+    checksum_crc8: Option<Crc8View>,
+    checksum_xor: Option<XorView>,
+    echo: bool,
+    hop_limit_hops: Option<u8>,
+    max_age_s: Option<f64>,
+    when_full: &'static str,
+    block_limit_s: Option<f64>,
+    keep_timestamp: bool,
+    back_to_incoming: bool,
+    /// The keys that only describe a route, such as `comment`.
+    #[serde(flatten)]
+    notes: BTreeMap<&'static str, Option<&'a str>>,
+    uid_hex: Option<String>,
+    /// `null` if neither side can run all routes.
+    placement: Option<PlacementView>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SelectionView {
+    /// In cangw notation.
+    text: String,
+    can_id_hex: String,
+    mask_hex: String,
+    inverted: bool,
+    to_id: Option<IdChangeView>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+enum IdChangeView {
+    Set { set_hex: String },
+    Move { and_hex: String, or_hex: String },
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PayloadView {
+    mask_hex: String,
+    value_hex: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OperandView {
+    can_id_hex: Option<String>,
+    len: Option<u8>,
+    flags_hex: Option<String>,
+    data_hex: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SpanView {
+    from_byte: i8,
+    to_byte: i8,
+    result_byte: i8,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Crc8View {
+    #[serde(flatten)]
+    span: SpanView,
+    init_hex: String,
+    final_xor_hex: String,
+    table_hex: String,
+    profile: Option<ProfileView>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+enum ProfileView {
+    Byte { byte_hex: String },
+    Bytes { bytes_hex: String },
+    IdXor { id_xor: bool },
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct XorView {
+    #[serde(flatten)]
+    span: SpanView,
+    init_hex: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PlacementView {
+    side: &'static str,
+    because: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct JobView<'a> {
+    route: &'a str,
+    from_interface: &'a str,
+    to_interface: &'a str,
+    frames: &'static str,
+    side: Option<&'static str>,
+    /// Arguments of cangw; `null` if can-gw cannot express the job.
+    cangw: Option<Vec<String>>,
+}
+
+pub(super) fn plan(plan: &Plan) -> View<'_> {
+    let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
+    let placement = placement.as_ref();
+    let routes = plan.routes().iter().enumerate();
+    View {
+        engine: plan.engine().name(),
+        realtime: realtime::view(plan),
+        buses: plan.buses().iter().map(|bus| self::bus(plan, bus)).collect(),
+        routes: routes
+            .map(|(at, route)| self::route(plan, route, placement.map(|all| all.because(RouteIndex(at)))))
+            .collect(),
+        jobs: candor_config::lower(plan).iter().map(|job| self::job(plan, job, placement)).collect(),
     }
 }
 
-fn job(plan: &Plan, job: &Job, side: &Value) -> Value {
-    let (from, to) = (&plan.bus(job.from).interface, &plan.bus(job.to).interface);
-    json!({
-        "route": plan.route(job.route).name,
-        "from_interface": from,
-        "to_interface": to,
-        "frames": frames(Formats::Only(job.format)),
-        "side": side,
-        "cangw": job.is_for_kernel().then(|| cangw_arguments(job, from, to)),
-    })
+fn bus<'a>(plan: &'a Plan, bus: &'a Bus) -> BusView<'a> {
+    BusView {
+        name: &bus.name,
+        interface: &bus.interface,
+        bitrate_bit_per_s: bus.bitrate.map(|rate| rate.bits_per_second()),
+        data_bitrate_bit_per_s: bus.data_bitrate.map(|rate| rate.bits_per_second()),
+        restart_after_s: bus.restart_after.map(|wait| wait.as_secs_f64()),
+        vxcan_peer: bus.vxcan_peer.map(|peer| plan.bus(peer).name.as_str()),
+    }
 }
 
-fn route(plan: &Plan, route: &Route) -> Value {
+/// `placement` is the reason why the route is not in the kernel.
+fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<Option<Because>>) -> RouteView<'a> {
     let data_bytes = match (route.send_as.map(SendAs::format), route.formats) {
         (Some(format), _) | (None, Formats::Only(format)) => format.max_len(),
         (None, Formats::Any) => FrameFormat::Fd.max_len(),
     };
-    let modifications = &route.modifications;
-    json!({
-        "name": route.name,
-        "from": plan.bus(route.from).name,
-        "to": plan.bus(route.to).name,
-        "match": route.selections.iter().map(selection).collect::<Vec<_>>(),
-        "payload": route.payload.iter().map(payload).collect::<Vec<_>>(),
-        "frames": frames(route.formats),
-        "send_as": route.send_as.map(|send_as| match send_as {
+    let operand = |operand| self::operand(operand, data_bytes);
+    let placed = |because: Option<Because>| PlacementView {
+        side: side_name(if because.is_some() { Side::User } else { Side::Kernel }),
+        because: because.map(|because| labels::why(plan, because)),
+    };
+    let (when_full, block_limit) = match route.when_full {
+        WhenFull::DropNewest => ("drop-newest", None),
+        WhenFull::DropOldest => ("drop-oldest", None),
+        WhenFull::Block { limit } => ("block", Some(limit)),
+    };
+    RouteView {
+        name: &route.name,
+        from: &plan.bus(route.from).name,
+        to: &plan.bus(route.to).name,
+        r#match: route.selections.iter().map(selection).collect(),
+        payload: route.payload.iter().map(payload).collect(),
+        frames: match route.formats {
+            Formats::Any => "any",
+            Formats::Only(format) => format_name(format),
+        },
+        send_as: route.send_as.map(|send_as| match send_as {
             SendAs::Classic => "classic",
             SendAs::Fd { bit_rate_switch: false } => "fd",
             SendAs::Fd { bit_rate_switch: true } => "fd-brs",
         }),
-        "and": operand(&modifications.and, data_bytes),
-        "or": operand(&modifications.or, data_bytes),
-        "xor": operand(&modifications.xor, data_bytes),
-        "set": operand(&modifications.set, data_bytes),
-        "checksum_crc8": route.checksums.crc8.as_ref().map(crc8),
-        "checksum_xor": route.checksums.xor.map(|checksum| {
-            let mut value = span(checksum.span);
-            value["init_hex"] = hex(&[checksum.init]).into();
-            value
-        }),
-        "echo": route.echo == Echo::On,
-        "hop_limit_hops": route.hop_limit,
-        "max_age_s": route.max_age.map(|age| age.as_secs_f64()),
-        "when_full": match route.when_full {
-            WhenFull::DropNewest => "drop-newest",
-            WhenFull::DropOldest => "drop-oldest",
-            WhenFull::Block { .. } => "block",
-        },
-        "block_limit_s": match route.when_full {
-            WhenFull::Block { limit } => Some(limit.as_secs_f64()),
-            WhenFull::DropNewest | WhenFull::DropOldest => None,
-        },
-        "keep_timestamp": route.timestamp == Timestamp::Kept,
-        "back_to_incoming": route.incoming == Incoming::Allowed,
-        "uid_hex": route.uid.map(|uid| format!("{uid:08X}")),
-    })
-}
-
-const fn frames(formats: Formats) -> &'static str {
-    match formats {
-        Formats::Any => "any",
-        Formats::Only(FrameFormat::Classic) => "classic",
-        Formats::Only(FrameFormat::Fd) => "fd",
+        and: operand(&route.modifications.and),
+        or: operand(&route.modifications.or),
+        xor: operand(&route.modifications.xor),
+        set: operand(&route.modifications.set),
+        checksum_crc8: route.checksums.crc8.as_ref().map(crc8),
+        checksum_xor: route.checksums.xor.map(|xor| XorView { span: span(xor.span), init_hex: hex(&[xor.init]) }),
+        echo: route.echo == Echo::On,
+        hop_limit_hops: route.hop_limit,
+        max_age_s: route.max_age.map(|age| age.as_secs_f64()),
+        when_full,
+        block_limit_s: block_limit.map(|limit| limit.as_secs_f64()),
+        keep_timestamp: route.timestamp == Timestamp::Kept,
+        back_to_incoming: route.incoming == Incoming::Allowed,
+        notes: note_keys().map(|key| (key, note(route, key))).collect(),
+        uid_hex: route.uid.map(|uid| format!("{uid:08X}")),
+        placement: placement.map(placed),
     }
 }
 
-fn payload(pattern: &PayloadPattern) -> Value {
-    let bytes = pattern.bytes();
-    json!({ "mask_hex": hex(&pattern.mask[..bytes]), "value_hex": hex(&pattern.value[..bytes]) })
+fn note<'a>(route: &'a Route, key: &str) -> Option<&'a str> {
+    route.notes.iter().find(|(name, _)| *name == key).map(|(_, text)| text.as_str())
 }
 
-fn selection(selection: &Selection) -> Value {
+fn job<'a>(plan: &'a Plan, job: &Job, placement: Option<&Placement>) -> JobView<'a> {
+    let (from, to) = (&plan.bus(job.from).interface, &plan.bus(job.to).interface);
+    JobView {
+        route: &plan.route(job.route).name,
+        from_interface: from,
+        to_interface: to,
+        frames: format_name(job.format),
+        side: placement.map(|placement| side_name(placement.side(job.route))),
+        cangw: job.is_for_kernel().then(|| cangw_arguments(job, from, to)),
+    }
+}
+
+fn selection(selection: &Selection) -> SelectionView {
     let filter = selection.filter;
-    json!({
-        "text": filter.to_string(),
-        "can_id_hex": format!("{:08X}", filter.id & !CAN_INV_FILTER),
-        "mask_hex": format!("{:08X}", filter.mask),
-        "inverted": filter.id & CAN_INV_FILTER != 0,
-        "to_id": selection.id.map(|change| match change {
-            IdChange::Set(id) => json!({ "set_hex": format!("{id:08X}") }),
-            IdChange::Move { and, or } => json!({ "and_hex": format!("{and:08X}"), "or_hex": format!("{or:08X}") }),
+    SelectionView {
+        text: filter.to_string(),
+        can_id_hex: id_hex(filter.id & !CAN_INV_FILTER),
+        mask_hex: id_hex(filter.mask),
+        inverted: filter.id & CAN_INV_FILTER != 0,
+        to_id: selection.id.map(|change| match change {
+            IdChange::Set(id) => IdChangeView::Set { set_hex: id_hex(id) },
+            IdChange::Move { and, or } => IdChangeView::Move { and_hex: id_hex(and), or_hex: id_hex(or) },
         }),
-    })
-}
-
-fn operand(operand: &Operand, data_bytes: usize) -> Value {
-    if operand.is_empty() {
-        return Value::Null;
     }
-    json!({
-        "can_id_hex": operand.id.map(|id| format!("{id:08X}")),
-        "len": operand.len,
-        "flags_hex": operand.flags.map(|flags| hex(&[flags])),
-        "data_hex": operand.data.map(|data| hex(&data[..data_bytes])),
+}
+
+fn payload(pattern: &PayloadPattern) -> PayloadView {
+    let bytes = pattern.bytes();
+    PayloadView { mask_hex: hex(&pattern.mask[..bytes]), value_hex: hex(&pattern.value[..bytes]) }
+}
+
+fn operand(operand: &Operand, data_bytes: usize) -> Option<OperandView> {
+    (!operand.is_empty()).then(|| OperandView {
+        can_id_hex: operand.id.map(id_hex),
+        len: operand.len,
+        flags_hex: operand.flags.map(|flags| hex(&[flags])),
+        data_hex: operand.data.map(|data| hex(&data[..data_bytes])),
     })
 }
 
-fn crc8(checksum: &Crc8Checksum) -> Value {
-    let mut value = span(checksum.span);
-    value["init_hex"] = hex(&[checksum.init]).into();
-    value["final_xor_hex"] = hex(&[checksum.final_xor]).into();
-    value["table_hex"] = hex(&checksum.table).into();
-    value["profile"] = match checksum.profile {
-        Crc8Profile::None => Value::Null,
-        Crc8Profile::Byte(byte) => json!({ "byte_hex": hex(&[byte]) }),
-        Crc8Profile::ByteByCounter(bytes) => json!({ "bytes_hex": hex(&bytes) }),
-        Crc8Profile::IdXor => json!({ "id_xor": true }),
-    };
-    value
+fn crc8(checksum: &Crc8Checksum) -> Crc8View {
+    Crc8View {
+        span: span(checksum.span),
+        init_hex: hex(&[checksum.init]),
+        final_xor_hex: hex(&[checksum.final_xor]),
+        table_hex: hex(&checksum.table),
+        profile: match checksum.profile {
+            Crc8Profile::None => None,
+            Crc8Profile::Byte(byte) => Some(ProfileView::Byte { byte_hex: hex(&[byte]) }),
+            Crc8Profile::ByteByCounter(bytes) => Some(ProfileView::Bytes { bytes_hex: hex(&bytes) }),
+            Crc8Profile::IdXor => Some(ProfileView::IdXor { id_xor: true }),
+        },
+    }
 }
 
-fn span(span: ChecksumSpan) -> Value {
-    json!({ "from_byte": span.from, "to_byte": span.to, "result_byte": span.result })
+fn span(span: ChecksumSpan) -> SpanView {
+    SpanView { from_byte: span.from, to_byte: span.to, result_byte: span.result }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+fn id_hex(word: u32) -> String {
+    format!("{word:08X}")
 }

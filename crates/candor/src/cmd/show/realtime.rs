@@ -1,10 +1,10 @@
 //! `[realtime]`: the settings of the file, and those in effect in running gateways.
 
 use candor_config::plan::Plan;
-use candor_core::realtime::{CpuList, Realtime};
+use candor_core::realtime::{Cpu, CpuList, Realtime};
 use candor_engine::realtime::{self as engine, Obtained};
-use candor_io::machine::Machine;
-use serde_json::{Value, json};
+use candor_io::machine::{Machine, Thread};
+use serde::Serialize;
 
 /// The line below the engine; empty without `[realtime]`.
 pub(super) fn text(plan: &Plan) -> String {
@@ -20,28 +20,75 @@ pub(super) fn text(plan: &Plan) -> String {
     text
 }
 
-/// `null` without `[realtime]`.
-pub(super) fn json(plan: &Plan) -> Value {
-    let Realtime { sched, lock_memory, cpu_dma_latency, .. } = plan.realtime();
-    if plan.realtime().is_empty() {
-        return Value::Null;
-    }
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct RealtimeView {
+    sched: Option<String>,
+    cpus: Vec<u16>,
+    lock_memory: bool,
+    cpu_dma_latency_us: Option<u128>,
+    obtained: Vec<ProcessView>,
+}
+
+/// A gateway that runs this file.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ProcessView {
+    pid: u32,
+    #[serde(flatten)]
+    obtained: ObtainedView,
+}
+
+/// Settings in effect.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ObtainedView {
+    threads: Vec<ThreadView>,
+    locked_kib: u64,
+    cpu_dma_latency_held: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ThreadView {
+    thread: String,
+    tid: u32,
+    sched: String,
+    cpus: Vec<u16>,
+}
+
+/// `None` without `[realtime]`.
+pub(super) fn view(plan: &Plan) -> Option<RealtimeView> {
+    let Realtime { sched, cpus, lock_memory, cpu_dma_latency } = plan.realtime();
     let machine = Machine::here();
-    let obtained: Vec<_> = running(plan)
-        .into_iter()
-        .map(|pid| {
-            let mut value = obtained_json(&engine::obtained(&machine, pid));
-            value["pid"] = pid.into();
-            value
-        })
-        .collect();
-    json!({
-        "sched": sched.map(|sched| sched.to_string()),
-        "cpus": plan.realtime().cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
-        "lock_memory": lock_memory,
-        "cpu_dma_latency_us": cpu_dma_latency.map(|latency| latency.as_micros()),
-        "obtained": obtained,
+    let process = |pid| ProcessView { pid, obtained: engine::obtained(&machine, pid).into() };
+    (!plan.realtime().is_empty()).then(|| RealtimeView {
+        sched: sched.map(|sched| sched.to_string()),
+        cpus: numbers(cpus),
+        lock_memory: *lock_memory,
+        cpu_dma_latency_us: cpu_dma_latency.map(|latency| latency.as_micros()),
+        obtained: running(plan).into_iter().map(process).collect(),
     })
+}
+
+impl From<Obtained> for ObtainedView {
+    fn from(obtained: Obtained) -> Self {
+        let thread = |thread: Thread| ThreadView {
+            thread: thread.name,
+            tid: thread.tid,
+            sched: thread.policy.to_string(),
+            cpus: numbers(&thread.cpus),
+        };
+        Self {
+            threads: obtained.threads.into_iter().map(thread).collect(),
+            locked_kib: obtained.locked_kib,
+            cpu_dma_latency_held: obtained.keeps_awake,
+        }
+    }
+}
+
+fn numbers(cpus: &[Cpu]) -> Vec<u16> {
+    cpus.iter().map(|cpu| cpu.0).collect()
 }
 
 /// PIDs of the gateways that run this file; none if they cannot be listed.
@@ -85,26 +132,6 @@ pub(crate) fn obtained_text(wanted: &Realtime, obtained: &Obtained) -> String {
     parts.join(", ")
 }
 
-pub(crate) fn obtained_json(obtained: &Obtained) -> Value {
-    let threads: Vec<_> = obtained
-        .threads
-        .iter()
-        .map(|thread| {
-            json!({
-                "thread": thread.name,
-                "tid": thread.tid,
-                "sched": thread.policy.to_string(),
-                "cpus": thread.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    json!({
-        "threads": threads,
-        "locked_kib": obtained.locked_kib,
-        "cpu_dma_latency_held": obtained.keeps_awake,
-    })
-}
-
 fn cpus(list: &str) -> String {
     let is_one = list.bytes().all(|byte| byte.is_ascii_digit());
     if is_one { format!("CPU {list}") } else { format!("CPUs {list}") }
@@ -114,8 +141,7 @@ fn cpus(list: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use candor_core::realtime::Cpu;
-    use candor_io::machine::{Policy, Thread};
+    use candor_io::machine::Policy;
 
     use super::*;
 

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_and_values_are_read() {
+    fn parses_labels_and_values() {
         let text = "# TYPE a counter\na_total{x=\"y\",z=\"one \\\"2\\\" \\\\ \\n\"} 3\nb 1.5\nc_bucket{le=\"+Inf\"} 4 # {} 1\n\
                     nonsense\n# EOF\n";
         let points = points(text).unwrap();
@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_text_is_rejected() {
+    fn rejects_an_incomplete_text() {
         assert_eq!(points("a_total 3\n"), None);
     }
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(line in "[a{}=\"\\\\, 1.\\-é\n]{0,40}") {
+        fn never_panics(line in "[a{}=\"\\\\, 1.\\-é\n]{0,40}") {
             let _ = points(&format!("{line}\n# EOF\n"));
         }
     }

@@ -1,6 +1,10 @@
 //! Rates, drops since the start or a reset, and latencies, computed from successive samples.
 
+#[cfg(test)]
+use std::collections::BTreeMap;
 use std::collections::{HashMap, VecDeque};
+
+use serde::{Serialize, Serializer};
 
 use super::sample::{Bus, Route, Sample};
 
@@ -28,36 +32,50 @@ pub(super) struct Moment {
     pub(super) latency: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RouteRow {
-    pub(super) name: String,
+/// A route; its fields are the keys of the JSON output.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Route"))]
+pub(in crate::cmd) struct RouteRow {
+    pub(super) route: String,
     pub(super) from: String,
     pub(super) to: String,
     pub(super) side: String,
     pub(super) handled: u64,
     /// Rates are `None` until there are two samples.
     pub(super) frames_per_s: Option<f64>,
-    pub(super) bytes_per_s: Option<f64>,
+    pub(super) byte_per_s: Option<f64>,
     pub(super) drops_per_s: Option<f64>,
     /// Since the start or the last reset.
     pub(super) dropped: u64,
+    /// By reason.
+    #[serde(serialize_with = "by_reason")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, u64>"))]
     pub(super) drops: Vec<(String, u64)>,
-    /// Percentiles of the frames between the last two samples.
+    /// Percentile of the frames between the last two samples.
+    #[serde(rename = "p50_at_most_s")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub(super) p50: Option<Latency>,
+    #[serde(rename = "p99_at_most_s")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub(super) p99: Option<Latency>,
+    #[serde(skip)]
     pub(super) is_measured: bool,
     /// Oldest first.
+    #[serde(skip)]
     pub(super) history: Vec<Moment>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct BusRow {
-    pub(super) name: String,
+/// A bus; its fields are the keys of the JSON output.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Bus"))]
+pub(in crate::cmd) struct BusRow {
+    pub(super) bus: String,
     pub(super) interface: String,
     pub(super) state: String,
-    pub(super) bitrate: Option<u64>,
-    /// Lower and upper bound, from 0 to 1.
-    pub(super) load: Option<(f64, f64)>,
+    pub(super) bitrate_bit_per_s: Option<u64>,
+    /// Bounds, from 0 to 1.
+    pub(super) load_least: Option<f64>,
+    pub(super) load_most: Option<f64>,
     pub(super) received_per_s: Option<f64>,
     pub(super) sent_per_s: Option<f64>,
     pub(super) queue: Option<u64>,
@@ -66,16 +84,35 @@ pub(super) struct BusRow {
     pub(super) errors: u64,
 }
 
-/// A latency as a bucket of the histogram: above the previous bound, at most this one.
+/// A bucket of the latency histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Latency {
     AtMost {
         seconds: f64,
     },
-    /// Above the last bound, which is this one.
+    /// In the last bucket, which has only this lower bound.
     Above {
         seconds: f64,
     },
+}
+
+impl Serialize for Latency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::AtMost { seconds } => serializer.serialize_f64(*seconds),
+            Self::Above { .. } => serializer.serialize_none(),
+        }
+    }
+}
+
+fn by_reason<S: Serializer>(drops: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(drops.iter().map(|(reason, frames)| (reason, frames)))
+}
+
+impl BusRow {
+    pub(super) fn load(&self) -> Option<(f64, f64)> {
+        self.load_least.zip(self.load_most)
+    }
 }
 
 impl Model {
@@ -141,13 +178,13 @@ impl Model {
         };
         let drops: Vec<_> = route.drops.iter().map(drops_since).collect();
         RouteRow {
-            name: route.name.clone(),
+            route: route.name.clone(),
             from: route.from.clone(),
             to: route.to.clone(),
             side: route.side.clone(),
             handled: route.handled,
             frames_per_s: rate(&|route| Some(route.handled)),
-            bytes_per_s: rate(&|route| route.bytes),
+            byte_per_s: rate(&|route| route.bytes),
             drops_per_s: rate(&|route| Some(route.dropped())),
             dropped: drops.iter().map(|(_, frames)| frames).sum(),
             drops,
@@ -170,12 +207,14 @@ impl Model {
             let part = |now: f64, before: f64| ((now - before) / elapsed_s).clamp(0.0, 1.0);
             Some((part(least, least_before), part(most, most_before)))
         };
+        let load = load();
         BusRow {
-            name: bus.name.clone(),
+            bus: bus.name.clone(),
             interface: bus.interface.clone(),
             state: bus.state().to_owned(),
-            bitrate: bus.bitrate,
-            load: load(),
+            bitrate_bit_per_s: bus.bitrate,
+            load_least: load.map(|(least, _)| least),
+            load_most: load.map(|(_, most)| most),
             received_per_s: rate(&|bus| bus.received),
             sent_per_s: rate(&|bus| bus.sent),
             queue: bus.queue,
@@ -189,7 +228,7 @@ impl Model {
             let row = self.route(route);
             let classes = self.classes(route);
             let at = quantile(&classes, NEARLY_ALL).map(|at| at as f64 / (classes.len() - 1) as f64);
-            (row.name, Moment { frames_per_s: row.frames_per_s, latency: at })
+            (row.route, Moment { frames_per_s: row.frames_per_s, latency: at })
         };
         let moments: Vec<_> = self.now.iter().flat_map(|now| &now.routes).map(of_route).collect();
         for (name, moment) in moments {

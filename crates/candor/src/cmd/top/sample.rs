@@ -154,16 +154,16 @@ mod tests {
 
     /// Parses the snapshot of `candor run`.
     #[test]
-    fn the_metrics_of_candor_run_are_parsed() {
+    fn parses_the_metrics_of_candor_run() {
         const SAID: &str = include_str!(
-            "../run/metrics/snapshots/candor__cmd__run__metrics__text__tests__all_of_a_gateway_in_openmetrics_text.snap"
+            "../run/metrics/snapshots/candor__cmd__run__metrics__text__tests__encodes_a_gateway_as_openmetrics.snap"
         );
         let text = SAID.splitn(3, "---\n").nth(2).unwrap();
         insta::assert_debug_snapshot!(Sample::read(text).unwrap());
     }
 
     #[test]
-    fn other_metrics_are_rejected() {
+    fn rejects_other_metrics() {
         assert_eq!(Sample::read("node_load1 0.5\n# EOF\n"), None);
     }
 }

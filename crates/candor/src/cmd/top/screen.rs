@@ -20,12 +20,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Lines that a page key scrolls.
 const PAGE: usize = 10;
 
-/// A message of the sampling thread.
-#[derive(Debug)]
-enum Message {
-    Sample { title: String, sample: Sample },
-    Lost { why: String },
-}
+/// The title of the gateway and a sample, or the reason why there is none.
+type Message = Result<(String, Sample), String>;
 
 #[derive(Debug)]
 struct Screen {
@@ -66,13 +62,8 @@ pub(super) fn run(source: Source, interval: Duration, has_colour: bool) -> Resul
 fn sample(source: &Source, interval: Duration, sender: &Sender<Message>, stop: &Receiver<()>) {
     let mut found: Option<Found> = None;
     loop {
-        let message = match one_sample(source, &mut found) {
-            Ok((title, sample)) => Message::Sample { title, sample },
-            Err(error) => {
-                found = None;
-                Message::Lost { why: in_full(&*error) }
-            }
-        };
+        // After an error, `found` is empty.
+        let message = one_sample(source, &mut found).map_err(|error| in_full(&*error));
         if sender.send(message).is_err() || stop.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
             return;
         }
@@ -126,11 +117,11 @@ impl Screen {
             return false;
         }
         self.contact = match message {
-            Message::Sample { title, sample } => {
+            Ok((title, sample)) => {
                 self.model.take(sample);
                 Contact::Answers { title }
             }
-            Message::Lost { why } => Contact::Lost { why },
+            Err(why) => Contact::Lost { why },
         };
         true
     }
@@ -178,11 +169,11 @@ mod tests {
     }
 
     fn sample(uptime_s: f64) -> Message {
-        Message::Sample { title: "car".into(), sample: Sample { uptime_s, ..Sample::default() } }
+        Ok(("car".into(), Sample { uptime_s, ..Sample::default() }))
     }
 
     #[test]
-    fn keys_do_what_the_key_line_says() {
+    fn keys_match_the_key_line() {
         let mut screen = screen();
         let mut press = |code: KeyCode| screen.press(KeyEvent::from(code));
         for code in [KeyCode::Char('s'), KeyCode::PageDown, KeyCode::PageDown, KeyCode::Up, KeyCode::Tab, KeyCode::End]
@@ -210,10 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_that_ends_is_waited_for() {
+    fn waits_for_a_gateway_that_ended() {
         let mut screen = screen();
         screen.take(sample(1.0));
-        screen.take(Message::Lost { why: "absent".into() });
+        screen.take(Err("absent".into()));
         assert_eq!(screen.contact, Contact::Lost { why: "absent".into() });
         assert!(screen.model.now().is_some(), "the last sample stays");
         screen.take(sample(0.5));

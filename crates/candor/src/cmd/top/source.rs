@@ -10,7 +10,7 @@ use std::time::Duration;
 use candor_engine::Running;
 
 use super::sample::Sample;
-use crate::cmd::run::metrics::Address;
+use crate::cli::Address;
 use crate::cmd::running;
 use candor_cli::gateway_file::identity;
 

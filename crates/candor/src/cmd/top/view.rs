@@ -87,7 +87,7 @@ impl Sort {
         let latency = |row: &RouteRow| row.history.last().and_then(|moment| moment.latency);
         match self {
             Self::File => {}
-            Self::Name => routes.sort_by(|a, b| a.name.cmp(&b.name)),
+            Self::Name => routes.sort_by(|a, b| a.route.cmp(&b.route)),
             Self::Frames => routes.sort_by(|a, b| order(b.frames_per_s, a.frames_per_s)),
             Self::Drops => routes.sort_by_key(|row| std::cmp::Reverse(row.dropped)),
             Self::Latency => routes.sort_by(|a, b| order(latency(b), latency(a))),

@@ -1,5 +1,4 @@
-//! Made-up interfaces.
-
+use candor_egress::netlink::QdiscStats;
 use candor_egress::text;
 use candor_egress::tree::Qdisc;
 
@@ -31,26 +30,22 @@ fn said(link: &Link, observed: &Observed, programs: u32) -> String {
 }
 
 #[test]
-fn a_short_queue_is_full_before_a_buffer() {
+fn a_short_queue_fills_before_the_send_buffer() {
     insta::assert_snapshot!(said(&link(10), &default_queue(Discipline::PfifoFast), 1), @"
     can0
       ok       interface    up
-      ok       txqueuelen   pfifo_fast, the kernel's own, 10 frames (txqueuelen is 10); 3 frames wait now, 7 refused or dropped so far
-      ok       send buffer  212992 bytes unless a program sets SO_SNDBUF: 278 of its frames may be under way
+      ok       txqueuelen   pfifo_fast (kernel default), 10 frames (txqueuelen 10); 3 frames queued, 7 dropped so far
+      ok       send buffer  212992 bytes unless a program sets SO_SNDBUF: room for 278 of its frames
       ok       driver       can, no hardware
-      weak     ENOBUFS      comes after 11 frames if a program writes faster than the bus takes it: the queue is full before its buffer (278 frames), so write() never waits, and poll() says that it can write; the last frame of a full queue leaves after up to 4 ms
-                            -> to have it wait: sudo ip link set can0 txqueuelen 278; or in each program setsockopt(SO_SNDBUF, 3840), 10 frames
+      weak     ENOBUFS      after 11 frames if a program writes faster than the bus: the queue fills before the send buffer (278 frames), so write() does not block, and poll() reports that it can write; the last frame of a full queue is sent after up to 4 ms
+                            -> to make write() block: sudo ip link set can0 txqueuelen 278; or in each program setsockopt(SO_SNDBUF, 3840), 10 frames
     ");
 }
 
 #[test]
-fn a_long_queue_lets_programs_wait() {
+fn a_long_queue_lets_programs_block() {
     let said = |programs| said(&link(600), &default_queue(Discipline::PfifoFast), programs);
-    assert!(
-        said(2).contains(
-            "does not come: where 2 programs write faster than the bus takes it, write() waits, at 278 frames"
-        )
-    );
+    assert!(said(2).contains("does not occur: if 2 programs write faster than the bus, write() blocks at 278 frames"));
     assert!(
         said(3).contains("sudo ip link set can0 txqueuelen 834; or in each program setsockopt(SO_SNDBUF, 76800), 200")
     );
@@ -62,8 +57,8 @@ fn newer_kernels_have_larger_frames() {
     let (_root, machine) = machines::machine(&[WMEM, ("/proc/sys/kernel/osrelease", "6.12.9+bpo-amd64\n")]);
     let link = link(10);
     let facts = facts::of(&machine, &link);
-    let check = answer(&machine, &link, &Queue::of(&link, &default_queue(Discipline::PfifoFast)), &facts, 1);
-    assert!(check.found.contains("its buffer (222 frames)"), "{check:?}");
+    let check = enobufs(&machine, &link, &Queue::of(&link, &default_queue(Discipline::PfifoFast)), &facts, 1);
+    assert!(check.found.contains("the send buffer (222 frames)"), "{check:?}");
     assert!(check.remedy.unwrap().ends_with("setsockopt(SO_SNDBUF, 4800), 10 frames"));
 }
 
@@ -74,13 +69,13 @@ fn bands_have_queues_of_their_own() {
          qdisc parent 1:2 handle 20: pfifo limit 400\nqdisc parent 1:3 handle 30: pfifo limit 30",
     );
     let said = said(&link(10), &bands, 1);
-    assert!(said.contains("a tree with 3 queues, the shortest of 20 frames"), "{said}");
-    assert!(said.contains("comes after 21 frames") && said.contains("give each band queue = 278"), "{said}");
+    assert!(said.contains("tree with 3 queues, the shortest of 20 frames"), "{said}");
+    assert!(said.contains("after 21 frames") && said.contains("give each band queue = 278"), "{said}");
 }
 
 #[test]
-fn virtual_interfaces_hand_over_at_once() {
-    assert!(said(&link(10), &default_queue(Discipline::Noqueue), 1).contains("write() neither waits nor fails here"));
+fn virtual_interfaces_deliver_at_once() {
+    assert!(said(&link(10), &default_queue(Discipline::Noqueue), 1).contains("write() neither blocks nor fails"));
     let down = Link { up: false, ..link(10) };
     assert!(said(&down, &default_queue(Discipline::PfifoFast), 1).contains("write() fails with ENETDOWN"));
 }

@@ -51,30 +51,28 @@ pub(super) fn check(machine: &Machine, threads: &[InterruptThread], needs: &Need
         }
         let is_usb = machine.link(&format!("{folder}/subsystem")).as_deref() == Some("usb");
         let found = if is_usb { "of the USB host controller" } else { "not found under this name" };
-        return Some(Check::ok(check::INTERRUPT, found));
+        return Some(check::INTERRUPT.ok(found));
     };
     let at = cpus(machine, number);
     let place = if at.is_empty() { String::new() } else { format!(" on {}", CpuList(&at)) };
     let Some(thread) = threads.iter().find(|thread| thread.number() == Some(number)) else {
-        return Some(Check::ok(check::INTERRUPT, format!("{number}{place}, not in a thread")));
+        return Some(check::INTERRUPT.ok(format!("{number}{place}, not in a thread")));
     };
     let InterruptThread { name, pid, policy } = thread;
     let found = format!("{name} {policy}{place}");
     if !policy.is_realtime() {
-        return Some(Check::weak(
-            check::INTERRUPT,
-            format!("{found}: any other thread may delay it"),
-            format!("sudo chrt -f -p 50 {pid}"),
-        ));
+        return Some(
+            check::INTERRUPT
+                .weak(format!("{found}: any other thread may delay it"), format!("sudo chrt -f -p 50 {pid}")),
+        );
     }
     let shares = needs.cpus(&machine.online_cpus()).iter().any(|cpu| at.contains(cpu));
     match needs.priority().filter(|_| needs.spins() && shares) {
-        Some(priority) if u32::from(priority.number()) >= policy.priority => Some(Check::weak(
-            check::INTERRUPT,
+        Some(priority) if u32::from(priority.number()) >= policy.priority => Some(check::INTERRUPT.weak(
             format!("{found}: a thread that spins at priority {priority} on the same CPU blocks it"),
             format!("sudo chrt -f -p {} {pid}, or separate them with `cpus`", (priority.number() + 1).min(99)),
         )),
-        _ => Some(Check::ok(check::INTERRUPT, found)),
+        _ => Some(check::INTERRUPT.ok(found)),
     }
 }
 

@@ -32,11 +32,23 @@ fn found(files: &[(&str, &str)], network: &Network, needs: &Needs, at: usize) ->
     of_file(&machine, network, &threads, needs, &needs.interfaces.as_ref().unwrap()[at])
 }
 
+/// One check of the source (`can0`).
+fn source(files: &[(&str, &str)], link: Link, needs: &Needs, topic: Topic) -> Check {
+    let checks = found(files, &network(link, "pfifo_fast"), needs, 0);
+    checks.into_iter().find(|check| check.topic == topic).unwrap()
+}
+
 /// One check of the destination (`can1`).
 fn one(link: Link, root: &str, topic: Topic) -> Check {
     let needs = needs_of("read-write", "", "frames = \"fd\"");
     let checks = found(&[], &network(link, root), &needs, 1);
     checks.into_iter().find(|check| check.topic == topic).unwrap()
+}
+
+fn with_can(name: &str, change: impl FnOnce(&mut CanLink)) -> Link {
+    let mut link = controller(name);
+    change(link.can.as_mut().unwrap());
+    link
 }
 
 #[test]
@@ -65,22 +77,17 @@ fn an_unknown_interface_is_missing() {
 
 #[test]
 fn each_problem_of_a_controller_has_its_remedy() {
-    let can = controller("can1").can.unwrap();
-    let with = |can: CanLink| Link { can: Some(can), ..controller("can1") };
-    let state = |state| with(CanLink { state: Some(state), ..can });
+    let state = |state| with_can("can1", |can| can.state = Some(state));
+    let without_rate = with_can("can1", |can| can.bitrate = None);
+    let without_restart = with_can("can1", |can| can.restart_ms = None);
+    let down = Link { up: false, ..controller("can1") };
     for (link, root, topic, verdict, words) in [
-        (
-            Link { up: false, ..controller("can1") },
-            "noop",
-            check::INTERFACE,
-            Verdict::Missing,
-            "sudo ip link set can1 up",
-        ),
+        (down, "noop", check::INTERFACE, Verdict::Missing, "sudo ip link set can1 up"),
         (state(CanState::BusOff), "pfifo_fast", check::STATE, Verdict::Missing, "type can restart"),
         (state(CanState::ErrorPassive), "pfifo_fast", check::STATE, Verdict::Weak, "termination"),
         (state(CanState::ErrorWarning), "pfifo_fast", check::STATE, Verdict::Weak, "termination"),
-        (with(CanLink { bitrate: None, ..can }), "pfifo_fast", check::BIT_RATE, Verdict::Missing, "bitrate 500000"),
-        (with(CanLink { restart_ms: None, ..can }), "pfifo_fast", check::RESTART, Verdict::Weak, "restart-ms 100"),
+        (without_rate, "pfifo_fast", check::BIT_RATE, Verdict::Missing, "bitrate 500000"),
+        (without_restart, "pfifo_fast", check::RESTART, Verdict::Weak, "restart-ms 100"),
         (Link { mtu: 16, ..controller("can1") }, "pfifo_fast", check::FD, Verdict::Missing, "fd on"),
         (Link { tx_queue_len: 10, ..controller("can1") }, "pfifo_fast", check::QUEUE, Verdict::Weak, "txqueuelen 100"),
         (controller("can1"), "fq_codel", check::QDISC, Verdict::Weak, "root pfifo_fast"),
@@ -98,10 +105,8 @@ fn each_problem_of_a_controller_has_its_remedy() {
 #[test]
 fn a_bit_rate_that_differs_from_the_file_is_missing() {
     // The file says 500 kbit/s for can0.
-    let slow = CanLink { bitrate: BitRate::from_bits_per_second(250_000), ..controller("can0").can.unwrap() };
-    let link = Link { can: Some(slow), ..controller("can0") };
-    let checks = found(&[], &network(link.clone(), "pfifo_fast"), &needs("read-write", ""), 0);
-    let rate = checks.iter().find(|check| check.topic == check::BIT_RATE).unwrap();
+    let link = with_can("can0", |can| can.bitrate = BitRate::from_bits_per_second(250_000));
+    let rate = source(&[], link.clone(), &needs("read-write", ""), check::BIT_RATE);
     assert!(rate.verdict == Verdict::Missing && rate.found.contains("but the file has 500kbit/s"), "{rate:?}");
     let (_root, machine) = machine(&[]);
     let without_file = of_link(&machine, &network(link.clone(), "pfifo_fast"), &[], &Needs::unknown(), &link, None);
@@ -111,11 +116,9 @@ fn a_bit_rate_that_differs_from_the_file_is_missing() {
 #[test]
 fn an_adapter_that_restarts_itself_needs_no_restart_ms() {
     let restart = |driver: &str| {
-        let can = CanLink { restart_ms: None, ..controller("can0").can.unwrap() };
-        let link = Link { can: Some(can), ..controller("can0") };
+        let link = with_can("can0", |can| can.restart_ms = None);
         let files = [("/sys/class/net/can0/device/driver", driver)];
-        let checks = found(&files, &network(link, "pfifo_fast"), &needs("read-write", ""), 0);
-        checks.into_iter().find(|check| check.topic == check::RESTART).unwrap()
+        source(&files, link, &needs("read-write", ""), check::RESTART)
     };
     assert_eq!(restart("->../bus/drivers/gs_usb").verdict, Verdict::Ok);
     let weak = restart("->../bus/drivers/flexcan");
@@ -124,15 +127,14 @@ fn an_adapter_that_restarts_itself_needs_no_restart_ms() {
 }
 
 #[test]
-fn the_wait_behind_buffered_frames_is_computed() {
+fn reports_the_wait_for_buffered_frames() {
     let driver = |name: &str, bus: &str| {
         let (driver, bus) = (format!("->../bus/drivers/{name}"), format!("->../bus/{bus}"));
         let files = [
             ("/sys/class/net/can0/device/driver", driver.as_str()),
             ("/sys/class/net/can0/device/subsystem", bus.as_str()),
         ];
-        let checks = found(&files, &network(controller("can0"), "pfifo_fast"), &needs("read-write", ""), 0);
-        checks.into_iter().find(|check| check.topic == check::DRIVER).unwrap()
+        source(&files, controller("can0"), &needs("read-write", ""), check::DRIVER)
     };
     assert_eq!(
         driver("kvaser_pci", "pci").found,
@@ -159,8 +161,7 @@ fn a_spinning_thread_must_not_starve_the_interrupt() {
             ("/sys/devices/system/cpu/online", "0-1"),
             ("/proc/81/stat", stat),
         ];
-        let checks = found(&files, &network(controller("can0"), "pfifo_fast"), &needs(engine, keys), 0);
-        checks.into_iter().find(|check| check.topic == check::INTERRUPT).unwrap()
+        source(&files, controller("can0"), &needs(engine, keys), check::INTERRUPT)
     };
     let waits = with(&fifo, "mmap-write", "sched = \"fifo:80\"");
     assert_eq!((waits.verdict, waits.found.as_str()), (Verdict::Ok, "irq/11-can0 fifo:50 on 1"));
@@ -182,8 +183,7 @@ fn a_napi_thread_needs_a_priority() {
             ("/sys/class/net/can0/threaded", threaded),
             ("/proc/90/stat", stat),
         ];
-        let checks = found(&files, &network(controller("can0"), "pfifo_fast"), &needs("kernel", ""), 0);
-        checks.into_iter().find(|check| check.topic == check::NAPI).unwrap()
+        source(&files, controller("can0"), &needs("kernel", ""), check::NAPI)
     };
     let (fifo, other) = (format!("90 (napi/can0-8193) S {zeros}50 1 0"), format!("90 (napi/can0-8193) S {zeros}0 0 0"));
     assert_eq!(with(&other, "1").verdict, Verdict::Weak);

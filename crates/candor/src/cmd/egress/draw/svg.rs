@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::short;
 use super::text::remarks;
 use super::{Box, Counted, Drawing, What};
-use crate::cmd::egress::plan::short;
 
 const MOST_CHARACTERS: usize = 60;
 /// Of one discipline or filter: a match may have hundreds of identifiers.

@@ -1,7 +1,7 @@
 //! A text tree, with counters in columns beside it.
 
+use super::short;
 use super::{Box, Counted, Drawing, What};
-use crate::cmd::egress::plan::short;
 
 /// A match may have hundreds of identifiers; JSON has all of them.
 const MOST_CHARACTERS: usize = 90;

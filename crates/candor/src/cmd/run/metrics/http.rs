@@ -1,6 +1,6 @@
 //! The subset of HTTP/1.1 that scrapers need: one request per connection, connections one after the other.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::mpsc::{self, Sender};
@@ -26,11 +26,8 @@ pub(super) enum Listener {
     Unix(UnixListener),
 }
 
-struct Response {
-    status: &'static str,
-    kind: &'static str,
-    body: String,
-}
+/// Status, content type and body.
+type Response = (&'static str, &'static str, String);
 
 /// Loops until the process ends.
 pub(super) fn serve(listener: &Listener, requests: &Sender<Request>) {
@@ -60,27 +57,19 @@ fn serve_one(mut stream: impl Read + Write, requests: &Sender<Request>) {
     let Some(request) = read_request(&mut stream) else { return };
     let line = request.lines().next().unwrap_or_default();
     let words: Vec<_> = line.split(' ').collect();
-    let answer = match words.as_slice() {
+    let (status, kind, body): Response = match words.as_slice() {
         ["GET" | "HEAD", "/metrics", version] if version.starts_with("HTTP/1.") => metrics(requests),
         ["GET" | "HEAD", _, version] if version.starts_with("HTTP/1.") => {
-            Response { status: "404 Not Found", kind: PLAIN, body: "The metrics are at /metrics\n".into() }
+            ("404 Not Found", PLAIN, "The metrics are at /metrics\n".into())
         }
-        [_, _, version] if version.starts_with("HTTP/1.") => {
-            Response { status: "405 Method Not Allowed", kind: PLAIN, body: "GET /metrics\n".into() }
-        }
-        _ => Response { status: "400 Bad Request", kind: PLAIN, body: "GET /metrics HTTP/1.1\n".into() },
+        [_, _, version] if version.starts_with("HTTP/1.") => ("405 Method Not Allowed", PLAIN, "GET /metrics\n".into()),
+        _ => ("400 Bad Request", PLAIN, "GET /metrics HTTP/1.1\n".into()),
     };
-    let Response { status, kind, body } = answer;
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
     let body = if words[0] == "HEAD" { "" } else { body.as_str() };
-    let _ = write_all(&mut stream, &(head + body));
-}
-
-fn write_all(stream: &mut impl Write, text: &str) -> io::Result<()> {
-    stream.write_all(text.as_bytes())?;
-    stream.flush()
+    let _ = stream.write_all((head + body).as_bytes()).and_then(|()| stream.flush());
 }
 
 /// Reads up to the empty line; `None` after a timeout, an error or 8 KiB.
@@ -103,7 +92,7 @@ fn metrics(requests: &Sender<Request>) -> Response {
     let is_queued = requests.send(request).is_ok();
     signal::nudge();
     match text.recv_timeout(PATIENCE_FOR_TEXT) {
-        Ok(body) if is_queued => Response { status: "200 OK", kind: OPENMETRICS, body },
-        _ => Response { status: "503 Service Unavailable", kind: PLAIN, body: "The gateway does not respond\n".into() },
+        Ok(body) if is_queued => ("200 OK", OPENMETRICS, body),
+        _ => ("503 Service Unavailable", PLAIN, "The gateway does not respond\n".into()),
     }
 }

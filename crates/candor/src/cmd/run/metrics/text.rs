@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use candor_config::placement::Side;
 use candor_config::plan::RouteIndex;
 use candor_core::bits::Occupancy;
 use candor_egress::discipline::Discipline;
@@ -18,6 +17,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::load::Loads;
+use crate::cmd::job_text::side_name;
 
 /// Counters and states at one moment.
 #[derive(Debug)]
@@ -106,10 +106,7 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
     let plan = gateway.plan();
     let of_route = |(at, counters): (usize, RouteCounters)| {
         let route = plan.route(RouteIndex(at));
-        let side = match gateway.placement().side(RouteIndex(at)) {
-            Side::Kernel => "kernel",
-            Side::User => "user",
-        };
+        let side = side_name(gateway.placement().side(RouteIndex(at)));
         let labels = [
             ("route", route.name.clone()),
             ("from", plan.bus(route.from).name.clone()),
@@ -124,27 +121,22 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
 /// Name, help text and value of a metric.
 type Column<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
-/// A metric with its values by label set.
-struct Metric<'a, const N: usize> {
-    name: &'a str,
-    help: &'a str,
-    values: Vec<([(&'a str, &'a str); N], u64)>,
-}
-
-impl<const N: usize> Metric<'_, N> {
-    fn encode_counter(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(self.name, self.help, None, MetricType::Counter)?;
-        self.values.iter().try_for_each(|(labels, value)| {
-            family.encode_family(labels)?.encode_counter::<NoLabelSet, _, u64>(value, None)
-        })
+/// The values of a metric by label set.
+fn family<'a, const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    kind: MetricType,
+    (name, help): (&str, &str),
+    values: impl Iterator<Item = ([(&'a str, &'a str); N], u64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in values {
+        let mut metric = family.encode_family(&labels)?;
+        match kind {
+            MetricType::Counter => metric.encode_counter::<NoLabelSet, _, u64>(&value, None)?,
+            _ => metric.encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))?,
+        }
     }
-
-    fn encode_gauge(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(self.name, self.help, None, MetricType::Gauge)?;
-        self.values.iter().try_for_each(|(labels, value)| {
-            family.encode_family(labels)?.encode_gauge(&i64::try_from(*value).unwrap_or(i64::MAX))
-        })
-    }
+    Ok(())
 }
 
 impl Collector for Snapshot {
@@ -176,14 +168,14 @@ impl Snapshot {
         ];
         for (name, help, value) in counters {
             let values = self.routes.iter().filter_map(|route| Some((route.labels(), value(&route.counters)?)));
-            Metric { name, help, values: values.collect() }.encode_counter(encoder)?;
+            family(encoder, MetricType::Counter, (name, help), values)?;
         }
         let dropped = self.routes.iter().flat_map(|route| {
             let [name, from, to, side] = route.labels();
             route.dropped().map(move |(reason, frames)| ([name, from, to, side, ("reason", reason)], frames))
         });
         let help = "Frames that were not sent, by reason; can-gw gives no reason";
-        Metric { name: "route_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)?;
+        family(encoder, MetricType::Counter, ("route_dropped_frames", help), dropped)?;
         self.latencies(encoder)
     }
 
@@ -212,7 +204,7 @@ impl Snapshot {
         ];
         for (name, help, value) in counters {
             let values = self.accounting.iter().map(|bus| (labels(bus), value(bus)));
-            Metric { name, help, values: values.collect() }.encode_counter(encoder)?;
+            family(encoder, MetricType::Counter, (name, help), values)?;
         }
         let lost = self.accounting.iter().flat_map(|bus| {
             let [name, interface] = labels(bus);
@@ -220,13 +212,13 @@ impl Snapshot {
             lost.map(|(place, frames)| ([name, interface, ("in", place)], frames))
         });
         let help = "Frames lost because the socket buffer or the ring was full";
-        Metric { name: "bus_lost_frames", help, values: lost.collect() }.encode_counter(encoder)
+        family(encoder, MetricType::Counter, ("bus_lost_frames", help), lost)
     }
 
     fn buses(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let up = self.buses.iter().map(|bus| (bus.labels(), u64::from(bus.link.as_ref().is_some_and(|link| link.up))));
         let help = "1 if the interface exists and is up";
-        Metric { name: "bus_up", help, values: up.collect() }.encode_gauge(encoder)?;
+        family(encoder, MetricType::Gauge, ("bus_up", help), up)?;
         let states = self.buses.iter().flat_map(|bus| {
             let [name, interface] = bus.labels();
             let now = bus.link.as_ref().and_then(|link| link.can?.state);
@@ -235,13 +227,13 @@ impl Snapshot {
             states.map(move |(state, is_now)| ([name, interface, ("state", state)], is_now))
         });
         let help = "1 for the current state of the controller; virtual interfaces have none";
-        Metric { name: "bus_state", help, values: states.collect() }.encode_gauge(encoder)?;
+        family(encoder, MetricType::Gauge, ("bus_state", help), states)?;
         let rates = self.buses.iter().filter_map(|bus| {
             let rate = bus.link.as_ref()?.can?.bitrate?;
             Some((bus.labels(), u64::from(rate.bits_per_second())))
         });
         let help = "Nominal bit rate of the controller in bit/s";
-        Metric { name: "bus_bitrate", help, values: rates.collect() }.encode_gauge(encoder)?;
+        family(encoder, MetricType::Gauge, ("bus_bitrate", help), rates)?;
         self.queues(encoder)?;
         self.interfaces(encoder)?;
         self.loads(encoder)
@@ -251,10 +243,10 @@ impl Snapshot {
         let queues = || self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.queue?)));
         let waiting = queues().map(|(labels, queue)| (labels, u64::from(queue.backlog_frames)));
         let help = "Frames of all programs waiting in the queue of the interface";
-        Metric { name: "bus_queue_frames", help, values: waiting.collect() }.encode_gauge(encoder)?;
+        family(encoder, MetricType::Gauge, ("bus_queue_frames", help), waiting)?;
         let dropped = queues().map(|(labels, queue)| (labels, u64::from(queue.drops)));
         let help = "Frames of all programs dropped by the queue of the interface";
-        Metric { name: "bus_queue_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)
+        family(encoder, MetricType::Counter, ("bus_queue_dropped_frames", help), dropped)
     }
 
     /// Counters of the interfaces, for all programs.
@@ -271,7 +263,7 @@ impl Snapshot {
                 let directions = [("received", link.received), ("sent", link.sent)];
                 directions.map(|(direction, counted)| ([bus, interface, ("direction", direction)], value(&counted)))
             });
-            Metric { name, help, values: both.collect() }.encode_counter(encoder)?;
+            family(encoder, MetricType::Counter, (name, help), both)?;
         }
         Ok(())
     }
@@ -343,7 +335,7 @@ mod tests {
     use crate::cmd::test_links as links;
 
     #[test]
-    fn all_of_a_gateway_in_openmetrics_text() {
+    fn encodes_a_gateway_as_openmetrics() {
         let drops = Drops { full: 3, down: 1, ..Drops::default() };
         let labels = |route: &str, side: &str| {
             let words = [("route", route), ("from", "car"), ("to", "body \"2\""), ("side", side)];

@@ -1,11 +1,12 @@
 //! Counter tables of the text output.
 
-use std::fmt::Write as _;
+use std::fmt::Display;
 use std::time::Duration;
 
 use candor_engine::{BusCounters, RouteCounters};
 
 use super::Moment;
+use crate::cmd::{self, table::cells};
 
 pub(super) fn table<'a>(
     rows: impl Iterator<Item = (&'a str, &'a RouteCounters)>,
@@ -16,16 +17,17 @@ pub(super) fn table<'a>(
         Moment::Running => format!("after {:.1} s", elapsed.as_secs_f64()),
         Moment::End => format!("at the end, after {:.1} s", elapsed.as_secs_f64()),
     };
-    let rows: Vec<_> = rows.collect();
-    let width = rows.iter().map(|(name, _)| name.chars().count()).chain([title.len()]).max().unwrap_or_default();
-    let mut text = format!("{title:width$}  {:>12}  {:>12}  {:>12}\n", "handled", "dropped", "deleted");
-    for (name, RouteCounters { handled, dropped, deleted, drops, .. }) in rows {
-        let _ = write!(text, "{name:width$}  {handled:>12}  {dropped:>12}  {deleted:>12}");
-        let reasons = drops.by_reason().into_iter().filter(|(_, frames)| *frames > 0);
+    let row = |(name, counted): (&str, &RouteCounters)| {
+        let reasons = counted.drops.by_reason().into_iter().filter(|(_, frames)| *frames > 0);
         let reasons: Vec<_> = reasons.map(|(reason, frames)| format!("{reason} {frames}")).collect();
-        let _ = writeln!(text, "{}{}", if reasons.is_empty() { "" } else { "  dropped: " }, reasons.join(", "));
-    }
-    text
+        let dropped = if reasons.is_empty() { String::new() } else { format!("dropped: {}", reasons.join(", ")) };
+        let numbers = [counted.handled, counted.dropped, counted.deleted].map(wide);
+        [vec![name.to_owned()], numbers.into(), vec![dropped]].concat()
+    };
+    let titles = ["handled", "dropped", "deleted"].map(wide);
+    let titles = [vec![title], titles.into(), cells([""])].concat();
+    let rows: Vec<_> = [titles].into_iter().chain(rows.map(row)).collect();
+    cmd::table::table(&rows, 1..4)
 }
 
 /// Frame accounting of the buses of user space; empty if there are none.
@@ -33,23 +35,20 @@ pub(super) fn bus_table(buses: &[BusCounters]) -> String {
     if buses.is_empty() {
         return String::new();
     }
-    let width = buses.iter().map(|bus| bus.bus.chars().count()).chain([3]).max().unwrap_or_default();
-    let mut text = String::new();
-    let columns = ["received", "taken", "unwanted", "lost", "sent", "refused"];
-    let _ = write!(text, "{:width$}", "bus");
-    for column in columns {
-        let _ = write!(text, "  {column:>12}");
-    }
-    text.push('\n');
-    for BusCounters { bus, received, taken, unwanted, lost_in_socket, lost_in_ring, sent, refused, .. } in buses {
-        let lost = lost_in_socket + lost_in_ring;
-        let _ = write!(text, "{bus:width$}");
-        for number in [*received, *taken, *unwanted, lost, *sent, *refused] {
-            let _ = write!(text, "  {number:>12}");
-        }
-        text.push('\n');
-    }
-    text
+    let row = |counted: &BusCounters| {
+        let BusCounters { received, taken, unwanted, lost_in_socket, lost_in_ring, sent, refused, .. } = *counted;
+        let numbers = [received, taken, unwanted, lost_in_socket + lost_in_ring, sent, refused].map(wide);
+        [vec![counted.bus.clone()], numbers.into()].concat()
+    };
+    let titles = ["received", "taken", "unwanted", "lost", "sent", "refused"].map(wide);
+    let titles = [cells(["bus"]), titles.into()].concat();
+    let rows: Vec<_> = [titles].into_iter().chain(buses.iter().map(row)).collect();
+    cmd::table::table(&rows, 1..7)
+}
+
+/// Wide enough that the columns of periodic tables stay in place.
+fn wide(text: impl Display) -> String {
+    format!("{text:>12}")
 }
 
 #[cfg(test)]
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_buses_lines_up() {
+    fn aligns_the_columns_of_buses() {
         let left = BusCounters {
             bus: "left".into(),
             received: 120_000,
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_lines_up() {
+    fn aligns_the_columns_of_routes() {
         let drops = Drops { full: 4, expired: 2, ..Drops::default() };
         let speed = RouteCounters { handled: 12_345, dropped: 6, drops, ..RouteCounters::default() };
         let rows = [("speed", &speed), ("a route with a long name for the dashboard", &RouteCounters::default())];

@@ -17,38 +17,23 @@ use candor_io::process;
 use caps::errors::CapsError;
 use caps::{CapSet, Capability};
 use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::unistd;
 
-use crate::cmd::run::user::Identity;
+use crate::cli::Identity;
 
-/// Privileges that could not be dropped.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum PrivilegesError {
-    Capabilities(CapsError),
-    User(Errno),
+    #[error("cannot drop the privileges that the gateway does not need")]
+    Capabilities(#[from] CapsError),
+    #[error("{}", cannot_switch(*.0))]
+    User(#[source] Errno),
 }
 
-impl std::fmt::Display for PrivilegesError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Capabilities(_) => f.write_str("cannot drop the privileges that the gateway does not need"),
-            Self::User(Errno::EPERM) => f.write_str("only root can run a gateway as another user: sudo candor run …"),
-            Self::User(_) => f.write_str("cannot switch to that user"),
-        }
-    }
-}
-
-impl std::error::Error for PrivilegesError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Capabilities(error) => Some(error),
-            Self::User(errno) => Some(errno),
-        }
-    }
-}
-
-impl From<CapsError> for PrivilegesError {
-    fn from(error: CapsError) -> Self {
-        Self::Capabilities(error)
+const fn cannot_switch(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EPERM => "only root can run a gateway as another user: sudo candor run …",
+        _ => "cannot switch to that user",
     }
 }
 
@@ -57,7 +42,7 @@ pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Resul
     // Setuid programs could restore privileges.
     process::forgo_new_privileges().map_err(|error| CapsError::from(error.to_string()))?;
     if let Some(user) = user {
-        user.assume().map_err(PrivilegesError::User)?;
+        assume(user).map_err(PrivilegesError::User)?;
     }
     let held = caps::read(None, CapSet::Permitted)?;
     let is_before_bpf = !held.contains(&Capability::CAP_BPF);
@@ -79,6 +64,18 @@ pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Resul
     caps::clear(None, CapSet::Inheritable)?;
     caps::set(None, CapSet::Permitted, &kept)?;
     Ok(())
+}
+
+/// Irrevocably switches the process to this user and keeps its permitted capabilities.
+///
+/// # Kernel
+/// `PR_SET_KEEPCAPS`: without it, leaving uid 0 clears all capabilities.
+fn assume(Identity { user, group }: Identity) -> Result<(), Errno> {
+    prctl::set_keepcaps(true)?;
+    // Before the uid changes. The supplementary groups of root would give access to files of root.
+    unistd::setgroups(&[group])?;
+    unistd::setresgid(group, group, group)?;
+    unistd::setresuid(user, user, user)
 }
 
 /// Capabilities that the engines need while they run: to open sockets on returning interfaces and to reinstall jobs.

@@ -14,16 +14,9 @@ use seccompiler::{
 };
 
 /// The filter was refused, or the architecture is not supported.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot filter system calls ({0}); run without --seccomp")]
 pub(super) struct SeccompError(String);
-
-impl std::fmt::Display for SeccompError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot filter system calls ({}); run without --seccomp", self.0)
-    }
-}
-
-impl std::error::Error for SeccompError {}
 
 impl<E: Into<seccompiler::Error>> From<E> for SeccompError {
     fn from(error: E) -> Self {
@@ -91,155 +84,46 @@ fn flags(bits: i32) -> u64 {
     u64::from(bits.unsigned_abs())
 }
 
+/// The numbers of system calls by their names.
+macro_rules! system_calls {
+    ($($name:ident)*) => {
+        &[$(libc::$name),*]
+    };
+}
+
 /// System calls of the C library, the standard library and candor that exist on every architecture.
-const CALLS: &[i64] = &[
+const CALLS: &[i64] = system_calls! {
     // Frames, netlink, metrics, the service manager.
-    libc::SYS_accept4,
-    libc::SYS_bind,
-    libc::SYS_connect,
-    libc::SYS_getpeername,
-    libc::SYS_getsockname,
-    libc::SYS_getsockopt,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_io_uring_setup,
-    libc::SYS_listen,
-    libc::SYS_read,
-    libc::SYS_readv,
-    libc::SYS_recvfrom,
-    libc::SYS_recvmmsg,
-    libc::SYS_recvmsg,
-    libc::SYS_sendmmsg,
-    libc::SYS_sendmsg,
-    libc::SYS_sendto,
-    libc::SYS_setsockopt,
-    libc::SYS_shutdown,
-    libc::SYS_socketpair,
-    libc::SYS_write,
-    libc::SYS_writev,
+    SYS_accept4 SYS_bind SYS_connect SYS_getpeername SYS_getsockname SYS_getsockopt SYS_io_uring_enter
+    SYS_io_uring_register SYS_io_uring_setup SYS_listen SYS_read SYS_readv SYS_recvfrom SYS_recvmmsg SYS_recvmsg
+    SYS_sendmmsg SYS_sendmsg SYS_sendto SYS_setsockopt SYS_shutdown SYS_socketpair SYS_write SYS_writev
     // Waiting, time, signals.
-    libc::SYS_clock_getres,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_epoll_create1,
-    libc::SYS_epoll_ctl,
-    libc::SYS_epoll_pwait,
-    libc::SYS_eventfd2,
-    libc::SYS_futex,
-    libc::SYS_gettimeofday,
-    libc::SYS_kill,
-    libc::SYS_nanosleep,
-    libc::SYS_ppoll,
-    libc::SYS_pselect6,
-    libc::SYS_restart_syscall,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigpending,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_rt_sigtimedwait,
-    libc::SYS_sched_yield,
-    libc::SYS_sigaltstack,
-    libc::SYS_signalfd4,
-    libc::SYS_tgkill,
-    libc::SYS_timerfd_create,
-    libc::SYS_timerfd_gettime,
-    libc::SYS_timerfd_settime,
-    libc::SYS_tkill,
+    SYS_clock_getres SYS_clock_gettime SYS_clock_nanosleep SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait
+    SYS_eventfd2 SYS_futex SYS_gettimeofday SYS_kill SYS_nanosleep SYS_ppoll SYS_pselect6 SYS_restart_syscall
+    SYS_rt_sigaction SYS_rt_sigpending SYS_rt_sigprocmask SYS_rt_sigreturn SYS_rt_sigtimedwait SYS_sched_yield
+    SYS_sigaltstack SYS_signalfd4 SYS_tgkill SYS_timerfd_create SYS_timerfd_gettime SYS_timerfd_settime SYS_tkill
     // The gateway file, the run directory, /proc and /sys.
-    libc::SYS_close,
-    libc::SYS_dup,
-    libc::SYS_dup3,
-    libc::SYS_faccessat,
-    libc::SYS_faccessat2,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    libc::SYS_fcntl,
-    libc::SYS_fdatasync,
-    libc::SYS_flock,
-    libc::SYS_fstat,
-    libc::SYS_fstatfs,
-    libc::SYS_fsync,
-    libc::SYS_ftruncate,
-    libc::SYS_getcwd,
-    libc::SYS_getdents64,
-    libc::SYS_ioctl,
-    libc::SYS_linkat,
-    libc::SYS_lseek,
-    libc::SYS_mkdirat,
-    libc::SYS_newfstatat,
-    libc::SYS_openat,
-    libc::SYS_pipe2,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
-    libc::SYS_readlinkat,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_statfs,
-    libc::SYS_statx,
-    libc::SYS_umask,
-    libc::SYS_unlinkat,
+    SYS_close SYS_dup SYS_dup3 SYS_faccessat SYS_faccessat2 SYS_fchmod SYS_fchmodat SYS_fcntl SYS_fdatasync SYS_flock
+    SYS_fstat SYS_fstatfs SYS_fsync SYS_ftruncate SYS_getcwd SYS_getdents64 SYS_ioctl SYS_linkat SYS_lseek SYS_mkdirat
+    SYS_newfstatat SYS_openat SYS_pipe2 SYS_pread64 SYS_pwrite64 SYS_readlinkat SYS_renameat SYS_renameat2 SYS_statfs
+    SYS_statx SYS_umask SYS_unlinkat
     // Memory, threads, process attributes, [realtime].
-    libc::SYS_brk,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_get_robust_list,
-    libc::SYS_getegid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getpid,
-    libc::SYS_getppid,
-    libc::SYS_getrandom,
-    libc::SYS_gettid,
-    libc::SYS_getuid,
-    libc::SYS_madvise,
-    libc::SYS_membarrier,
-    libc::SYS_mlock,
-    libc::SYS_mlock2,
-    libc::SYS_mlockall,
-    libc::SYS_mmap,
-    libc::SYS_mprotect,
-    libc::SYS_mremap,
-    libc::SYS_munlock,
-    libc::SYS_munlockall,
-    libc::SYS_munmap,
-    libc::SYS_prctl,
-    libc::SYS_prlimit64,
-    libc::SYS_rseq,
-    libc::SYS_sched_get_priority_max,
-    libc::SYS_sched_get_priority_min,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_sched_getparam,
-    libc::SYS_sched_getscheduler,
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_setscheduler,
-    libc::SYS_set_robust_list,
-    libc::SYS_set_tid_address,
-    libc::SYS_sysinfo,
-    libc::SYS_uname,
+    SYS_brk SYS_exit SYS_exit_group SYS_get_robust_list SYS_getegid SYS_geteuid SYS_getgid SYS_getpid SYS_getppid
+    SYS_getrandom SYS_gettid SYS_getuid SYS_madvise SYS_membarrier SYS_mlock SYS_mlock2 SYS_mlockall SYS_mmap
+    SYS_mprotect SYS_mremap SYS_munlock SYS_munlockall SYS_munmap SYS_prctl SYS_prlimit64 SYS_rseq
+    SYS_sched_get_priority_max SYS_sched_get_priority_min SYS_sched_getaffinity SYS_sched_getparam
+    SYS_sched_getscheduler SYS_sched_setaffinity SYS_sched_setscheduler SYS_set_robust_list SYS_set_tid_address
+    SYS_sysinfo SYS_uname
     // Denied by the other filter.
-    libc::SYS_clone3,
-];
+    SYS_clone3
+};
 
 /// System calls that newer architectures lack.
 #[cfg(target_arch = "x86_64")]
-const LEGACY_CALLS: &[i64] = &[
-    libc::SYS_access,
-    libc::SYS_arch_prctl,
-    libc::SYS_chmod,
-    libc::SYS_epoll_wait,
-    libc::SYS_getrlimit,
-    libc::SYS_link,
-    libc::SYS_lstat,
-    libc::SYS_mkdir,
-    libc::SYS_open,
-    libc::SYS_poll,
-    libc::SYS_readlink,
-    libc::SYS_rename,
-    libc::SYS_rmdir,
-    libc::SYS_stat,
-    libc::SYS_time,
-    libc::SYS_unlink,
-];
+const LEGACY_CALLS: &[i64] = system_calls! {
+    SYS_access SYS_arch_prctl SYS_chmod SYS_epoll_wait SYS_getrlimit SYS_link SYS_lstat SYS_mkdir SYS_open SYS_poll
+    SYS_readlink SYS_rename SYS_rmdir SYS_stat SYS_time SYS_unlink
+};
 #[cfg(not(target_arch = "x86_64"))]
 const LEGACY_CALLS: &[i64] = &[];
 

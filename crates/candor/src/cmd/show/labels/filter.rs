@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_have_text() {
+    fn describes_filters() {
         for (filter, words) in [
             ("0:0", "every frame"),
             ("0~0", "no frame at all"),

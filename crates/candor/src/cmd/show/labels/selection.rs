@@ -1,5 +1,6 @@
 //! Text for the frames that a route matches and for `to-id`, in few lines for any number of filters.
 
+use candor_cli::gateway_file::plural;
 use candor_config::plan::{Formats, IdChange, Selection, SendAs};
 use candor_config::text::{self, Taken};
 use candor_core::filter::Filter;
@@ -39,7 +40,10 @@ pub(crate) fn matches(selections: &[Selection], formats: Formats) -> Vec<String>
                 "identifiers"
             };
             let listed: Vec<_> = ranges.iter().map(identifiers).collect();
-            lines.push(format!("{format}data frames with the {width} {noun} {}", few(&listed, "range", MOST)));
+            lines.push(format!(
+                "{format}data frames with the {width} {noun} {}",
+                few(&listed, "and", |more| plural(more, "more range"))
+            ));
         }
     }
     let (listed, others) = filters.split_at(filters.len().min(MOST));
@@ -72,7 +76,7 @@ pub(crate) fn becomes(selections: &[Selection]) -> Vec<String> {
 
 pub(crate) fn payloads(patterns: &[PayloadPattern]) -> Option<String> {
     let listed: Vec<_> = patterns.iter().map(payload).collect();
-    (!patterns.is_empty()).then(|| few_or(&listed))
+    (!patterns.is_empty()).then(|| few(&listed, "or", |more| format!("one of {more} more")))
 }
 
 /// A range of identifiers that is mapped to another range of the same size.
@@ -135,26 +139,13 @@ fn identifiers(range: &IdRange) -> String {
     if range.first == range.last { first } else { format!("{first} to {last}") }
 }
 
-/// `a, b and 3 more ranges`
-fn few(listed: &[String], noun: &str, most: usize) -> String {
-    match listed.split_at(listed.len().min(most)) {
-        (all, []) => match all {
-            [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-            all => all.join(", "),
-        },
-        (listed, others) => {
-            let plural = if others.len() == 1 { "" } else { "s" };
-            format!("{} and {} more {noun}{plural}", listed.join(", "), others.len())
-        }
-    }
-}
-
-/// `a, b or c`
-fn few_or(listed: &[String]) -> String {
-    match listed.split_at(listed.len().min(MOST)) {
-        ([others @ .., last], []) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        (listed, []) => listed.join(", "),
-        (listed, others) => format!("{} or one of {} more", listed.join(", "), others.len()),
+/// `a, b and c`; beyond [`MOST`], the text of `more` stands for the rest.
+fn few(listed: &[String], conjunction: &str, more: impl Fn(usize) -> String) -> String {
+    let (first, rest) = listed.split_at(listed.len().min(MOST));
+    match (first, rest.len()) {
+        ([others @ .., last], 0) if !others.is_empty() => format!("{} {conjunction} {last}", others.join(", ")),
+        (all, 0) => all.join(", "),
+        (first, others) => format!("{} {conjunction} {}", first.join(", "), more(others)),
     }
 }
 
@@ -204,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn many_filters_take_few_lines() {
+    fn summarizes_many_filters() {
         let takes = |lines: &str| {
             let route = route(lines);
             matches(&route.selections, route.formats)
@@ -235,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_that_move() {
+    fn describes_to_id() {
         let becomes = |lines: &str| becomes(&route(lines).selections);
         assert_eq!(becomes("match = \"100..1FF\"\nto-id = \"500..\""), ["100 to 1FF become 500 to 5FF (11 bits)"]);
         assert_eq!(
@@ -250,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_that_are_wanted() {
+    fn describes_payloads() {
         let words = |lines: &str| payloads(&route(lines).payload).unwrap();
         assert_eq!(words("payload = \"01 ?? 3?\""), "01 ?? 3?");
         assert_eq!(words("payload = [\"01\", \"02\", \"03\"]"), "01, 02 or 03");

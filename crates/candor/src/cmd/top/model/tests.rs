@@ -29,24 +29,24 @@ fn sample(uptime_s: f64, route: Route, bus: Bus) -> Sample {
 }
 
 #[test]
-fn two_samples_make_rates() {
+fn computes_rates_from_two_samples() {
     let mut model = Model::default();
     model.take(sample(10.0, route(100, &[]), bus(1000, 1.0)));
     let (one, bus_row) = (&model.routes()[0], &model.buses()[0]);
     assert_eq!((one.frames_per_s, one.dropped, one.handled), (None, 11, 100));
-    assert_eq!((bus_row.load, bus_row.received_per_s, bus_row.lost), (None, None, 10));
+    assert_eq!((bus_row.load(), bus_row.received_per_s, bus_row.lost), (None, None, 10));
     model.take(sample(12.0, route(300, &[]), bus(1500, 1.5)));
     let (one, bus_row) = (&model.routes()[0], &model.buses()[0]);
-    assert_eq!((one.frames_per_s, one.bytes_per_s, one.drops_per_s), (Some(100.0), Some(800.0), Some(10.0)));
+    assert_eq!((one.frames_per_s, one.byte_per_s, one.drops_per_s), (Some(100.0), Some(800.0), Some(10.0)));
     assert_eq!(
-        (bus_row.load, bus_row.received_per_s, bus_row.sent_per_s),
+        (bus_row.load(), bus_row.received_per_s, bus_row.sent_per_s),
         (Some((0.25, 0.5)), Some(250.0), Some(125.0))
     );
     assert_eq!(one.history, [Moment { frames_per_s: Some(100.0), latency: None }]);
 }
 
 #[test]
-fn a_gateway_that_was_started_again_begins_from_its_start() {
+fn starts_over_after_a_restart_of_the_gateway() {
     let mut model = Model::default();
     model.take(sample(10.0, route(1000, &[]), bus(1000, 1.0)));
     model.take(sample(11.0, route(2000, &[]), bus(2000, 1.0)));
@@ -61,18 +61,18 @@ fn a_gateway_that_was_started_again_begins_from_its_start() {
 }
 
 #[test]
-fn a_route_that_came_back_has_no_rate_and_none_below_zero() {
+fn has_no_rate_for_a_replaced_route() {
     let mut model = Model::default();
     model.take(sample(10.0, route(1000, &[]), bus(1000, 1.0)));
     // Another file was read: the same name, another route, and the interface was exchanged.
     model.take(sample(11.0, route(5, &[]), bus(10, 1.1)));
     assert_eq!((model.routes()[0].frames_per_s, model.buses()[0].received_per_s), (None, None));
     model.take(sample(12.0, Route { name: "new".into(), ..route(5, &[]) }, bus(20, 1.2)));
-    assert_eq!((model.routes()[0].name.as_str(), model.routes()[0].frames_per_s), ("new", None));
+    assert_eq!((model.routes()[0].route.as_str(), model.routes()[0].frames_per_s), ("new", None));
 }
 
 #[test]
-fn an_answer_of_the_same_moment_changes_no_rate() {
+fn ignores_a_second_sample_of_the_same_moment() {
     let mut model = Model::default();
     for (uptime_s, handled) in [(10.0, 100), (11.0, 200), (11.0, 200)] {
         model.take(sample(uptime_s, route(handled, &[]), bus(0, 0.0)));
@@ -81,7 +81,7 @@ fn an_answer_of_the_same_moment_changes_no_rate() {
 }
 
 #[test]
-fn latencies_are_those_of_the_frames_in_between() {
+fn computes_percentiles_of_the_last_interval() {
     let bounds = |counts: [u64; 4]| [0.000_1, 0.001, 0.01, f64::INFINITY].into_iter().zip(counts).collect::<Vec<_>>();
     let mut model = Model::default();
     model.take(sample(1.0, route(1000, &bounds([0, 0, 0, 1000])), bus(0, 0.0)));
@@ -100,7 +100,7 @@ fn latencies_are_those_of_the_frames_in_between() {
 }
 
 #[test]
-fn only_so_much_is_remembered() {
+fn limits_the_history() {
     let mut model = Model::default();
     for second in 0..2 * HISTORY as u64 {
         model.take(sample(second as f64, route(second, &[]), bus(0, 0.0)));

@@ -39,21 +39,21 @@ pub(super) fn bus_table(frame: &mut Frame<'_>, area: Rect, buses: &[BusRow], vie
             "error-warning" => paint.warning(),
             _ => paint.bad(),
         };
-        let load = match bus.load {
+        let load = match bus.load() {
             Some((least, _)) if least > 0.8 => paint.bad(),
             Some((_, most)) if most > 0.8 => paint.warning(),
             _ => Style::new(),
         };
         let mut cells = vec![
-            Cell::new(bus.name.clone()),
+            Cell::new(bus.bus.clone()),
             Cell::new(bus.interface.clone()),
             Cell::new(bus.state.clone()).style(state),
         ];
         if is_wide {
-            cells.push(Cell::new(display::bitrate(bus.bitrate)));
+            cells.push(Cell::new(display::bitrate(bus.bitrate_bit_per_s)));
         }
         cells.extend([
-            right(display::load(bus.load)).style(load),
+            right(display::load(bus.load())).style(load),
             right(display::rate(bus.received_per_s)),
             right(display::rate(bus.sent_per_s)),
             right(bus.queue.map_or_else(|| display::UNKNOWN.into(), display::count)),
@@ -91,7 +91,7 @@ pub(super) fn route_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow]
     let taken: u16 = widths.iter().map(|width| width + 1).sum();
     let path = |route: &RouteRow| format!("{} → {}", route.from, route.to);
     let paths: Vec<_> = routes.iter().map(path).collect();
-    let names = longest(routes.iter().map(|route| route.name.as_str()));
+    let names = longest(routes.iter().map(|route| route.route.as_str()));
     let (name_width, path_width) =
         shares(usize::from(area.width - taken - 1), names, longest(paths.iter().map(String::as_str)));
     let widths = [name_width, path_width].into_iter().chain(widths).map(Constraint::Length);
@@ -105,11 +105,11 @@ pub(super) fn route_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow]
             display::sparkline(route.history.iter().map(part_of_most), curve_width.into())
         };
         let mut cells = vec![
-            Cell::new(display::fit(&route.name, name_width.into())),
+            Cell::new(display::fit(&route.route, name_width.into())),
             Cell::new(display::path(&route.from, &route.to, path_width.into())),
             Cell::new(route.side.clone()),
             right(display::rate(route.frames_per_s)),
-            right(display::rate(route.bytes_per_s)),
+            right(display::rate(route.byte_per_s)),
             right(display::rate(route.drops_per_s))
                 .style(paint.bad_if(route.drops_per_s.is_some_and(|rate| rate > 0.0))),
         ];
@@ -150,7 +150,7 @@ pub(super) fn drop_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow],
             let style = if frames > 0 { paint.bad() } else { Style::new() };
             right(display::count(frames)).style(style)
         };
-        let cells = [Cell::new(display::fit(&route.name, names.into()))].into_iter().chain(reasons.iter().map(frames));
+        let cells = [Cell::new(display::fit(&route.route, names.into()))].into_iter().chain(reasons.iter().map(frames));
         Row::new(cells.collect::<Vec<_>>())
     };
     let table = Table::new(dropping.iter().map(row), widths).header(titles_row(&titles, 1, paint));

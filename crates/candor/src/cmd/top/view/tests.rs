@@ -75,23 +75,23 @@ fn screen(width: u16, height: u16, model: &Model, view: &View, contact: &Contact
 }
 
 #[test]
-fn all_of_a_gateway_on_80_columns() {
+fn fits_a_gateway_in_80_columns() {
     insta::assert_snapshot!(screen(80, 24, &model(3, 3, true), &View::default(), &answers()));
 }
 
 #[test]
-fn more_columns_on_a_wide_screen() {
+fn shows_more_columns_on_a_wide_screen() {
     let view = View { sort: Sort::Frames, is_paused: true, ..View::default() };
     insta::assert_snapshot!(screen(120, 40, &model(30, 16, true), &view, &answers()));
 }
 
 #[test]
-fn without_latencies_the_curve_shows_frames() {
+fn shows_frame_rates_without_latencies() {
     insta::assert_snapshot!(screen(80, 12, &model(2, 2, false), &View::default(), &answers()));
 }
 
 #[test]
-fn lists_scroll_to_their_ends_only() {
+fn stops_scrolling_at_the_end() {
     let model = model(30, 16, false);
     let view = View { above: [99, 99], ..View::default() };
     let text = screen(80, 24, &model, &view, &answers());
@@ -141,7 +141,7 @@ fn routes_are_sorted_as_selected() {
     let order = |sort: Sort| {
         let mut routes = model.routes();
         sort.sort(&mut routes);
-        routes.into_iter().map(|route| route.name.chars().last().unwrap_or_default()).collect::<String>()
+        routes.into_iter().map(|route| route.route.chars().last().unwrap_or_default()).collect::<String>()
     };
     let all = [Sort::File, Sort::Name, Sort::Frames, Sort::Drops, Sort::Latency].map(order);
     assert_eq!(all, ["01t3", "t013", "3t10", "01t3", "0t31"]);

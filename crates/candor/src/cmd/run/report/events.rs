@@ -1,0 +1,225 @@
+//! JSON of `candor run --json` and `candor reload --json`.
+
+use std::collections::BTreeMap;
+
+use candor_cli::render::Finding;
+use candor_config::placement::Side;
+use candor_core::job::Job;
+use candor_engine::{BusCounters, Gateway, Reloaded, RouteCounters};
+use serde::Serialize;
+
+use crate::cmd::job_text::{format_name, side_name};
+use crate::cmd::show::ObtainedView;
+
+/// A line of `candor run --json`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) enum Event<'a> {
+    Notice {
+        warning: bool,
+        text: &'a str,
+    },
+    /// A can-gw job.
+    Job(JobView<'a>),
+    /// A job in user space.
+    Rule(JobView<'a>),
+    Realtime(ObtainedView),
+    Ready {
+        file: &'a str,
+        engine: &'static str,
+        jobs: usize,
+        kernel_jobs: usize,
+        pid: u32,
+    },
+    Counters(CountersView<'a>),
+    FinalCounters(CountersView<'a>),
+    Reloaded(&'a ReloadView<'a>),
+    NotReloaded(&'a ReloadView<'a>),
+    Invalid(&'a ReloadView<'a>),
+    Ended {
+        signal: &'static str,
+        removed_jobs: usize,
+        missing_jobs: usize,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct JobView<'a> {
+    route: &'a str,
+    from: &'a str,
+    to: &'a str,
+    format: &'static str,
+    filter: String,
+    side: &'static str,
+    because: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct CountersView<'a> {
+    pub(super) elapsed_s: f64,
+    pub(super) routes: Vec<RouteView<'a>>,
+    pub(super) buses: Vec<BusView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct RouteView<'a> {
+    route: &'a str,
+    handled: u64,
+    dropped: u64,
+    deleted: u64,
+    #[serde(flatten)]
+    user: Option<UserView>,
+}
+
+/// Counters that can-gw does not have.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct UserView {
+    matched: u64,
+    handled_bytes: Option<u64>,
+    /// Dropped frames by reason.
+    drops: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct BusView<'a> {
+    bus: &'a str,
+    interface: &'a str,
+    received: u64,
+    taken: u64,
+    unwanted: u64,
+    lost_in_socket: u64,
+    lost_in_ring: u64,
+    sent: u64,
+    refused: u64,
+}
+
+/// The result of a reload.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct ReloadView<'a> {
+    pub(in crate::cmd) file: &'a str,
+    /// The reason why the gateway still runs the old file.
+    pub(in crate::cmd) because: Option<&'a str>,
+    pub(in crate::cmd) findings: Vec<Finding<'a>>,
+    /// `false` for a file that is not valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cmd) valid: Option<bool>,
+    #[serde(flatten)]
+    pub(in crate::cmd) reloaded: Option<ReloadedView<'a>>,
+}
+
+/// The changes of a reload that was accepted.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct ReloadedView<'a> {
+    jobs: usize,
+    kernel_jobs: usize,
+    new_routes: &'a [String],
+    gone_routes: Vec<RouteView<'a>>,
+    gone_buses: Vec<BusView<'a>>,
+}
+
+/// The output of `candor reload --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct Answer<'a> {
+    pub(in crate::cmd) taken: bool,
+    #[serde(flatten)]
+    pub(in crate::cmd) reload: &'a ReloadView<'a>,
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn job(gateway: &'a Gateway, job: &Job) -> Self {
+        let (plan, placement) = (gateway.plan(), gateway.placement());
+        let side = placement.side(job.route);
+        let view = JobView {
+            route: &plan.route(job.route).name,
+            from: &plan.bus(job.from).interface,
+            to: &plan.bus(job.to).interface,
+            format: format_name(job.format),
+            filter: job.filter.to_string(),
+            side: side_name(side),
+            because: placement.because(job.route).map(|because| because.in_words(plan)),
+        };
+        match side {
+            Side::Kernel => Self::Job(view),
+            Side::User => Self::Rule(view),
+        }
+    }
+}
+
+impl<'a> RouteView<'a> {
+    pub(super) fn of(route: &'a str, counters: &RouteCounters) -> Self {
+        let &RouteCounters { handled, dropped, deleted, drops, matched, handled_bytes, .. } = counters;
+        let drops = || drops.by_reason().into_iter().collect();
+        let user = matched.map(|matched| UserView { matched, handled_bytes, drops: drops() });
+        Self { route, handled, dropped, deleted, user }
+    }
+}
+
+impl<'a> From<&'a BusCounters> for BusView<'a> {
+    fn from(counters: &'a BusCounters) -> Self {
+        Self {
+            bus: &counters.bus,
+            interface: &counters.interface,
+            received: counters.received,
+            taken: counters.taken,
+            unwanted: counters.unwanted,
+            lost_in_socket: counters.lost_in_socket,
+            lost_in_ring: counters.lost_in_ring,
+            sent: counters.sent,
+            refused: counters.refused,
+        }
+    }
+}
+
+impl<'a> ReloadedView<'a> {
+    pub(super) fn of(gateway: &Gateway, reloaded: &'a Reloaded) -> Self {
+        Self {
+            jobs: gateway.jobs().len(),
+            kernel_jobs: super::kernel_jobs(gateway),
+            new_routes: &reloaded.new_routes,
+            gone_routes: reloaded.gone_routes.iter().map(|gone| RouteView::of(&gone.name, &gone.counters)).collect(),
+            gone_buses: reloaded.gone_buses.iter().map(BusView::from).collect(),
+        }
+    }
+}
+
+/// Events of all kinds.
+#[cfg(test)]
+pub(in crate::cmd) fn samples<'a>(counted: &RouteCounters, bus: &'a BusCounters) -> Vec<Event<'a>> {
+    const DONE: &ReloadView<'_> =
+        &ReloadView { file: "car.toml", because: None, findings: Vec::new(), valid: None, reloaded: None };
+    let job = || JobView {
+        route: "r",
+        from: "can0",
+        to: "can1",
+        format: "fd",
+        filter: "123:7FF".into(),
+        side: "user",
+        because: Some("can-gw is missing".into()),
+    };
+    let counters = || CountersView {
+        elapsed_s: 1.5,
+        routes: vec![RouteView::of("r", counted), RouteView::of("s", &RouteCounters::default())],
+        buses: vec![bus.into()],
+    };
+    vec![
+        Event::Notice { warning: true, text: "can0 is down" },
+        Event::Job(job()),
+        Event::Rule(job()),
+        Event::Ready { file: "car.toml", engine: "auto", jobs: 2, kernel_jobs: 1, pid: 812 },
+        Event::Counters(counters()),
+        Event::FinalCounters(counters()),
+        Event::Reloaded(DONE),
+        Event::NotReloaded(DONE),
+        Event::Invalid(DONE),
+        Event::Ended { signal: "SIGINT", removed_jobs: 1, missing_jobs: 0 },
+    ]
+}
