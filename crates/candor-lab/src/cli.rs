@@ -1,40 +1,37 @@
-//! The command line of `candor-lab` as types. Help, completions and man pages all come from here.
+//! The command line of `candor-lab` as types. Help, completions and man pages are generated from it.
 
-mod compare;
-mod conformance;
-mod demo;
+mod bus;
 mod experiment;
 mod fault;
-mod figure;
 mod guests;
-mod measure;
 mod methods;
-mod papers;
-mod traffic;
+mod results;
+mod tester;
 mod wire;
 
-pub(crate) use compare::{CompareArgs, Level};
-pub(crate) use conformance::ConformanceArgs;
-pub(crate) use demo::{DemoCommand, DemoInversionArgs};
-pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, Preset};
+pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
+pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
-pub(crate) use figure::{Figure, FigureArgs};
 pub(crate) use guests::{
-    BaselineArgs, BenchArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs, LabKernelsArgs, LabLoadArgs, LabRunArgs,
-    LabShellArgs, PreflightArgs, TestbedArg, TopologyArg,
+    BaselineArgs, DemoCommand, DemoInversionArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs, LabKernelsArgs,
+    LabLoadArgs, LabRunArgs, LabShellArgs, PreflightArgs,
 };
-pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
-pub(crate) use methods::{LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSystemCallsArgs, PaperSetUps};
-pub(crate) use papers::PapersArgs;
-pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
-pub(crate) use wire::{InjectArgs, WireArgs, WireCommand, WireModel, WireOrder};
+pub(crate) use methods::{
+    LabBurstsArgs, LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSoakArgs, LabStreamArgs, LabSystemCallsArgs,
+    PaperSetUps,
+};
+pub(crate) use results::{CompareArgs, Figure, FigureArgs, Level, ReportArgs};
+pub(crate) use tester::{
+    BenchArgs, ConditionArgs, ConformanceArgs, TesterArgs, TesterPolicy, TrafficArgs, origin_name,
+};
+pub(crate) use wire::{InjectArgs, WireArgs, WireCommand};
 
 use candor_cli::generate::GenerateCommand;
 use candor_config::engine::{Engine, UserEngine};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 
-/// The laboratory of candor: real kernels with CAN on a machine that has none, and measurements that repeat.
+/// CAN laboratory: boots real kernels with CAN interfaces on any machine, and makes reproducible measurements.
 #[derive(Debug, Parser)]
 #[command(name = "candor-lab", version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -68,37 +65,50 @@ pub(crate) enum Command {
     Soak(LabSoakArgs),
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// Makes tables and figures of the documentation.
     #[command(hide = true)]
     Figure(FigureArgs),
-    /// Measures the cells that `candor-lab measure` ordered, in a guest.
+    /// Measure the cells that `candor-lab measure` ordered, in a guest.
     #[command(hide = true)]
     Cells(LabCellsArgs),
-    /// Generates load until it is ended.
+    /// Generate load until killed.
     #[command(hide = true)]
     Load(LabLoadArgs),
-    /// Runs a gateway and a load for a tester in another process, and ends both when the tester is gone.
+    /// Run a gateway and load for a tester in another process; end both when the tester disconnects.
     #[command(hide = true)]
     Supervise,
-    /// Holds a folder for a tester on another machine, and removes it when the tester is gone.
+    /// Keep a directory for a tester on another machine; remove it when the tester disconnects.
     #[command(hide = true)]
     Hold(LabHoldArgs),
-    /// Reports what this machine lacks to be a testbed.
+    /// Report what this machine lacks as a testbed.
     #[command(hide = true)]
     Preflight(PreflightArgs),
-    /// Passes messages on, as a part of a load.
+    /// Forward messages, as a part of a load.
     #[command(hide = true)]
     Relay,
-    /// Keeps a guest from outliving the candor-lab that started it.
+    /// Kill a guest when the candor-lab that started it ends.
     #[command(hide = true)]
     Guard(GuardArgs),
 }
 
-/// Every engine of user space by its name.
+/// Name, help and value of each value of an option.
+type Values<T> = &'static [(&'static str, &'static str, T)];
+
+/// A parser for the names of `values`.
+fn named<T: Copy + Send + Sync + 'static>(values: Values<T>) -> impl TypedValueParser<Value = T> {
+    let names = values.iter().map(|&(name, help, _)| match help {
+        "" => PossibleValue::new(name),
+        help => PossibleValue::new(name).help(help),
+    });
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = values.iter().find(|(known, ..)| *known == name);
+        found.map(|&(.., value)| value).ok_or("there is no such value")
+    })
+}
+
 fn user_engines() -> impl TypedValueParser<Value = UserEngine> {
     let names = UserEngine::all().map(|engine| PossibleValue::new(engine.name()));
     PossibleValuesParser::new(names).try_map(|name| match Engine::named(&name) {
         Some(Engine::User(engine)) => Ok(engine),
-        _ => Err("no engine of user space has this name"),
+        _ => Err("there is no user-space engine of this name"),
     })
 }

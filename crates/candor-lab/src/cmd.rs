@@ -1,4 +1,4 @@
-//! One file per command. Each returns how to exit, or an error that `main` prints with its causes.
+//! One file per command, or for several that share their parts. Each returns an exit status or an error.
 
 pub(crate) mod baseline;
 pub(crate) mod bench;
@@ -9,24 +9,19 @@ pub(crate) mod compare;
 pub(crate) mod conformance;
 pub(crate) mod demo;
 mod device;
-mod distribution;
 pub(crate) mod figure;
-pub(crate) mod guest;
 pub(crate) mod guests;
 pub(crate) mod hops;
-pub(crate) mod kernels;
-pub(crate) mod load;
 pub(crate) mod measure;
+mod method;
 pub(crate) mod papers;
 pub(crate) mod precision;
 pub(crate) mod preflight;
 pub(crate) mod progress;
 pub(crate) mod report;
-pub(crate) mod run;
-pub(crate) mod shell;
+pub(crate) mod roles;
 pub(crate) mod soak;
 pub(crate) mod stream;
-pub(crate) mod supervise;
 pub(crate) mod system_calls;
 pub(crate) mod tester;
 pub(crate) mod wire;

@@ -11,13 +11,13 @@ use clap::{CommandFactory as _, Parser as _};
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    if let Some(code) = cmd::guest::called_by_kernel() {
+    if let Some(code) = cmd::roles::called_by_kernel() {
         return code;
     }
     let result = match Cli::parse().command {
-        Command::Run(args) => cmd::run::run(&args),
-        Command::Shell(args) => cmd::shell::run(&args),
-        Command::Kernels(args) => cmd::kernels::run(&args),
+        Command::Run(args) => cmd::guests::run(&args),
+        Command::Shell(args) => cmd::guests::shell(&args),
+        Command::Kernels(args) => cmd::guests::kernels(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Measure(args) => cmd::measure::run(&args),
         Command::Merge(args) => cmd::measure::merge(&args),
@@ -39,12 +39,12 @@ fn main() -> ExitCode {
         Command::Generate(command) => candor_cli::generate::run(&command, "candor-lab", &Cli::command()),
         Command::Figure(args) => cmd::figure::run(&args),
         Command::Cells(args) => cmd::cells::run(&args),
-        Command::Load(args) => cmd::cells::be_load(&args.load),
-        Command::Supervise => cmd::supervise::supervise(),
-        Command::Hold(args) => cmd::supervise::hold(&args),
+        Command::Load(args) => cmd::roles::load(&args.load),
+        Command::Supervise => cmd::roles::supervise(),
+        Command::Hold(args) => cmd::roles::hold(&args),
         Command::Preflight(args) => cmd::preflight::run(&args),
-        Command::Relay => cmd::load::relay(),
-        Command::Guard(args) => cmd::guest::guard(&args),
+        Command::Relay => cmd::roles::relay(),
+        Command::Guard(args) => cmd::roles::guard(&args),
     };
     candor_cli::finish("candor-lab", result)
 }

@@ -1,58 +1,37 @@
-//! What a device asks of the bus beside it, and what it is told.
+//! Messages between a device and the bus it is attached to.
 
 use candor_bus::{BusNs, Counters, ErrorKind, ErrorState, Tag, Timing};
 use candor_core::frame::Frame;
 
-/// One CAN controller of a device, counted from 0. Each becomes an interface of its own.
+/// One CAN controller of a device, counted from 0. Each becomes a network interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Channel(pub u8);
 
-/// What the driver made of a channel, in the words of the bus.
+/// A request of the driver, in terms of the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Take this frame out of the controller unless it is on the wire already. The driver no longer waits for it, and
-    /// the device ignores whatever is said of this tag from now on.
-    Cancel {
-        /// Whose.
-        channel: Channel,
-        /// Which frame.
-        tag: Tag,
-    },
-    /// Come back from bus-off, after 128 times 11 recessive bits.
-    Restart {
-        /// Which controller.
-        channel: Channel,
-    },
-    /// Put a frame into the controller. Wants [`Notice::Sent`] or [`Notice::Failed`] later.
-    Send {
-        /// Of which controller.
-        channel: Channel,
-        /// The device's name for it, not used twice while anyone can remember.
-        tag: Tag,
-        /// The frame, as it can be on a wire.
-        frame: Frame,
-    },
-    /// Go on the bus, error active, with nothing to send.
+    /// Remove this frame from the controller unless its transmission has started. The device ignores later notices for
+    /// the tag.
+    Cancel { channel: Channel, tag: Tag },
+    /// Recover from bus-off, after 128 times 11 recessive bits.
+    Restart { channel: Channel },
+    /// Hand a frame to the controller, to be answered by [`Notice::Sent`] or [`Notice::Failed`]. The tag is unique among
+    /// the frames that can still be answered.
+    Send { channel: Channel, tag: Tag, frame: Frame },
+    /// Join the bus, error-active, with nothing to send. `timing` has a data bit rate only with CAN FD.
     Start {
-        /// Which controller.
         channel: Channel,
-        /// Its bit rates. Data bit rate only if the driver wants CAN FD.
         timing: Timing,
-        /// Hear, but say nothing (`CAN_CTRLMODE_LISTENONLY`).
+        /// `CAN_CTRLMODE_LISTENONLY`.
         listen_only: bool,
-        /// Do not try a frame twice (`CAN_CTRLMODE_ONE_SHOT`).
+        /// `CAN_CTRLMODE_ONE_SHOT`.
         one_shot: bool,
     },
-    /// Leave the bus and forget every frame that is not on the wire yet.
-    Stop {
-        /// Which controller.
-        channel: Channel,
-    },
+    /// Leave the bus and drop every frame whose transmission has not started.
+    Stop { channel: Channel },
 }
 
 impl Request {
-    /// Which channel it is about.
-    #[must_use]
     pub const fn channel(&self) -> Channel {
         match *self {
             Self::Cancel { channel, .. }
@@ -64,90 +43,33 @@ impl Request {
     }
 }
 
-/// Which part a controller had in a frame that broke.
+/// Role of a controller in a destroyed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It received.
     Receiver,
-    /// It was sending.
     Sender,
 }
 
-/// What happened on the bus, to a device of its.
+/// An event on the bus that concerns a channel. Times of frames are those of the end of frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A frame broke. Told on only to drivers that asked for it (`berr-reporting`).
-    BusError {
-        /// Who noticed.
-        channel: Channel,
-        /// What it saw.
-        kind: ErrorKind,
-        /// Whether it was its own frame.
-        part: Part,
-        /// Its error counters now.
-        counters: Counters,
-        /// When.
-        at: BusNs,
-    },
+    /// A frame was destroyed. Reported only to drivers that asked for it (`berr-reporting`).
+    BusError { channel: Channel, kind: ErrorKind, part: Part, counters: Counters, at: BusNs },
     /// A frame will never be sent.
-    Failed {
-        /// Whose.
-        channel: Channel,
-        /// Which.
-        tag: Tag,
-        /// When that was clear.
-        at: BusNs,
-    },
-    /// Arbitration was lost. Told on only to drivers that asked for it.
-    LostArbitration {
-        /// Who lost.
-        channel: Channel,
-        /// Number of the bit; start of frame is 0 and stuff bits count.
-        bit: u32,
-        /// When.
-        at: BusNs,
-    },
-    /// A frame was lost in the controller itself.
-    Overflow {
-        /// In which.
-        channel: Channel,
-    },
+    Failed { channel: Channel, tag: Tag, at: BusNs },
+    /// Arbitration was lost at this bit; start of frame is bit 0 and stuff bits count. Reported as [`Self::BusError`].
+    LostArbitration { channel: Channel, bit: u32, at: BusNs },
+    /// The controller dropped a received frame.
+    Overflow { channel: Channel },
     /// A frame of another node arrived.
-    Received {
-        /// Where.
-        channel: Channel,
-        /// What.
-        frame: Frame,
-        /// End of frame.
-        at: BusNs,
-    },
-    /// A frame of this device went over the wire whole.
-    Sent {
-        /// Whose.
-        channel: Channel,
-        /// Which.
-        tag: Tag,
-        /// The frame.
-        frame: Frame,
-        /// End of frame.
-        at: BusNs,
-    },
-    /// The error counters moved a controller to another state.
-    State {
-        /// Which controller.
-        channel: Channel,
-        /// Its state now.
-        state: ErrorState,
-        /// Its counters now.
-        counters: Counters,
-        /// When.
-        at: BusNs,
-    },
+    Received { channel: Channel, frame: Frame, at: BusNs },
+    /// A frame of this device was transmitted.
+    Sent { channel: Channel, tag: Tag, frame: Frame, at: BusNs },
+    /// The error state changed.
+    State { channel: Channel, state: ErrorState, counters: Counters, at: BusNs },
 }
 
 impl Notice {
-    /// Which channel it is about.
-    #[must_use]
     pub const fn channel(&self) -> Channel {
         match *self {
             Self::BusError { channel, .. }

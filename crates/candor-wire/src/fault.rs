@@ -1,126 +1,70 @@
-//! Faults on command: what can be done to a bus and its nodes, and what came of it.
+//! Fault injection: the faults of a bus and its nodes, and their outcome.
 
 use candor_bus::{BusNs, Counters, Event, NodeId, NotOnBus, SubmitError, Target};
 use candor_core::frame::{Frame, RawId};
 
-use crate::harness::DeviceId;
+/// An adapter, numbered in the order of [`Harness::plug`](crate::Harness::plug).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceId(pub usize);
 
-/// What whoever gives an order calls it, to know its effects again.
+/// Identifies an order in its effects; chosen by the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FaultId(pub u64);
 
-/// A fault, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultOrder {
-    /// Its name.
     pub id: FaultId,
-    /// When, on the time line of the bus; `None`: now.
+    /// Bus time; `None`: now.
     pub at: Option<BusNs>,
-    /// How long, in nanoseconds, for those that last: [`Fault::Babble`], [`Fault::Freeze`], [`Fault::Stuck`]. `None`: until
-    /// somebody ends it.
+    /// Duration of [`Fault::Babble`], [`Fault::Freeze`] and [`Fault::Stuck`]; `None`: until ended by another order.
     pub lasts_ns: Option<u64>,
-    /// What.
     pub fault: Fault,
 }
 
-/// Something that is done to a bus or to a node.
+/// A fault of a bus or a node. Bits count from start of frame, which is 0; without a bit, the seed chooses one for each
+/// frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
-    /// A node sends this frame over and over.
-    Babble {
-        /// Which frame.
-        frame: Frame,
-        /// Which node; `None`: one more that hangs on the bus for it.
-        node: Option<NodeId>,
-    },
-    /// Everybody sees a bit of some frames wrong.
-    BitError {
-        /// Which frames.
-        target: Target,
-        /// Which bit, start of frame being 0; `None`: one that the seed chooses for each frame.
-        bit: Option<u32>,
-        /// How many frames.
-        times: u32,
-    },
-    /// Each bit is seen wrong by everybody with this probability.
-    BitErrorRate {
-        /// From 0 to 1.
-        rate: f64,
-    },
-    /// A node falls silent as if it had erred too often.
-    BusOff {
-        /// Which.
-        node: NodeId,
-    },
-    /// Everything ends that was ordered and has not ended, and what was planned is not done. What was unplugged stays so.
+    /// A node sends this frame over and over; `None` adds a node to the bus for it.
+    Babble { frame: Frame, node: Option<NodeId> },
+    /// All nodes see a bit of the next `times` matching frames inverted.
+    BitError { target: Target, bit: Option<u32>, times: u32 },
+    /// All nodes see each bit inverted with this probability, 0 to 1.
+    BitErrorRate { rate: f64 },
+    /// A node goes bus-off.
+    BusOff { node: NodeId },
+    /// Ends every fault in force and drops scheduled ones. Unplugged adapters stay unplugged.
     Clear,
-    /// A node's error counters.
-    Counters {
-        /// Whose.
-        node: NodeId,
-        /// What they are from now on.
-        counters: Counters,
-    },
-    /// A node takes a bit for wrong that all others see right, and says so by an error flag.
-    ErrorFrame {
-        /// Which node.
-        node: NodeId,
-        /// Only in frames of this identifier.
-        id: Option<RawId>,
-        /// Which bit; `None`: one that the seed chooses for each frame.
-        bit: Option<u32>,
-        /// In how many frames.
-        times: u32,
-    },
-    /// A node starts no frame any more; it hears and acknowledges.
-    Freeze {
-        /// Which.
-        node: NodeId,
-    },
-    /// Nobody acknowledges some frames.
-    LostAck {
-        /// Which frames.
-        target: Target,
-        /// How many.
-        times: u32,
-    },
-    /// Ends what holds the wire.
-    Release {
-        /// What of it.
-        what: Hold,
-    },
-    /// An unplugged adapter comes back, as new. It needs a stream.
-    Replug {
-        /// Which.
-        device: DeviceId,
-    },
-    /// The wire is dominant.
+    /// Sets the error counters of a node.
+    Counters { node: NodeId, counters: Counters },
+    /// One node sees a bit inverted and sends an error flag.
+    ErrorFrame { node: NodeId, id: Option<RawId>, bit: Option<u32>, times: u32 },
+    /// A node starts no transmission; it still receives and acknowledges.
+    Freeze { node: NodeId },
+    /// The next `times` matching frames are not acknowledged.
+    LostAck { target: Target, times: u32 },
+    /// Ends babbling, a stuck bus, or both.
+    Release { what: Hold },
+    /// An unplugged adapter returns in its initial state. It needs a new stream.
+    Replug { device: DeviceId },
+    /// The bus is stuck dominant.
     Stuck,
-    /// A frozen node goes on.
-    Thaw {
-        /// Which.
-        node: NodeId,
-    },
-    /// An adapter leaves the bus with all its nodes. Its stream is to be closed.
-    Unplug {
-        /// Which.
-        device: DeviceId,
-    },
+    /// Ends [`Self::Freeze`].
+    Thaw { node: NodeId },
+    /// An adapter leaves the bus with all its nodes. The caller closes its stream.
+    Unplug { device: DeviceId },
 }
 
-/// What keeps the wire from the other nodes.
+/// Faults that keep other nodes from sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Both.
     All,
-    /// [`Fault::Babble`].
     Babble,
-    /// [`Fault::Stuck`].
     Stuck,
 }
 
 impl Fault {
-    /// What ends it, if it lasts.
+    /// The fault that ends this one, if it lasts.
     pub(crate) const fn end(&self) -> Option<Self> {
         match *self {
             Self::Babble { .. } => Some(Self::Release { what: Hold::Babble }),
@@ -131,16 +75,12 @@ impl Fault {
     }
 }
 
-/// What came of an order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// When, on the time line of the bus.
     pub at: BusNs,
-    /// Of which order. What ends a fault after its time has the name of that.
+    /// The end of a fault after its duration has the identifier of the order that started it.
     pub order: FaultId,
-    /// What was to be done.
     pub fault: Fault,
-    /// Why it was not.
     pub refused: Option<Refusal>,
 }
 
@@ -148,34 +88,22 @@ pub struct Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The frame to babble.
     #[error("the node cannot send this frame: {0}")]
     Frame(SubmitError),
-    /// No such node or device.
     #[error("there is no such node")]
     NoNode,
-    /// There is no place for one more node.
-    #[error("the bus has no room for one more node that babbles; let one of its own do it")]
+    #[error("the bus has no room for one more node that babbles; name one of its interfaces (--node)")]
     NoRoom,
-    /// The node has no part in what happens.
-    #[error("it is set down, bus-off or unplugged, so that there is nothing to disturb; `ip -details link` says which")]
+    #[error("the interface is down, bus-off or unplugged, so there is nothing to disturb; see `ip -details link`")]
     NotOnBus,
-    /// It is still there.
     #[error("it is not unplugged")]
     NotUnplugged,
-    /// Too late.
-    #[error("the bus is at {now} s already; name a later moment, or none to have it at once")]
-    Past {
-        /// When it is.
-        now: BusNs,
-    },
-    /// Nobody to take the bit rate from.
-    #[error("no node is on the bus; set one up first")]
+    #[error("the bus is at {now} s already; name a later moment, or none for now")]
+    Past { now: BusNs },
+    #[error("no node is on the bus; set an interface up first")]
     Silent,
-    /// A bound of what is remembered.
-    #[error("too much is planned already; `clear` takes it back")]
+    #[error("too many faults are scheduled; `clear` drops them")]
     TooMany,
-    /// It is gone.
     #[error("it is unplugged already")]
     Unplugged,
 }
@@ -186,11 +114,9 @@ impl From<NotOnBus> for Refusal {
     }
 }
 
-/// A part of the story of a bus.
+/// An entry in the trace of a bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Happening {
-    /// On the wire.
+pub enum TraceEntry {
     Event(Event),
-    /// On command.
     Fault(Effect),
 }

@@ -1,7 +1,7 @@
-//! What a device invariants for any bytes at all: held by a fuzzer, by its corpus, and by property tests.
+//! Invariants of a device for arbitrary bytes, checked by a fuzzer, its corpus, and property tests.
 //!
 //! ```text
-//!  scenario = │model│ step │ step │ …     step = │ 0 to 127: so many bytes │ the bytes …│  of the stream
+//!  scenario = │model│ step │ step │ …     step = │ 0 to 127: length      │ the bytes …│  of the stream
 //!                                                │ 128 to 255: a notice    │ choice     │  of the bus
 //! ```
 
@@ -11,20 +11,20 @@ use std::num::NonZeroU8;
 use candor_bus::{BusNs, Counters, ErrorKind, ErrorState, Tag};
 use candor_core::frame::{Frame, RawId};
 
-use crate::model::{AnyModel, GsUsb, Ucan, gs_usb};
+use crate::model::{GsUsb, Ucan, gs_usb};
 use crate::usb::BULK_PACKET_BYTES;
 use crate::usbip::{Command, HEADER_BYTES, Header, MAX_OUT_BYTES, Reader, Reply, Seqnum, Transfer};
-use crate::{Channel, Device, Notice, Part, Request};
+use crate::{Channel, Device, Model, Notice, Part, Request};
 
-/// Messages that a device of a scenario keeps for each channel.
+/// Queue length of the devices.
 const QUEUE: usize = 4;
 
-/// Plays a scenario and checks what must hold whatever it is.
+/// Runs a scenario and checks the invariants.
 ///
 /// # Panics
-/// If a promise is broken: the cuts of the stream make no difference, replies are whole, each answers a transfer or an
-/// unlink request that was not answered yet and has no more data than there is room for, each frame has its own tag, and
-/// what is remembered stays within its bounds.
+/// An invariant is violated: splitting the stream makes no difference, replies are complete, each answers a pending
+/// transfer or unlink request and has no more data than there is room for, each frame has its own tag, and the queues
+/// stay within their bounds.
 pub fn check(scenario: &[u8]) {
     let mut whole = Player::new(scenario, usize::MAX);
     let mut cut = Player::new(scenario, 7);
@@ -42,8 +42,7 @@ pub fn check(scenario: &[u8]) {
     }
 }
 
-/// Steps that take these bytes of the stream.
-#[must_use]
+/// Steps that pass these bytes of the stream.
 pub fn stream_steps(bytes: &[u8]) -> Vec<u8> {
     let mut steps = Vec::new();
     for part in bytes.chunks(127) {
@@ -53,21 +52,21 @@ pub fn stream_steps(bytes: &[u8]) -> Vec<u8> {
     steps
 }
 
-/// A device, its scenario, and what a host would know of it.
+/// A device, its scenario, and the state of its host.
 struct Player<'a> {
-    device: Device<AnyModel>,
+    device: Device,
     rest: &'a [u8],
-    /// The stream is given in pieces of so many bytes.
+    /// The stream is passed in pieces of this size.
     cut: usize,
     is_over: bool,
     requests: Vec<Request>,
     now: BusNs,
-    /// Frames that the bus has.
+    /// Frames handed to the bus.
     on_the_bus: Vec<(Channel, Tag, Frame)>,
     next_tag: u32,
-    /// Reads the stream as well, to know what may be answered.
+    /// Reads the stream too, to know which answers to expect.
     reader: Reader,
-    /// Room of each transfer that is not answered; `None` for one that gets no data.
+    /// Room of each pending transfer; `None` for one without data in its answer.
     waiting: BTreeMap<Seqnum, Vec<Option<usize>>>,
 }
 
@@ -75,11 +74,11 @@ impl<'a> Player<'a> {
     fn new(scenario: &'a [u8], cut: usize) -> Self {
         let (&model, rest) = scenario.split_first().unwrap_or((&0, &[]));
         let one_more = NonZeroU8::MIN.saturating_add(model >> 1 & 3);
-        let model = if model & 1 == 0 {
+        let model: Box<dyn Model> = if model & 1 == 0 {
             let (depth, fd) = (10 - (model >> 3 & 7), model & 0x80 == 0);
-            AnyModel::GsUsb(GsUsb::new(gs_usb::Options { channels: one_more, depth, fd, serial: String::new() }))
+            Box::new(GsUsb::new(gs_usb::Options { channels: one_more, depth, fd, serial: String::new() }))
         } else {
-            AnyModel::Ucan(Ucan::new(one_more, String::new()))
+            Box::new(Ucan::new(one_more, String::new()))
         };
         Self {
             device: Device::new(model, QUEUE),
@@ -95,7 +94,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Plays the next step; `false` at the end.
+    /// Runs the next step; `false` at the end.
     fn step(&mut self) -> bool {
         let Some((&step, rest)) = self.rest.split_first() else { return false };
         self.rest = rest;
@@ -131,7 +130,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Notes what may be answered. What comes behind an error may not be, but need not be told apart here.
+    /// Records the expected answers, including those after an error, which may be missing.
     fn expect(&mut self, mut bytes: &[u8]) {
         while let Ok(Some(command)) = self.reader.read(&mut bytes) {
             let (seqnum, room) = match command {
@@ -148,7 +147,6 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Tells the device something that a bus might.
     fn bus(&mut self, kind: u8, choice: u8) {
         let (channel, at) = (Channel(choice & 3), self.now);
         let counters = Counters { transmit: choice.into(), receive: (choice / 2).into() };
@@ -172,15 +170,15 @@ impl<'a> Player<'a> {
         self.device.notice(&notice, &mut self.requests);
     }
 
-    /// Reads the answers as a host would, and forgets them.
+    /// Reads the answers as a host does, and drops them.
     fn check(&mut self) {
         let output = std::mem::take(self.device.output());
         let mut rest = &output[..];
         while let Some(header) = Header::first_of(rest) {
             rest = &rest[HEADER_BYTES..];
-            let Some(reply) = Reply::decode(&header) else { panic!("{header:?} is no reply") };
+            let Some(reply) = Reply::decode(&header) else { panic!("{header:?} is not a reply") };
             let (Reply::Submit { seqnum, .. } | Reply::Unlink { seqnum, .. }) = reply;
-            let rooms = self.waiting.get_mut(&seqnum).unwrap_or_else(|| panic!("nobody waits for {seqnum}"));
+            let rooms = self.waiting.get_mut(&seqnum).unwrap_or_else(|| panic!("{seqnum} is not pending"));
             if rooms.is_empty() {
                 panic!("{seqnum} is answered twice");
             }
@@ -190,10 +188,10 @@ impl<'a> Player<'a> {
                 rest = &rest[actual_length..];
             }
         }
-        assert!(rest.is_empty(), "replies are whole");
+        assert!(rest.is_empty(), "replies are complete");
         self.requests.clear();
         let channels = self.device.health().len();
-        // A state that finds the queue full may be one more; completions have their slots.
+        // A state may exceed the queue by one; completions have their slots.
         let most = channels * (QUEUE + 1 + usize::from(gs_usb::SLOTS));
         assert!(self.device.statistics().waiting_most <= most, "{:?}", self.device.statistics());
     }

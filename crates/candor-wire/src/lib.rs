@@ -1,34 +1,35 @@
-//! USB-CAN adapters that exist only as bytes: what a stock kernel asks of one over USB/IP, and what one answers.
+//! Emulated USB-CAN adapters: they answer the requests that an unmodified kernel sends over USB/IP.
 //!
 //! ```text
-//!  kernel: gs_usb or ucan                                                    the bus beside the device
+//!  kernel: gs_usb or ucan                                                    the simulated bus
 //!     │  URBs                                                                      (candor-bus)
 //!  vhci-hcd ─stream─▶ usbip::Reader ─▶ Device ─┬─ endpoint 0 ─▶ usb, Model ─▶ Request ─▶ Start, Stop, Restart
 //!     ▲               (any split)              ├─ bulk out ───▶ Model::decode ─▶ Request ─▶ Send, Cancel
 //!     └────stream──── Device::output ◀─────────┴─ bulk in ◀─── Model::encode ◀─ Notice ◀─ Sent, Received, State, …
 //! ```
 //!
-//! Outside of [`host`] there is no socket, no thread, no clock and no file. Whoever holds a [`Device`] gives it the bytes that came
-//! ([`Device::receive`]), carries its [`Request`]s to a bus, tells it what the bus did ([`Device::notice`]) and writes
-//! what it has to say ([`Device::output`]), once per wake-up if it likes. [`Harness`] is buses with their devices, and
-//! [`host`] plays them to the kernel of this machine.
+//! There is no socket, thread, clock or file outside of [`host`]. The owner of a [`Device`] passes it received bytes
+//! ([`Device::receive`]), its [`Request`]s to a bus, events of the bus to it ([`Device::notice`]), and writes
+//! [`Device::output`], once per wake-up. [`Harness`] combines buses with their devices, and [`host`] connects them to the
+//! kernel.
 //!
-//! # A third adapter
-//! Everything that a protocol has of its own is behind [`Model`]: its descriptors, its control requests, the bytes of a
-//! frame. [`Device`] does the rest for all of them: transfers, slots, queues, bus-off. Write a file beside
-//! `model/ucan.rs`, add a variant to [`model::AnyModel`], and let the driver of `tests/` play its part.
+//! # Adding an adapter
+//! [`Model`] is the part that depends on the protocol: descriptors, control requests, and the encoding of frames.
+//! [`Device`] handles transfers, slots, queues and bus-off for all of them. Add a file next to `model/ucan.rs`, and a
+//! driver to `tests/driver`.
 //!
-//! # What a peer can do
-//! Bytes that no kernel sends end the device with a [`DeviceError`], never the process. What a peer can make a device
-//! remember is bounded: one packet of [`usbip::MAX_OUT_BYTES`], [`device::MAX_POSTED`] posted transfers, the slots of
-//! its model, and a queue of chosen length for each channel.
+//! # Untrusted peers
+//! Bytes that a kernel would not send end the device with a [`DeviceError`], never the process. The memory that a peer can
+//! occupy is bounded: one packet of [`usbip::MAX_OUT_BYTES`], [`device::MAX_POSTED`] posted transfers, the slots of the
+//! model, and a queue of fixed length for each channel.
 //!
-//! # Missing
+//! # Not implemented
 //! Isochronous and interrupt transfers, class requests, loopback mode, triple sampling, bus termination, identification
-//! by light, CAN XL.
+//! by LED, CAN XL.
 #![forbid(unsafe_code)]
 
 pub mod device;
+mod devices;
 mod exchange;
 pub mod fault;
 mod harness;
@@ -41,8 +42,10 @@ pub mod usb;
 pub mod usbip;
 
 pub use device::{Device, DeviceError, Statistics};
+pub use devices::{Devices, Place};
 pub use exchange::{Channel, Notice, Part, Request};
-pub use harness::{DeviceId, Harness, Place};
+pub use fault::DeviceId;
+pub use harness::Harness;
 pub use model::Model;
 pub use segment::Settings;
 pub use timing::{BitTiming, TimingError, TimingLimits};

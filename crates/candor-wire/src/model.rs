@@ -8,17 +8,17 @@
 //!                      └──────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A model only translates. The one thing it may remember is what its control requests set: bit timings and flags.
+//! A model only translates. Its only state is set by control requests: bit timings and flags.
 
-mod any;
 pub mod error_frame;
 pub mod gs_usb;
 pub mod ucan;
 
+use std::fmt;
+
 use candor_bus::{BusNs, Counters, ErrorState, Timing};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, Frame, RawId};
 
-pub use any::AnyModel;
 pub use error_frame::ErrorReport;
 pub use gs_usb::GsUsb;
 pub use ucan::Ucan;
@@ -27,24 +27,15 @@ use crate::exchange::Channel;
 use crate::usb::{Description, Setup, Stall};
 
 /// A protocol between a driver and its adapter.
-pub trait Model {
-    /// Who the device claims to be; decides which driver takes it.
+pub trait Model: fmt::Debug + Send {
+    /// A copy, including its state.
+    fn boxed(&self) -> Box<dyn Model>;
+
+    /// Identity of the device, which selects the driver.
     fn description(&self) -> Description;
 
-    /// How many channels there are.
-    fn channels(&self) -> u8;
-
-    /// Frames of one channel that the driver may have on the way, each in a slot of its own.
-    fn slots(&self) -> usize;
-
-    /// How the driver learns that a frame will not be sent.
-    fn aborts(&self) -> Aborts;
-
-    /// Who ends bus-off.
-    fn recovery(&self) -> Recovery;
-
-    /// How many messages one transfer to the host holds.
-    fn packing(&self) -> Packing;
+    /// Properties of the protocol; constant for a device.
+    fn profile(&self) -> Profile;
 
     /// Appends the answer to a vendor request. `health` has an entry for each channel.
     ///
@@ -52,155 +43,134 @@ pub trait Model {
     /// [`Stall`] if there is no such request.
     fn control_in(&self, setup: &Setup, health: &[Health], now: BusNs, into: &mut Vec<u8>) -> Result<(), Stall>;
 
-    /// Takes a vendor request with its data.
+    /// Handles a vendor request with data.
     ///
     /// # Errors
-    /// [`Stall`] if there is no such request, or if it makes no sense.
+    /// [`Stall`] if there is no such request, or if it is invalid.
     fn control_out(&mut self, setup: &Setup, data: &[u8]) -> Result<Action, Stall>;
 
-    /// Reads a transfer of the driver.
+    /// Decodes a transfer of the driver.
     ///
     /// # Errors
-    /// [`Malformed`] if the driver would never write it.
+    /// [`Malformed`] if a driver would not write it.
     fn decode(&mut self, bytes: &[u8]) -> Result<Outgoing, Malformed>;
 
-    /// How many bytes [`encode`](Self::encode) will append.
+    /// The number of bytes that [`encode`](Self::encode) will append.
     fn size(&self, message: &Message) -> usize;
 
     /// Appends a message to the driver.
     fn encode(&self, message: &Message, into: &mut Vec<u8>);
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    pub channels: u8,
+    /// Frames of one channel that the driver may have in flight, each in its own slot.
+    pub slots: usize,
+    pub aborts: Aborts,
+    pub recovery: Recovery,
+    pub packing: Packing,
+}
+
 /// How a driver learns that a frame will not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborts {
     /// The transfer that carried the frame fails. It must not be answered before the disposition of the frame is known.
-    FailTheTransfer,
-    /// A message says so: [`Content::Failed`].
-    HaveAMessage,
+    FailTransfer,
+    /// By a message: [`Content::Failed`].
+    SendMessage,
 }
 
-/// Who ends bus-off.
+/// Recovery from bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The driver, which has also given up every frame on the way.
+    /// By the driver, which has dropped every frame in flight.
     ByDriver,
-    /// The device itself, at once. Frames on the way are sent afterwards.
-    ByItself,
+    /// By the device, at once. Frames in flight are sent afterwards.
+    ByDevice,
 }
 
-/// How many messages one transfer to the host holds.
+/// Messages per transfer to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// As many as fit, each at an offset divisible by this.
     Aligned(usize),
-    /// One.
     Single,
 }
 
-/// How a channel does.
+/// State of a channel, as last reported by the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Whether it is on the bus.
     pub is_started: bool,
-    /// Its state, as last told.
     pub state: ErrorState,
-    /// Its error counters, as last told.
     pub counters: Counters,
 }
 
-/// What a vendor request means beyond the model.
+/// Effect of a vendor request outside the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing.
     Nothing,
-    /// Come back from bus-off.
+    /// Recover from bus-off.
     Restart(Channel),
-    /// Go on the bus.
     Start(Channel, Setting),
-    /// Leave the bus.
     Stop(Channel),
 }
 
-/// How a channel goes on the bus.
+/// Configuration with which a channel joins the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its bit rates.
     pub timing: Timing,
-    /// Hear, but say nothing.
     pub listen_only: bool,
-    /// Do not try a frame twice.
     pub one_shot: bool,
-    /// Tell the driver of each broken frame and of each lost arbitration.
+    /// Report each bus error and each lost arbitration to the driver.
     pub bus_errors: bool,
 }
 
-/// A transfer of the driver in meaning.
+/// A decoded transfer of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outgoing {
-    /// A frame to be sent.
-    Frame {
-        /// On which channel.
-        channel: Channel,
-        /// What the driver calls it.
-        slot: u32,
-        /// The frame.
-        frame: Frame,
-    },
-    /// A frame that takes its slot for ever and is never sent: see [`gs_usb::plug`].
+    /// A frame to send; `slot` is the driver's name for it.
+    Frame { channel: Channel, slot: u32, frame: Frame },
+    /// A frame that occupies its slot until the interface goes down and is never sent: see [`gs_usb::plug`].
     Plug,
 }
 
-/// Bytes that no driver writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("This is no message of the driver")]
+#[error("This is not a message of the driver")]
 pub struct Malformed;
 
-/// Something to tell the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Of which channel.
     pub channel: Channel,
-    /// When it happened.
     pub at: BusNs,
-    /// Whether received frames were lost just after this one.
+    /// True if received frames were lost just after this one.
     pub overflow: bool,
-    /// What happened.
     pub content: Content,
 }
 
-/// What there is to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Something that is no frame.
+    /// A condition instead of a frame.
     Error(ErrorReport),
-    /// The frame in this slot was not sent and will not be.
-    Failed {
-        /// The driver's name for it.
-        slot: u32,
-    },
+    /// The frame in this slot will not be sent.
+    Failed { slot: u32 },
     /// A frame of another node.
     Received(Frame),
-    /// The frame in this slot is on the wire for all to see.
-    Sent {
-        /// The driver's name for it.
-        slot: u32,
-        /// The frame.
-        frame: Frame,
-    },
+    /// The frame in this slot was transmitted.
+    Sent { slot: u32, frame: Frame },
 }
 
-/// Microseconds of the bus's time line as adapters count them: 32 bits that start again after 71 minutes.
+/// Microseconds of bus time as adapters count them: 32 bits that wrap after 71 minutes.
 pub(crate) fn stamp_us(at: BusNs) -> u32 {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "the counter of an adapter has 32 bits; drivers expect it to wrap"
+        reason = "the 32-bit counter of an adapter wraps, and drivers expect it"
     )]
     let us = (at.0 / 1000) as u32;
     us
 }
 
-/// An identifier without the bits that no wire has.
+/// An identifier without the bits that are not transmitted.
 pub(crate) const fn on_the_wire(id: u32, is_fd: bool) -> RawId {
     let mask = if id & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_FLAG | CAN_EFF_MASK };
     RawId(id & (mask | if is_fd { 0 } else { CAN_RTR_FLAG }))

@@ -1,45 +1,43 @@
-//! One bus with its nodes: who hears what of what happens there, and what becomes of what adapters want.
+//! One bus with its nodes: distributes events to devices and carries out their requests.
 
 mod faults;
 
 use candor_bus::{Bus, BusNs, Event, NodeConfig, NodeId, Order, Timing};
 
+use crate::devices::Devices;
 use crate::exchange::{Channel, Notice, Part, Request};
-use crate::fault::Happening;
-use crate::harness::{DeviceId, Devices};
-use faults::{BABBLED_FRAMES, Disorder};
+use crate::fault::{DeviceId, TraceEntry};
+use faults::{ActiveFaults, BABBLED_FRAMES};
 
-/// What all nodes of a bus have in common.
+/// Settings of all nodes of a bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Of the faults of the bus.
+    /// Seed of the faults.
     pub seed: u64,
-    /// In which order the controllers send what they hold.
+    /// Order in which controllers send their frames.
     pub order: Order,
-    /// Bit rates that count whatever the drivers set; the data bit rate only for channels with CAN FD on. `None`: each
-    /// node has its own, and nodes of different rates see errors.
+    /// Bit rates that override those of the drivers; the data bit rate only for channels with CAN FD enabled. `None`: each
+    /// node has the rates of its driver, and nodes with different rates see errors.
     pub rates: Option<Timing>,
 }
 
-/// A bus with its nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    /// Among those of its harness.
+    /// Index in the harness.
     number: usize,
     settings: Settings,
     bus: Bus,
-    /// Which channel a node is. One that nobody has taken, or that only babbles, is none.
+    /// The channel of each node; `None` for unused nodes and for the one that only babbles.
     nodes: Vec<Option<(DeviceId, Channel)>>,
-    /// What happened and nobody was told of yet.
+    /// Events that the devices have not been notified of.
     events: Vec<Event>,
-    /// What happened and was not handed out yet.
-    story: Vec<Happening>,
-    /// Faults on command.
-    disorder: Disorder,
+    /// Entries that have not been taken yet.
+    trace: Vec<TraceEntry>,
+    faults: ActiveFaults,
 }
 
 impl Segment {
-    /// A bus with so many nodes that nobody has taken; `None` if it cannot have so many.
+    /// A bus with unused nodes; `None` if it cannot have that many.
     pub(crate) fn new(number: usize, settings: Settings, nodes: usize) -> Option<Self> {
         let mut bus = Bus::new(settings.seed);
         for _ in 0..nodes {
@@ -51,31 +49,28 @@ impl Segment {
             bus,
             nodes: vec![None; nodes],
             events: Vec::new(),
-            story: Vec::new(),
-            disorder: Disorder::default(),
+            trace: Vec::new(),
+            faults: ActiveFaults::default(),
         })
     }
 
-    /// Whether this is a node for a channel, and none has it.
+    /// Returns true if the node exists and has no channel.
     pub(crate) fn is_free(&self, NodeId(node): NodeId) -> bool {
-        self.nodes.get(usize::from(node)) == Some(&None) && !self.disorder.is_stranger(NodeId(node))
+        self.nodes.get(usize::from(node)) == Some(&None) && !self.faults.is_babbler(NodeId(node))
     }
 
-    /// Makes a node this channel.
-    pub(crate) fn take(&mut self, NodeId(node): NodeId, device: DeviceId, channel: u8) {
+    pub(crate) fn assign(&mut self, NodeId(node): NodeId, device: DeviceId, channel: u8) {
         if let Some(place) = self.nodes.get_mut(usize::from(node)) {
             *place = Some((device, Channel(channel)));
         }
     }
 
-    /// When the bus wants to be looked at, if nobody writes anything before.
     pub(crate) fn next_event(&self) -> Option<BusNs> {
-        [self.bus.next_event(), self.disorder.next()].into_iter().flatten().min()
+        [self.bus.next_event(), self.faults.next()].into_iter().flatten().min()
     }
 
-    /// Lets time pass up to `now`.
     pub(crate) fn advance(&mut self, now: BusNs, devices: &mut Devices) {
-        // Step by step: what a device asks for because of an event, it asks for at the time of that event.
+        // Event by event: a request that a device makes because of an event takes effect at the time of that event.
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             self.bus.advance(at, &mut self.events);
             self.settle(at, devices);
@@ -85,27 +80,24 @@ impl Segment {
         self.settle(now, devices);
     }
 
-    /// Hands out what happened, in the order of time.
-    pub(crate) fn tell_story(&mut self, story: &mut Vec<Happening>) {
-        story.append(&mut self.story);
+    pub(crate) fn take_trace(&mut self, trace: &mut Vec<TraceEntry>) {
+        trace.append(&mut self.trace);
     }
 
-    /// Which device and channel a node is; `None` for one that nobody has taken, or that only babbles.
     pub(crate) fn channel(&self, NodeId(node): NodeId) -> Option<(DeviceId, Channel)> {
         self.nodes.get(usize::from(node)).copied().flatten()
     }
 
-    /// The bus itself, to look at.
     pub(crate) const fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// When something that was there at `now` counts as having come.
+    /// The time at which bytes that were available at `now` count as received.
     pub(crate) fn in_time(&self, now: BusNs) -> BusNs {
         self.next_event().map_or(now, |next| next.min(now))
     }
 
-    /// Nobody holds the nodes of this device any more: it is another one.
+    /// Releases the frozen nodes of a device that was replaced.
     pub(crate) fn thaw_all_of(&mut self, device: DeviceId) {
         for node in self.node_ids() {
             if self.channel(node).is_some_and(|(of, _)| of == device) {
@@ -114,16 +106,16 @@ impl Segment {
         }
     }
 
-    /// Tells everybody what happened and does what they want, until nobody wants anything more of this bus.
+    /// Notifies the devices and carries out their requests, until there are none left.
     pub(crate) fn settle(&mut self, at: BusNs, devices: &mut Devices) {
         loop {
-            self.tell(devices);
-            let Some((node, request)) = devices.next_wanted(self.number) else { return };
-            self.fulfil(node, request, at, devices);
+            self.notify(devices);
+            let Some((node, request)) = devices.next_request(self.number) else { return };
+            self.execute(node, request, at, devices);
         }
     }
 
-    fn fulfil(&mut self, node: NodeId, request: Request, at: BusNs, devices: &mut Devices) {
+    fn execute(&mut self, node: NodeId, request: Request, at: BusNs, devices: &mut Devices) {
         match request {
             Request::Cancel { tag, .. } => {
                 self.bus.cancel(node, tag);
@@ -135,13 +127,13 @@ impl Segment {
                 }
             }
             Request::Start { timing, listen_only, one_shot, .. } => {
-                // A bus is changed after it has come to the moment of the change.
+                // The bus must have advanced to the time of the change.
                 self.bus.advance(at, &mut self.events);
                 let slots = self.channel(node).map_or(1, |(device, _)| devices.slots(device));
                 let config = NodeConfig {
                     timing: self.rates(timing),
                     order: self.settings.order,
-                    // An adapter takes no more than its slots; what its node babbles comes on top.
+                    // The slots of the adapter, and frames that its node babbles.
                     depth: slots + BABBLED_FRAMES as usize,
                     listen_only,
                     one_shot,
@@ -162,18 +154,17 @@ impl Segment {
         Timing { nominal: forced.nominal, data: driver.data.map(|data| forced.data.unwrap_or(data)) }
     }
 
-    /// Tells the devices what happened.
-    fn tell(&mut self, devices: &mut Devices) {
+    fn notify(&mut self, devices: &mut Devices) {
         let mut events = std::mem::take(&mut self.events);
         for event in &events {
-            self.tell_of(event, devices);
+            self.notify_of(event, devices);
             self.babble_on(event);
         }
-        self.story.extend(events.drain(..).map(Happening::Event));
+        self.trace.extend(events.drain(..).map(TraceEntry::Event));
         self.events = events;
     }
 
-    fn tell_of(&mut self, event: &Event, devices: &mut Devices) {
+    fn notify_of(&mut self, event: &Event, devices: &mut Devices) {
         match *event {
             Event::Delivered { end: at, sender, tag, frame, receivers, .. } => {
                 self.notice(devices, sender, |channel| Notice::Sent { channel, tag, frame, at });

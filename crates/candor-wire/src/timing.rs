@@ -1,4 +1,4 @@
-//! Bit rates out of the registers of a CAN controller.
+//! Bit rates from the bit timing registers of a CAN controller.
 //!
 //! ```text
 //!   one bit = │ sync │ prop_seg │ phase_seg1 │ phase_seg2 │   in time quanta of brp / clock each
@@ -9,48 +9,38 @@ use std::ops::RangeInclusive;
 
 use candor_core::units::BitRate;
 
-/// What a driver writes into the bit timing registers (`struct can_bittiming`), in time quanta but for `brp`.
+/// Bit timing registers (`struct can_bittiming`), in time quanta except for `brp`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitTiming {
-    /// Propagation segment.
     pub prop_seg: u32,
-    /// Phase buffer segment 1.
     pub phase_seg1: u32,
-    /// Phase buffer segment 2.
     pub phase_seg2: u32,
-    /// Synchronisation jump width.
     pub sjw: u32,
-    /// Bit rate prescaler: periods of the clock in a time quantum.
+    /// Bit rate prescaler: clock periods in a time quantum.
     pub brp: u32,
 }
 
-/// What a controller can do (`struct can_bittiming_const`), and the clock that drives it.
+/// Limits of a controller (`struct can_bittiming_const`), and its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimingLimits {
-    /// Frequency of the clock, in Hz.
     pub clock_hz: u32,
-    /// `prop_seg` and `phase_seg1` together.
+    /// `prop_seg + phase_seg1`.
     pub tseg1: RangeInclusive<u32>,
     /// `phase_seg2`.
     pub tseg2: RangeInclusive<u32>,
-    /// The largest synchronisation jump width; the smallest is 1.
     pub sjw_max: u32,
-    /// Prescaler, in steps of 1.
     pub brp: RangeInclusive<u32>,
 }
 
-/// A bit timing that a controller refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("A controller cannot have a {register} of {value}")]
+#[error("{register} of {value} is out of range")]
 pub struct TimingError {
-    /// Name of the register.
     pub register: &'static str,
-    /// What it should have been set to.
     pub value: u64,
 }
 
 impl TimingLimits {
-    /// The bit rate that this setting makes, to the nearest bit/s.
+    /// The bit rate of this setting, rounded to the nearest bit/s.
     ///
     /// # Errors
     /// [`TimingError`] names the first register that is out of range.
@@ -80,8 +70,8 @@ mod tests {
         TimingLimits { clock_hz: 48_000_000, tseg1: 1..=16, tseg2: 1..=8, sjw_max: 4, brp: 1..=1024 };
 
     #[test]
-    fn rates_as_ip_link_computes_them() {
-        // What `ip link set can0 type can bitrate N` sets for a clock of 48 MHz: tseg1, tseg2, brp.
+    fn bit_rate_matches_ip_link() {
+        // Registers that `ip link set can0 type can bitrate N` sets for a clock of 48 MHz: tseg1, tseg2, brp.
         for (tseg1, tseg2, brp, rate) in
             [(13, 2, 24, 125_000), (13, 2, 6, 500_000), (11, 4, 3, 1_000_000), (13, 2, 300, 10_000)]
         {
@@ -92,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_no_whole_number_is_rounded() {
+    fn fractional_bit_rate_is_rounded() {
         let timing = BitTiming { prop_seg: 6, phase_seg1: 7, phase_seg2: 2, sjw: 1, brp: 7 };
         assert_eq!(LIMITS.bit_rate(&timing).unwrap().bits_per_second(), 428_571); // 428 571.43
     }
 
     #[test]
-    fn nonsense_is_refused_by_name() {
+    fn register_out_of_range_is_named() {
         let good = BitTiming { prop_seg: 6, phase_seg1: 7, phase_seg2: 2, sjw: 1, brp: 6 };
         for (register, bad) in [
             ("brp", BitTiming { brp: 0, ..good }),

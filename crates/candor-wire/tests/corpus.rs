@@ -1,6 +1,6 @@
-//! The corpus of the fuzz target `wire_device`, replayed without a fuzzer.
+//! Replays the corpus of the fuzz target `wire_device`.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod driver;
 
@@ -17,7 +17,7 @@ use driver::ucan::UcanDriver;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/wire_device");
 
 #[test]
-fn the_corpus_holds_the_invariants() {
+fn corpus_holds_the_invariants() {
     let mut replayed = 0;
     for entry in fs::read_dir(FOLDER).unwrap() {
         invariants::check(&fs::read(entry.unwrap().path()).unwrap());
@@ -26,7 +26,7 @@ fn the_corpus_holds_the_invariants() {
     assert!(replayed >= 8, "only {replayed} files");
 }
 
-/// Notices of the bus: see `candor_wire::invariants`.
+/// Notices of the bus, as encoded in `candor_wire::invariants`.
 const SENT: u8 = 128;
 const FAILED: u8 = 129;
 const RECEIVED: u8 = 130;
@@ -34,15 +34,15 @@ const STATE: u8 = 131;
 const BUS_ERROR: u8 = 132;
 const LOST_ARBITRATION: u8 = 133;
 const OVERFLOW: u8 = 134;
-/// Choices of a state of channel 0.
+/// Error states of channel 0.
 const PASSIVE: u8 = 2 << 2;
 const BUS_OFF: u8 = 3 << 2;
 const ACTIVE: u8 = 0;
 
-/// The seeds that a fuzzer begins with are dialogues of the fake drivers, so that it need not find those by itself. A
-/// driver that says something else than it did makes other seeds; they are then to be found in the folder of the message.
+/// The fuzzer starts with dialogues of the fake drivers. When a driver changes, the new seeds are in the directory that
+/// the message names.
 #[test]
-fn the_seeds_are_what_the_fake_drivers_say() {
+fn seeds_are_dialogues_of_fake_drivers() {
     let fresh = tempfile::tempdir().unwrap().keep();
     let mut differ = Vec::new();
     for (name, bytes) in seeds() {
@@ -51,7 +51,7 @@ fn the_seeds_are_what_the_fake_drivers_say() {
             differ.push(name);
         }
     }
-    assert!(differ.is_empty(), "{differ:?} are others now; copy them from {} to {FOLDER}", fresh.display());
+    assert!(differ.is_empty(), "{differ:?} have changed; copy them from {} to {FOLDER}", fresh.display());
     fs::remove_dir(fresh).unwrap();
 }
 
@@ -103,7 +103,7 @@ fn frame(id: u32) -> Frame {
     Frame::classic(RawId(id), &[1, 2, 3]).unwrap()
 }
 
-/// What was written so far, then what the bus says.
+/// The bytes written so far, then notices.
 fn scenario(model: u8, written: &mut Vec<u8>, notices: &[u8]) -> Vec<u8> {
     let mut bytes = vec![model];
     bytes.extend(invariants::stream_steps(&std::mem::take(written)));

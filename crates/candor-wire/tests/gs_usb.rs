@@ -1,6 +1,6 @@
-//! The driver gs_usb on a device of ours.
+//! The driver gs_usb and an emulated device.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod driver;
 
@@ -11,7 +11,7 @@ use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_BRS, Frame, RawId};
 use candor_wire::model::{GsUsb, gs_usb};
 use candor_wire::{Channel, Notice, Part, Request};
 use driver::gs_usb::{GsUsbDriver, MODE_BERR_REPORTING, MODE_FD, MODE_LISTEN_ONLY};
-use driver::{Driver, Heard, Host};
+use driver::{Driver, Heard, frame, state, words};
 
 fn device(channels: u8, depth: u8, fd: bool) -> GsUsbDriver {
     let channels = NonZeroU8::new(channels).unwrap();
@@ -26,16 +26,12 @@ fn opened(mode: u32) -> GsUsbDriver {
     driver
 }
 
-fn frame(id: u32, payload: &[u8]) -> Frame {
-    Frame::classic(RawId(id), payload).unwrap()
-}
-
-fn state(state: ErrorState, transmit: u16) -> Notice {
-    Notice::State { channel: Channel(0), state, counters: Counters { transmit, receive: 0 }, at: BusNs(0) }
+fn poll_all(driver: &mut GsUsbDriver) -> Vec<Heard> {
+    std::iter::from_fn(|| Some(driver.poll()).filter(|heard| !heard.is_empty())).flatten().collect()
 }
 
 #[test]
-fn an_interface_that_goes_up_starts_its_channel_at_the_rate_that_was_set() {
+fn interface_up_starts_its_channel_at_the_configured_rate() {
     let mut driver = device(3, 10, true);
     driver.open(1, MODE_FD).unwrap();
     let requests = driver.host.requests();
@@ -53,7 +49,7 @@ fn an_interface_that_goes_up_starts_its_channel_at_the_rate_that_was_set() {
 }
 
 #[test]
-fn frames_of_all_kinds_reach_the_bus_and_come_back_as_echoes_with_the_time_of_the_wire() {
+fn frames_of_all_kinds_are_echoed_with_bus_time() {
     let mut driver = opened(MODE_FD);
     let mut raw_dlc = frame(0x123, &[1, 2, 3, 4, 5, 6, 7, 8]);
     raw_dlc.len8_dlc = 13;
@@ -70,9 +66,8 @@ fn frames_of_all_kinds_reach_the_bus_and_come_back_as_echoes_with_the_time_of_th
     for (frame, slot) in frames.iter().zip(0..) {
         assert_eq!(driver.send(0, frame), Some(slot));
     }
-    assert_eq!(driver.poll(), [], "nothing is answered before it was sent");
-    let requests = driver.host.requests();
-    let tags = Host::<GsUsb>::tags(&requests);
+    assert_eq!(driver.poll(), [], "no answer before transmission");
+    let tags = driver.host.sends();
     assert_eq!(tags.iter().map(|(_, frame)| *frame).collect::<Vec<_>>(), frames);
     for (&sent, at_us) in tags.iter().zip(1000..) {
         driver.host.sent(0, sent, at_us);
@@ -87,14 +82,14 @@ fn frames_of_all_kinds_reach_the_bus_and_come_back_as_echoes_with_the_time_of_th
 }
 
 #[test]
-fn channels_share_the_posted_transfers() {
+fn channels_share_posted_transfers() {
     let mut driver = device(3, 10, false);
     for channel in 0..3 {
         driver.open(channel, 0).unwrap();
     }
     let sent = frame(0x100, &[1]);
     driver.send(2, &sent);
-    let tag = Host::<GsUsb>::tags(&driver.host.requests())[0];
+    let tag = driver.host.sends()[0];
     driver.host.received(0, sent, 5);
     driver.host.received(1, sent, 5);
     driver.host.sent(2, tag, 5);
@@ -103,28 +98,28 @@ fn channels_share_the_posted_transfers() {
     driver.close(0);
     driver.host.received(0, sent, 6);
     driver.host.received(1, sent, 6);
-    assert_eq!(driver.poll(), [Heard::Received(1, sent, Some(6))], "a channel that is down hears nothing");
+    assert_eq!(driver.poll(), [Heard::Received(1, sent, Some(6))], "a channel that is down receives nothing");
 }
 
 #[test]
-fn an_aborted_frame_fails_its_transfer_and_frees_its_slot() {
+fn aborted_frame_fails_its_transfer_and_frees_its_slot() {
     let mut driver = opened(0);
     for id in 0..10 {
         driver.send(0, &frame(id, &[]));
     }
     assert_eq!(driver.send(0, &frame(10, &[])), None);
-    let tags = Host::<GsUsb>::tags(&driver.host.requests());
+    let tags = driver.host.sends();
     driver.host.failed(0, tags[3].0);
     driver.host.failed(0, tags[3].0);
     assert_eq!(driver.poll(), [Heard::Dropped(0, 3)]);
     assert_eq!((driver.taken(), driver.tx_dropped(0)), (9, 1));
     assert_eq!(driver.send(0, &frame(10, &[])), Some(3));
     assert_eq!(driver.poll(), [], "the slot is free on both sides");
-    assert_eq!(Host::<GsUsb>::tags(&driver.host.requests())[0].1, frame(10, &[]));
+    assert_eq!(driver.host.sends()[0].1, frame(10, &[]));
 }
 
 #[test]
-fn a_driver_that_does_not_listen_finds_the_latest_state() {
+fn latest_state_is_kept_when_queue_is_full() {
     let mut driver = opened(0);
     for id in 0..30 + 64 {
         driver.host.received(0, frame(id, &[]), 1);
@@ -133,33 +128,32 @@ fn a_driver_that_does_not_listen_finds_the_latest_state() {
         let state_now = if transmit % 2 == 0 { ErrorState::Warning } else { ErrorState::Active };
         driver.host.notice(state(state_now, transmit));
     }
-    assert_eq!(driver.host.device.statistics().waiting_most, 65, "twenty states take the room of one");
-    let heard: Vec<Heard> =
-        std::iter::from_fn(|| Some(driver.poll()).filter(|heard| !heard.is_empty())).flatten().collect();
+    assert_eq!(driver.host.device.statistics().waiting_most, 65, "twenty states occupy one entry");
+    let heard = poll_all(&mut driver);
     assert_eq!(heard.len(), 95);
     assert_eq!(heard[94], Heard::Error(0, 0x2000_0004, [0, 0x40, 0, 0, 0, 0, 115, 0]));
 }
 
 #[test]
-fn an_interface_that_goes_down_takes_its_frames_with_it() {
+fn interface_down_cancels_its_frames() {
     let mut driver = opened(0);
     driver.send(0, &frame(1, &[]));
     driver.send(0, &frame(2, &[]));
-    let tags = Host::<GsUsb>::tags(&driver.host.requests());
+    let tags = driver.host.sends();
     driver.close(0);
     let cancel = |index: usize| Request::Cancel { channel: Channel(0), tag: tags[index].0 };
     assert_eq!(driver.host.requests(), [cancel(0), cancel(1), Request::Stop { channel: Channel(0) }]);
-    // One was on the wire already.
+    // The first was being transmitted.
     driver.host.sent(0, tags[0], 77);
     driver.open(0, 0).unwrap();
     assert_eq!(driver.poll(), []);
     driver.send(0, &frame(3, &[]));
     driver.host.sent(0, tags[1], 78);
-    assert_eq!(driver.poll(), [], "an old tag is nobody's");
+    assert_eq!(driver.poll(), [], "an old tag is ignored");
 }
 
 #[test]
-fn states_and_recovery_are_told_once() {
+fn states_and_recovery_are_reported_once() {
     let mut driver = opened(0);
     let mut tell = |state| {
         driver.host.notice(state);
@@ -182,7 +176,7 @@ fn states_and_recovery_are_told_once() {
 }
 
 #[test]
-fn newer_drivers_read_state_and_counters() {
+fn newer_drivers_query_state_and_counters() {
     let mut driver = opened(0);
     assert_eq!(driver.host.control_in(0xC1, 14, 0, 0, 12).unwrap(), [0; 12]);
     driver.host.notice(state(ErrorState::Passive, 136));
@@ -194,7 +188,7 @@ fn newer_drivers_read_state_and_counters() {
 }
 
 #[test]
-fn bus_errors_only_for_those_who_asked() {
+fn bus_errors_are_reported_with_berr_reporting() {
     let counters = Counters { transmit: 8, receive: 0 };
     let error =
         Notice::BusError { channel: Channel(0), kind: ErrorKind::Ack, part: Part::Sender, counters, at: BusNs(0) };
@@ -203,42 +197,35 @@ fn bus_errors_only_for_those_who_asked() {
     quiet.host.notice(error);
     quiet.host.notice(lost);
     assert_eq!(quiet.poll(), []);
-    let mut curious = opened(MODE_BERR_REPORTING);
-    curious.host.notice(error);
-    curious.host.notice(lost);
+    let mut verbose = opened(MODE_BERR_REPORTING);
+    verbose.host.notice(error);
+    verbose.host.notice(lost);
     let heard = [
         Heard::Error(0, 0x2000_00A8, [0, 0, 0x80, 0x19, 0, 0, 8, 0]),
         Heard::Error(0, 0x2000_0002, [3, 0, 0, 0, 0, 0, 0, 0]),
     ];
-    assert_eq!(curious.poll(), heard);
+    assert_eq!(verbose.poll(), heard);
 }
 
 #[test]
-fn frames_beyond_the_queue_are_counted_and_told() {
+fn frames_beyond_the_queue_are_counted_and_reported() {
     let mut driver = opened(0);
     for id in 0..30 + 64 + 5 {
         driver.host.received(0, frame(id, &[]), 1);
     }
     assert_eq!(driver.host.device.statistics().dropped, 5);
-    let mut heard = Vec::new();
-    loop {
-        let more = driver.poll();
-        if more.is_empty() {
-            break;
-        }
-        heard.extend(more);
-    }
+    let heard = poll_all(&mut driver);
     assert_eq!(heard.len(), 95);
-    assert_eq!(heard.last(), Some(&Heard::Overflow(0)), "told with the last frame before the loss");
+    assert_eq!(heard.last(), Some(&Heard::Overflow(0)), "reported with the last frame before the loss");
     assert_eq!(driver.host.device.statistics().waiting_most, 64);
     driver.host.notice(Notice::Overflow { channel: Channel(0) });
-    assert_eq!(driver.poll(), [], "gs_usb has no message of its own for this");
+    assert_eq!(driver.poll(), [], "gs_usb has no message for this");
     driver.host.received(0, frame(1, &[]), 1);
     assert_eq!(driver.poll().last(), Some(&Heard::Overflow(0)));
 }
 
 #[test]
-fn an_interface_that_comes_up_again_has_an_empty_queue() {
+fn interface_up_again_has_an_empty_queue() {
     let mut driver = opened(0);
     for dropped in [1, 2, 3] {
         let before = driver.host.device.statistics().dropped;
@@ -258,21 +245,19 @@ fn an_interface_that_comes_up_again_has_an_empty_queue() {
 }
 
 #[test]
-fn plugs_make_a_channel_shallow_until_it_goes_down() {
+fn plugs_reduce_depth_until_interface_goes_down() {
     let mut driver = device(1, 2, false);
     for _ in 0..2 {
         driver.open(0, 0).unwrap();
         driver.host.requests();
-        let plugs = driver.host.device.model().plugs();
-        assert_eq!(plugs, 8);
-        for _ in 0..plugs {
+        for _ in 0..8 {
             driver.send(0, &gs_usb::plug()).unwrap();
         }
         assert_eq!(driver.poll(), []);
         assert_eq!(driver.host.requests(), [], "no plug reaches the bus");
         driver.send(0, &gs_usb::plug()).unwrap();
         driver.send(0, &frame(1, &[])).unwrap();
-        assert_eq!(Host::<GsUsb>::tags(&driver.host.requests()).len(), 2, "one plug too many is a frame");
+        assert_eq!(driver.host.sends().len(), 2, "one more plug is a frame");
         assert_eq!(driver.send(0, &frame(2, &[])), None, "two slots are left");
         driver.close(0);
         assert_eq!(driver.taken(), 0);
@@ -280,30 +265,29 @@ fn plugs_make_a_channel_shallow_until_it_goes_down() {
 }
 
 #[test]
-fn what_makes_no_sense_stalls() {
-    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+fn invalid_requests_stall() {
     let mut driver = device(1, 10, false);
     let host = &mut driver.host;
     assert_eq!(host.control_out(0x41, 2, 0, 0, &words(&[1, 0])), Err(-32), "start without bit timing");
     assert_eq!(host.control_out(0x41, 1, 0, 0, &words(&[69, 70, 20, 10, 0])), Err(-32), "brp 0");
     assert_eq!(host.control_out(0x41, 1, 1, 0, &words(&[69, 70, 20, 10, 1])), Err(-32), "channel 1 of 1");
-    assert_eq!(host.control_out(0x41, 1, 0, 0, &words(&[69, 70, 20, 10])), Err(-32), "a word is missing");
-    assert_eq!(host.control_out(0x41, 10, 0, 0, &words(&[14, 15, 10, 5, 1])), Err(-32), "FD where there is none");
-    assert_eq!(host.control_in(0xC1, 11, 0, 0, 72), Err(-32), "FD where there is none");
+    assert_eq!(host.control_out(0x41, 1, 0, 0, &words(&[69, 70, 20, 10])), Err(-32), "missing word");
+    assert_eq!(host.control_out(0x41, 10, 0, 0, &words(&[14, 15, 10, 5, 1])), Err(-32), "no FD");
+    assert_eq!(host.control_in(0xC1, 11, 0, 0, 72), Err(-32), "no FD");
     assert_eq!(host.control_in(0xC0, 5, 1, 0, 12), Err(-32), "to the device");
-    assert_eq!(host.control_in(0xA1, 5, 1, 0, 12), Err(-32), "of a class");
+    assert_eq!(host.control_in(0xA1, 5, 1, 0, 12), Err(-32), "class request");
     assert_eq!(host.control_out(0x41, 7, 0, 0, &words(&[1])), Err(-32), "identify is not offered");
     host.control_out(0x41, 1, 0, 0, &words(&[69, 70, 20, 10, 1])).unwrap();
     assert_eq!(host.control_out(0x41, 2, 0, 0, &words(&[1, 2])), Err(-32), "loopback is not offered");
-    assert_eq!(host.control_out(0x41, 2, 0, 0, &words(&[1, MODE_FD])), Err(-32), "FD where there is none");
+    assert_eq!(host.control_out(0x41, 2, 0, 0, &words(&[1, MODE_FD])), Err(-32), "no FD");
     assert_eq!(host.control_out(0x41, 2, 0, 0, &words(&[2, 0])), Err(-32), "no such mode");
     assert_eq!(host.control_out_raw([0x00, 9, 1, 0, 0, 0, 0, 0], &[0; 4]), Err(-32), "data beyond wLength");
     assert_eq!(host.requests(), []);
-    assert_eq!(driver.host.control_in(0xC1, 4, 0, 0, 8).unwrap().len(), 8, "cut to the room there is");
+    assert_eq!(driver.host.control_in(0xC1, 4, 0, 0, 8).unwrap().len(), 8, "truncated to the room");
 }
 
 #[test]
-fn frames_that_cannot_be_sent_are_refused_at_once() {
+fn unsendable_frames_are_refused_at_once() {
     let mut driver = device(1, 10, true);
     driver.send(0, &frame(1, &[]));
     assert_eq!(driver.poll(), [Heard::Dropped(0, 0)], "the channel is down");
@@ -320,7 +304,7 @@ fn frames_that_cannot_be_sent_are_refused_at_once() {
 }
 
 #[test]
-fn a_driver_with_more_slots_than_any_is_refused() {
+fn more_frames_than_slots_are_refused() {
     let mut driver = opened(0);
     let send = |driver: &mut GsUsbDriver, slot: u8| {
         let message = [&[slot, 0, 0, 0, 0x23, 1, 0, 0, 0, 0, 0, 0][..], &[0; 8]].concat();
@@ -334,7 +318,7 @@ fn a_driver_with_more_slots_than_any_is_refused() {
 }
 
 #[test]
-fn a_transfer_with_too_little_room_fails_and_loses_nothing() {
+fn transfer_with_too_little_room_fails_without_loss() {
     let mut driver = opened(0);
     driver.close(0);
     driver.host.control_out(0x41, 2, 0, 0, &[1, 0, 0, 0, 0x10, 0, 0, 0]).unwrap();
@@ -347,8 +331,8 @@ fn a_transfer_with_too_little_room_fails_and_loses_nothing() {
 }
 
 #[test]
-fn a_new_configuration_or_a_pulled_plug_takes_the_channels_off_the_bus() {
-    for pull in [false, true] {
+fn configuration_and_unplug_stop_all_channels() {
+    for unplug in [false, true] {
         let mut driver = device(2, 10, false);
         driver.open(0, 0).unwrap();
         driver.open(1, 0).unwrap();
@@ -356,10 +340,8 @@ fn a_new_configuration_or_a_pulled_plug_takes_the_channels_off_the_bus() {
         driver.host.requests();
         driver.host.received(0, frame(2, &[]), 1);
         assert_eq!(driver.host.held(), 1);
-        if pull {
-            let mut requests = Vec::new();
-            driver.host.device.unplug(&mut requests);
-            driver.host.requests = requests;
+        if unplug {
+            driver.host.device.unplug(&mut driver.host.requests);
         } else {
             driver.host.set_configuration(1);
         }
@@ -367,6 +349,6 @@ fn a_new_configuration_or_a_pulled_plug_takes_the_channels_off_the_bus() {
         assert!(driver.host.device.health().iter().all(|health| !health.is_started));
         driver.host.received(0, frame(2, &[]), 1);
         assert_eq!(driver.poll(), []);
-        assert_eq!(driver.host.held(), 0, "no transfer waits for ever");
+        assert_eq!(driver.host.held(), 0, "no transfer stays pending");
     }
 }

@@ -1,6 +1,6 @@
-//! What holds whatever comes in whatever order.
+//! Properties that hold for arbitrary sequences.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod driver;
 
@@ -16,7 +16,7 @@ use candor_wire::usbip::{
 use candor_wire::{Channel, Device, DeviceError, Notice, Request, invariants};
 use driver::gs_usb::{GsUsbDriver, MODE_FD};
 use driver::ucan::UcanDriver;
-use driver::{Driver, Heard, Host};
+use driver::{Driver, Heard};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -76,16 +76,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Frames on the bus, and what became of all.
+/// Frames on the bus, and counters of their disposition.
 #[derive(Default)]
-struct Ledger {
+struct Accounting {
     on_the_bus: Vec<(u8, Tag, Frame)>,
     sends: usize,
     ends: usize,
     killed: usize,
 }
 
-impl Ledger {
+impl Accounting {
     fn requests<D: Driver>(&mut self, driver: &mut D) {
         for request in driver.host().requests() {
             match request {
@@ -109,22 +109,22 @@ impl Ledger {
     }
 }
 
-/// Every frame has one end, and nothing is answered twice: the drivers look after the latter.
+/// Every frame has one disposition. The drivers check that no transfer is answered twice.
 fn conserves_frames<D: Driver>(mut driver: D, channels: u8, steps: &[Step], fit: impl Fn(Frame) -> Frame) {
-    let mut ledger = Ledger::default();
+    let mut accounting = Accounting::default();
     for step in steps {
         match step {
             Step::Send { channel, frame } => {
-                ledger.sends += usize::from(driver.send(channel % channels, &fit(**frame)).is_some());
-                ledger.requests(&mut driver);
+                accounting.sends += usize::from(driver.send(channel % channels, &fit(**frame)).is_some());
+                accounting.requests(&mut driver);
             }
-            Step::Sent(index) if !ledger.on_the_bus.is_empty() => {
-                let (channel, tag, frame) = ledger.on_the_bus.remove(index.index(ledger.on_the_bus.len()));
+            Step::Sent(index) if !accounting.on_the_bus.is_empty() => {
+                let (channel, tag, frame) = accounting.on_the_bus.remove(index.index(accounting.on_the_bus.len()));
                 driver.host().sent(channel, (tag, frame), 7);
-                driver.host().sent(channel, (tag, frame), 8); // a bus that stutters
+                driver.host().sent(channel, (tag, frame), 8); // reported twice
             }
-            Step::Failed(index) if !ledger.on_the_bus.is_empty() => {
-                let (channel, tag, _) = ledger.on_the_bus.remove(index.index(ledger.on_the_bus.len()));
+            Step::Failed(index) if !accounting.on_the_bus.is_empty() => {
+                let (channel, tag, _) = accounting.on_the_bus.remove(index.index(accounting.on_the_bus.len()));
                 driver.host().failed(channel, tag);
             }
             Step::Sent(_) | Step::Failed(_) => {}
@@ -133,27 +133,26 @@ fn conserves_frames<D: Driver>(mut driver: D, channels: u8, steps: &[Step], fit:
                 let channel = Channel(channel % channels);
                 let at = driver.host().now;
                 driver.host().notice(Notice::State { channel, state: *state, counters: Counters::default(), at });
-                ledger.requests(&mut driver);
+                accounting.requests(&mut driver);
             }
             Step::Kill { channel, slot } => {
-                ledger.poll(&mut driver);
+                accounting.poll(&mut driver);
                 let before = driver.taken();
                 driver.kill(channel % channels, *slot);
-                ledger.killed += before - driver.taken();
-                ledger.requests(&mut driver);
+                accounting.killed += before - driver.taken();
+                accounting.requests(&mut driver);
             }
-            Step::Poll => ledger.poll(&mut driver),
+            Step::Poll => accounting.poll(&mut driver),
         }
     }
-    for (channel, tag, frame) in std::mem::take(&mut ledger.on_the_bus) {
+    for (channel, tag, frame) in std::mem::take(&mut accounting.on_the_bus) {
         driver.host().sent(channel, (tag, frame), 10);
     }
-    ledger.poll(&mut driver);
-    assert_eq!(driver.taken(), 0, "slots that nothing will free");
-    assert_eq!(ledger.sends, ledger.ends + ledger.killed);
+    accounting.poll(&mut driver);
+    assert_eq!(driver.taken(), 0, "leaked slots");
+    assert_eq!(accounting.sends, accounting.ends + accounting.killed);
 }
 
-/// The parts of a command.
 #[derive(Clone, Debug)]
 struct Parts {
     seqnum: u32,
@@ -170,7 +169,7 @@ fn parts() -> impl Strategy<Value = Parts> {
 }
 
 impl Parts {
-    /// About every third is an unlink request.
+    /// An unlink request in one of three cases.
     fn command(&self) -> Command<'_> {
         let Self { seqnum, other, setup, room, ref data } = *self;
         let seqnum = Seqnum(seqnum);
@@ -197,8 +196,7 @@ proptest! {
     fn gs_usb_carries_any_frame(frame in wire_frame(), at_us in any::<u32>()) {
         let mut driver = gs_usb_driver(1);
         driver.send(0, &frame).unwrap();
-        let requests = driver.host.requests();
-        prop_assert_eq!(Host::<GsUsb>::tags(&requests), [(Tag(0), frame)]);
+        prop_assert_eq!(driver.host.sends(), [(Tag(0), frame)]);
         driver.host.received(0, frame, at_us.into());
         prop_assert_eq!(driver.poll(), [Heard::Received(0, frame, Some(at_us))]);
     }
@@ -208,14 +206,13 @@ proptest! {
         let frame = for_ucan(frame);
         let mut driver = ucan_driver(1);
         driver.send(0, &frame).unwrap();
-        let requests = driver.host.requests();
-        prop_assert_eq!(Host::<Ucan>::tags(&requests), [(Tag(0), frame)]);
+        prop_assert_eq!(driver.host.sends(), [(Tag(0), frame)]);
         driver.host.received(0, frame, 1);
         prop_assert_eq!(driver.poll(), [Heard::Received(0, frame, None)]);
     }
 
     #[test]
-    fn commands_survive_any_cut(parts in vec(parts(), 0..8), cuts in vec(any::<Index>(), 0..8)) {
+    fn commands_survive_any_split(parts in vec(parts(), 0..8), cuts in vec(any::<Index>(), 0..8)) {
         let commands: Vec<Command<'_>> = parts.iter().map(Parts::command).collect();
         let mut bytes = Vec::new();
         commands.iter().for_each(|command| command.encode(&mut bytes));
@@ -235,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn replies_survive(seqnum in any::<u32>(), status in any::<i32>(), actual_length in 0..=i32::MAX.cast_unsigned()) {
+    fn replies_round_trip(seqnum in any::<u32>(), status in any::<i32>(), actual_length in 0..=i32::MAX.cast_unsigned()) {
         let seqnum = Seqnum(seqnum);
         for reply in [Reply::Submit { seqnum, status, actual_length: actual_length as usize }, Reply::Unlink { seqnum, status }] {
             let mut bytes = Vec::new();
@@ -259,7 +256,7 @@ proptest! {
     ) {
         let mut bytes = vec![u8::from(is_ucan) | 0b110];
         let dialogue = dialogue(is_ucan, sends + 6);
-        // The last frames come after the news.
+        // The last frames follow the notices.
         let (before, after) = dialogue.split_at(dialogue.len() - 6 * if is_ucan { 59 } else { 124 });
         bytes.extend(invariants::stream_steps(before));
         bytes.extend(steps.iter().flat_map(|&(notice, choice)| [notice, choice]));
@@ -272,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn no_header_makes_a_device_allocate(header in any::<[u8; 48]>(), is_out in any::<bool>(), length in any::<u32>()) {
+    fn header_cannot_make_device_allocate(header in any::<[u8; 48]>(), is_out in any::<bool>(), length in any::<u32>()) {
         let mut bytes = header;
         bytes[..4].copy_from_slice(&[0, 0, 0, 1]);
         bytes[12..20].copy_from_slice(&[0, 0, 0, u8::from(!is_out), 0, 0, 0, 1 + u8::from(is_out)]);
@@ -280,7 +277,7 @@ proptest! {
         bytes[32..36].fill(0);
         let channels = NonZeroU8::MIN;
         let options = gs_usb::Options { channels, depth: 10, fd: false, serial: String::new() };
-        let mut device = Device::new(GsUsb::new(options), 1);
+        let mut device = Device::new(Box::new(GsUsb::new(options)), 1);
         let done = device.receive(&bytes, BusNs(0), &mut Vec::new());
         let expected = match i32::try_from(length) {
             Err(_) => Err(DeviceError::Protocol(ProtocolError::NegativeLength { length: length.cast_signed() })),
@@ -294,7 +291,7 @@ proptest! {
     }
 }
 
-/// What a driver writes to open an interface and to send some frames.
+/// The bytes that a driver writes to open an interface and to send frames.
 fn dialogue(is_ucan: bool, sends: u32) -> Vec<u8> {
     let frame = |id| Frame::classic(candor_core::frame::RawId(id), &[1, 2, 3]).unwrap();
     if is_ucan {

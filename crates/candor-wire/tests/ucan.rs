@@ -1,17 +1,17 @@
-//! The driver ucan on a device of ours.
+//! The driver ucan and an emulated device.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod driver;
 
 use std::num::NonZeroU8;
 
-use candor_bus::{BusNs, Counters, ErrorKind, ErrorState, Tag};
-use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, Frame, RawId};
+use candor_bus::{BusNs, Counters, ErrorKind, ErrorState};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG};
 use candor_wire::model::Ucan;
 use candor_wire::{Channel, Notice, Part, Request};
 use driver::ucan::UcanDriver;
-use driver::{Driver, Heard, Host};
+use driver::{Driver, Heard, frame, sends, state};
 
 const CHANNEL: Channel = Channel(0);
 
@@ -27,20 +27,8 @@ fn opened(depth: u8) -> UcanDriver {
     driver
 }
 
-fn frame(id: u32, payload: &[u8]) -> Frame {
-    Frame::classic(RawId(id), payload).unwrap()
-}
-
-fn tags(driver: &mut UcanDriver) -> Vec<(Tag, Frame)> {
-    Host::<Ucan>::tags(&driver.host.requests())
-}
-
-fn state(state: ErrorState, transmit: u16) -> Notice {
-    Notice::State { channel: CHANNEL, state, counters: Counters { transmit, receive: 0 }, at: BusNs(0) }
-}
-
 #[test]
-fn the_depth_is_what_the_device_says() {
+fn device_determines_the_depth() {
     for depth in [1, 2, 3, 10, 255] {
         let mut driver = opened(depth);
         assert_eq!(driver.depth(), usize::from(depth));
@@ -48,12 +36,12 @@ fn the_depth_is_what_the_device_says() {
             assert_eq!(driver.send(0, &frame(id, &[])), Some(id));
         }
         assert_eq!(driver.send(0, &frame(0, &[])), None);
-        assert_eq!(tags(&mut driver).len(), usize::from(depth));
+        assert_eq!(driver.host.sends().len(), usize::from(depth));
     }
 }
 
 #[test]
-fn an_interface_comes_up_again_without_a_new_bit_rate() {
+fn bit_rate_survives_interface_down() {
     let mut driver = device(3);
     assert_eq!(driver.open(0), Err(-32), "no bit timing yet");
     driver.set_bit_timing().unwrap();
@@ -66,13 +54,13 @@ fn an_interface_comes_up_again_without_a_new_bit_rate() {
         assert_eq!((timing.nominal.bits_per_second(), timing.data), (500_000, None));
         assert_eq!((listen_only, one_shot), (mode == 1 << 1, mode == 1 << 3));
         driver.close();
-        assert_eq!(driver.host.requests(), [Request::Stop { channel: CHANNEL }], "STOP and RESET stop once");
+        assert_eq!(driver.host.requests(), [Request::Stop { channel: CHANNEL }], "STOP and RESET are one stop");
     }
     assert_eq!(driver.open(1), Err(-32), "loopback is not offered");
 }
 
 #[test]
-fn frames_of_all_kinds_reach_the_bus_and_are_completed() {
+fn frames_of_all_kinds_are_completed() {
     let mut driver = opened(4);
     let mut remote = frame(0x7FF | CAN_RTR_FLAG, &[]);
     remote.len = 5;
@@ -80,7 +68,7 @@ fn frames_of_all_kinds_reach_the_bus_and_are_completed() {
     for frame in &frames {
         driver.send(0, frame).unwrap();
     }
-    let tags = tags(&mut driver);
+    let tags = driver.host.sends();
     assert_eq!(tags.iter().map(|(_, frame)| *frame).collect::<Vec<_>>(), frames);
     assert_eq!(driver.poll(), []);
     for index in [1, 0] {
@@ -102,22 +90,22 @@ fn messages_of_one_wake_up_share_transfers() {
     driver.set_bit_timing().unwrap();
     driver.host.control_out(0x41, 0, 0, 0, &[0, 0]).unwrap();
     for id in 0..40 {
-        driver.host.received(0, frame(id, &[0; 5]), 1); // 13 bytes, 16 with what aligns the next
+        driver.host.received(0, frame(id, &[0; 5]), 1); // 13 bytes, 16 with padding
     }
     for _ in 0..2 {
-        driver.host.post(4096); // one packet of 512 bytes each all the same
+        driver.host.post(4096); // only one packet of 512 bytes each is used
     }
     let answers = driver.host.answers();
     assert_eq!(answers.iter().map(|answer| answer.data.len()).collect::<Vec<_>>(), [31 * 16 + 13, 7 * 16 + 13]);
 }
 
 #[test]
-fn bus_off_gives_up_all_frames_until_the_driver_restarts() {
+fn bus_off_drops_all_frames_until_restart() {
     let mut driver = opened(3);
     for id in 0..3 {
         driver.send(0, &frame(id, &[]));
     }
-    let sent = tags(&mut driver);
+    let sent = driver.host.sends();
     driver.host.notice(state(ErrorState::Passive, 128));
     driver.host.notice(state(ErrorState::BusOff, 256));
     let heard = driver.poll();
@@ -128,14 +116,14 @@ fn bus_off_gives_up_all_frames_until_the_driver_restarts() {
     assert_eq!(driver.host.requests(), cancelled);
     driver.host.failed(0, sent[0].0);
     driver.send(0, &frame(7, &[]));
-    assert_eq!(driver.poll(), [Heard::Dropped(0, 0)], "what still comes goes the same way, once");
+    assert_eq!(driver.poll(), [Heard::Dropped(0, 0)], "a later frame is dropped, once");
     assert_eq!(driver.host.requests(), []);
 
     driver.restart();
     driver.send(0, &frame(8, &[]));
     let requests = driver.host.requests();
     assert!(matches!(requests[..], [Request::Restart { channel: CHANNEL }, Request::Send { .. }]), "{requests:?}");
-    let tag = Host::<Ucan>::tags(&requests)[0];
+    let tag = sends(&requests)[0];
     driver.host.notice(state(ErrorState::Active, 0));
     driver.host.sent(0, tag, 5);
     let active = Heard::Error(0, 0x2000_0004, [0, 0x40, 0, 0, 0, 0, 0, 0]);
@@ -144,7 +132,7 @@ fn bus_off_gives_up_all_frames_until_the_driver_restarts() {
 }
 
 #[test]
-fn errors_and_lost_arbitration_are_told() {
+fn errors_and_lost_arbitration_are_reported() {
     let mut driver = opened(1);
     let counters = Counters { transmit: 0, receive: 1 };
     let (kind, part) = (ErrorKind::Stuff, Part::Receiver);
@@ -158,10 +146,10 @@ fn errors_and_lost_arbitration_are_told() {
 }
 
 #[test]
-fn frames_beyond_the_queue_are_counted_and_told() {
+fn frames_beyond_the_queue_are_counted_and_reported() {
     let mut driver = opened(1);
     driver.send(0, &frame(1, &[]));
-    let sent = tags(&mut driver)[0];
+    let sent = driver.host.sends()[0];
     // 8 transfers of 32 messages each, and 64 that wait.
     for id in 0..8 * 32 + 64 + 3 {
         driver.host.received(0, frame(id, &[0; 8]), 1);
@@ -179,7 +167,7 @@ fn frames_beyond_the_queue_are_counted_and_told() {
 }
 
 #[test]
-fn messages_that_no_driver_writes_are_refused() {
+fn invalid_messages_are_refused() {
     let mut driver = opened(2);
     let host = &mut driver.host;
     let good = [9, 0, 2, 1, 0x23, 0x01, 0, 0, 0xAA];
@@ -202,26 +190,26 @@ fn messages_that_no_driver_writes_are_refused() {
     }
     assert_eq!(host.requests(), []);
     host.bulk_out(&good);
-    assert_eq!(host.answers(), [], "the good one is held");
+    assert_eq!(host.answers(), [], "the valid one is held");
     host.bulk_out(&good);
-    assert_eq!(host.answers()[0].status, -71, "the slot is taken");
+    assert_eq!(host.answers()[0].status, -71, "the slot is in use");
     assert_eq!(host.device.statistics().refused, cases.len() as u64 + 1);
 }
 
 #[test]
-fn going_down_with_frames_on_the_way_leaves_nothing_behind() {
+fn interface_down_cancels_frames_in_flight() {
     let mut driver = opened(3);
     for round in 0..3 {
         driver.send(0, &frame(round, &[]));
         driver.send(0, &frame(round, &[]));
-        let on_the_way = tags(&mut driver);
+        let in_flight = driver.host.sends();
         driver.host.received(0, frame(5, &[]), 1);
         driver.poll();
         driver.close();
         let requests = driver.host.requests();
-        let cancel = |index: usize| Request::Cancel { channel: CHANNEL, tag: on_the_way[index].0 };
+        let cancel = |index: usize| Request::Cancel { channel: CHANNEL, tag: in_flight[index].0 };
         assert_eq!(requests, [cancel(0), cancel(1), Request::Stop { channel: CHANNEL }]);
-        driver.host.sent(0, on_the_way[1], 9);
+        driver.host.sent(0, in_flight[1], 9);
         driver.host.received(0, frame(6, &[]), 9);
         driver.open(0).unwrap();
         assert_eq!(driver.poll(), []);

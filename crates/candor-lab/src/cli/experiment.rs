@@ -1,4 +1,4 @@
-//! Arguments of `candor-lab measure` and `candor-lab merge`.
+//! Arguments of `candor-lab measure`, `candor-lab merge` and `candor-lab papers`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,35 +7,34 @@ use candor_core::units::parse_duration;
 use candor_lab::experiment::Shard;
 use clap::{Args, ValueEnum};
 
-/// Measure every cell of a plan of experiments.
+/// Measure every cell of an experiment plan.
 ///
-/// A plan crosses factors (kernel, gateway, rules, traffic, load, …) into cells, and measures a series of frames in each, in
-/// random order and in as many laboratory guests at once as there are processors, or on interfaces of this machine and of a
-/// board, one cell after the other. What was measured stays: after an interruption the same command goes on. docs/plans.md says
-/// what a plan can hold.
+/// A plan crosses factors (kernel, gateway, rules, traffic, load, …) into cells. Each cell is a series of frames, measured in random
+/// order: in guests, as many at once as there are processors, or on interfaces of this machine and of a board, one cell after the
+/// other. Results are kept; run the same command again to resume an interrupted measurement. docs/plans.md describes plans.
 ///
 /// Exit status: 0 every cell was measured, 1 the plan is not valid, a cell failed or is invalid, or a budget is exceeded, 2 it
 /// could not run.
 #[derive(Args, Debug)]
 pub(crate) struct MeasureArgs {
-    /// The plan; - is standard input.
+    /// Plan file; - is standard input.
     #[arg(required_unless_present = "preset")]
     pub(crate) plan: Option<PathBuf>,
-    /// A plan that candor brings along.
+    /// Built-in plan.
     #[arg(long, value_name = "NAME", conflicts_with = "plan")]
     pub(crate) preset: Option<Preset>,
-    /// Print the plan and do nothing else: something to begin with.
+    /// Print the plan and exit, as a template for your own.
     #[arg(long, conflicts_with_all = ["dry_run", "json"])]
     pub(crate) show_plan: bool,
-    /// Folder for the results (default: the plan's name with the ending .results).
+    /// Directory for the results (default: the plan's name with the extension .results).
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Only show the cells and how long they may take.
+    /// Only list the cells and the estimated time.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) limits: GuestLimits,
-    /// Measure only this part of the plan, such as 2/8; `candor-lab merge` puts the parts together.
+    /// Measure only this part of the plan, such as 2/8; `candor-lab merge` combines the parts.
     #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
     pub(crate) shard: Shard,
     /// Compare the cells with the budgets in this file, and exit with 1 if one is exceeded.
@@ -46,36 +45,73 @@ pub(crate) struct MeasureArgs {
     pub(crate) json: bool,
 }
 
-/// How guests of the laboratories are run.
+/// Limits for guests.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct GuestLimits {
     /// Guests at once (default: one for each processor).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
-    /// End a guest, or a cell on this machine or a board, after this time on the host's clock.
+    /// Kill a guest, or end a cell on this machine or a board, after this time.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
 }
 
-/// Put the results of parts of one plan together.
+/// Combine the results of the parts of one plan.
 ///
-/// Exit status: 0 they are together, 1 parts are missing, 2 they are not of one plan, or the folder cannot be written.
+/// Exit status: 0 the results are complete, 1 parts are missing, 2 they are not of one plan, or the directory cannot be written.
 #[derive(Args, Debug)]
 pub(crate) struct MergeArgs {
-    /// Folders with results of `candor-lab measure --shard`.
+    /// Directories with results of `candor-lab measure --shard`.
     #[arg(required = true, value_name = "DIR")]
     pub(crate) parts: Vec<PathBuf>,
-    /// Folder for all of them.
+    /// Directory for the combined results.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
 
-/// Plans that candor brings along.
+/// Built-in plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
-    /// What a gateway costs, in some minutes: kernel and user space, cards and virtual interfaces, alone and on half a bus.
+    /// Cost of a gateway, in some minutes: kernel and user space, cards and virtual interfaces, idle and at 50 % bus load.
     Quick,
     /// The matrix of the 2011 paper on four kernels: 688 cells of 10 000 frames.
     #[value(name = "gateway-2011")]
     Gateway2011,
+}
+
+/// Repeat the measurements of the four papers on current kernels, and report which of their claims still hold.
+///
+/// Each figure is measured in laboratory guests with Debian's kernels 6.1 and 6.12, plain and real-time. Its page has the published
+/// claims, the measured values, and a verdict: holds, differs, no longer true, or not decidable with too few frames. Measurements
+/// are kept in the folder; run the same command again to resume an interrupted run.
+///
+/// Exit status: 0 the pages were written (whatever the verdicts), 1 a measurement failed, 2 usage or other error.
+#[derive(Args, Debug)]
+pub(crate) struct PapersArgs {
+    /// Only these figures (see --list).
+    #[arg(value_name = "FIGURE")]
+    pub(crate) figures: Vec<String>,
+    /// Directory for pages and records.
+    #[arg(long, value_name = "DIR", default_value = "papers.results")]
+    pub(crate) out: PathBuf,
+    /// Measure two of the four kernels and 500 frames per cell, which takes some minutes.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Frames per cell (default: as in the papers; streams always have as many as in the paper).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=65_000))]
+    pub(crate) frames: Option<u32>,
+    /// List the figures and exit.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print the plan of a figure, for candor-lab measure, and exit.
+    #[arg(long, value_name = "FIGURE", conflicts_with = "list")]
+    pub(crate) show_plan: Option<String>,
+    /// Rebuild the pages from existing measurements, without measuring.
+    #[arg(long)]
+    pub(crate) pages_only: bool,
+    #[command(flatten)]
+    pub(crate) limits: GuestLimits,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! Words for faults: after `candor-lab wire inject`, in `--fault`, and as JSON at the socket of a `candor-lab wire`.
+//! The syntax of faults: for `candor-lab wire inject`, in `--fault`, and as JSON on the control socket.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,137 +10,137 @@ use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::{Map, Value, json};
 
-/// What can go wrong on a bus.
+/// A fault of a bus or a node.
 #[derive(Clone, Debug, PartialEq, Subcommand, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum FaultWords {
-    /// A node sends a frame over and over, without a gap: the babbling idiot. Who has a higher identifier waits.
+    /// Let a node send a frame continuously (babbling idiot). Frames with higher identifiers wait.
     Babble {
-        /// The bus.
+        /// Bus.
         bus: String,
-        /// The frame, in can-utils notation.
+        /// Frame, in can-utils notation.
         #[arg(long, default_value = "000#")]
-        #[serde(default)]
-        frame: FrameText,
-        /// The interface whose controller does it (default: one more node, which is no interface).
+        #[serde(default = "urgent", with = "text")]
+        frame: Frame,
+        /// Interface whose controller sends it (default: an additional node without an interface).
         #[arg(long, value_name = "IF")]
         node: Option<String>,
-        /// How long (default: until release or clear).
+        /// Duration (default: until release or clear).
         #[arg(long = "for", value_name = "TIME")]
         for_ns: Option<Ns>,
     },
-    /// Everybody sees a bit of the next frame wrong, which destroys it.
+    /// Invert a bit of the next frame for all nodes, which destroys it.
     BitError {
-        /// The bus.
+        /// Bus.
         bus: String,
-        /// Only frames that this interface sends.
+        /// Only frames of this interface.
         #[arg(long, value_name = "IF")]
         node: Option<String>,
-        /// Only frames of this identifier: 3 hexadecimal digits, or 8 of an extended one.
+        /// Only frames with this identifier: 3 hexadecimal digits, or 8 for an extended one.
         #[arg(long)]
         id: Option<Identifier>,
-        /// Which bit; start of frame is 0 and stuff bits count (default: one that the seed chooses for each frame).
+        /// Bit number; start of frame is 0 and stuff bits count (default: random for each frame).
         #[arg(long)]
         bit: Option<u32>,
-        /// How many frames, repetitions included.
+        /// Number of frames, including retransmissions.
         #[arg(long, default_value_t = 1, value_name = "FRAMES")]
         #[serde(default = "once")]
         times: u32,
     },
-    /// From now on everybody sees each bit of a frame wrong with this probability; 0 ends it.
+    /// Invert each bit for all nodes with this probability; 0 ends it.
     BitErrorRate {
-        /// The bus.
+        /// Bus.
         bus: String,
-        /// The probability, such as 1e-5.
+        /// Probability, such as 1e-5.
         rate: f64,
     },
-    /// A node falls off the bus, as after 32 errors of its own. Its driver brings it back, or nobody does.
+    /// Set a node bus-off, as after 32 transmit errors. Only its driver can restart it.
     BusOff {
-        /// The interface.
+        /// Interface.
         #[arg(value_name = "IF")]
         node: String,
     },
-    /// End every fault of a bus, and forget those that are planned. What was unplugged stays so.
+    /// End all faults of a bus, and drop scheduled ones. Unplugged adapters stay unplugged.
     Clear {
-        /// The bus.
+        /// Bus.
         bus: String,
     },
-    /// Set the error counters of a node, and with them its state: passive from 128 on, bus-off with TX 256.
+    /// Set the error counters of a node, and thereby its state: error-passive from 128 on, bus-off at TX 256.
     Counters {
-        /// The interface.
+        /// Interface.
         #[arg(value_name = "IF")]
         node: String,
-        /// The transmit error counter, up to 256.
+        /// Transmit error counter, up to 256.
         tx: u16,
-        /// The receive error counter, up to 255.
+        /// Receive error counter, up to 255.
         rx: u16,
     },
-    /// A node takes a bit of the next frame for wrong that the others see right, and destroys it by its error flag.
+    /// Invert a bit of the next frame for one node, which destroys the frame by its error flag.
     ErrorFrame {
-        /// The interface.
+        /// Interface.
         #[arg(value_name = "IF")]
         node: String,
-        /// Only frames of this identifier: 3 hexadecimal digits, or 8 of an extended one.
+        /// Only frames with this identifier: 3 hexadecimal digits, or 8 for an extended one.
         #[arg(long)]
         id: Option<Identifier>,
-        /// Which bit; start of frame is 0 and stuff bits count (default: one that the seed chooses for each frame).
+        /// Bit number; start of frame is 0 and stuff bits count (default: random for each frame).
         #[arg(long)]
         bit: Option<u32>,
-        /// How many frames, repetitions included.
+        /// Number of frames, including retransmissions.
         #[arg(long, default_value_t = 1, value_name = "FRAMES")]
         #[serde(default = "once")]
         times: u32,
     },
-    /// A controller starts no frame any more, and its driver waits. It hears and acknowledges.
+    /// Stop transmissions of a controller. It still receives and acknowledges.
     Freeze {
-        /// The interface.
+        /// Interface.
         #[arg(value_name = "IF")]
         node: String,
-        /// How long (default: until thaw or clear).
+        /// Duration (default: until thaw or clear).
         #[arg(long = "for", value_name = "TIME")]
         for_ns: Option<Ns>,
     },
-    /// Nobody acknowledges the next frame.
+    /// Suppress the acknowledgement of the next frame.
     LostAck {
-        /// The bus.
+        /// Bus.
         bus: String,
-        /// Only frames that this interface sends.
+        /// Only frames of this interface.
         #[arg(long, value_name = "IF")]
         node: Option<String>,
-        /// Only frames of this identifier: 3 hexadecimal digits, or 8 of an extended one.
+        /// Only frames with this identifier: 3 hexadecimal digits, or 8 for an extended one.
         #[arg(long)]
         id: Option<Identifier>,
-        /// How many frames, repetitions included.
+        /// Number of frames, including retransmissions.
         #[arg(long, default_value_t = 1, value_name = "FRAMES")]
         #[serde(default = "once")]
         times: u32,
     },
     /// End stuck and babble on a bus.
     Release {
-        /// The bus.
+        /// Bus.
         bus: String,
     },
-    /// Plug an adapter in again: its interfaces get the names, bit rates and states that they had.
+    /// Plug an adapter in again: its interfaces get their previous names, bit rates and states.
     Replug {
         /// One of its interfaces.
         #[arg(value_name = "IF")]
         node: String,
     },
-    /// Hold the wire dominant, as a short circuit or a broken transceiver does.
+    /// Hold the bus dominant, like a short circuit or a broken transceiver.
     Stuck {
-        /// The bus.
+        /// Bus.
         bus: String,
-        /// How long (default: until release or clear).
+        /// Duration (default: until release or clear).
         #[arg(long = "for", value_name = "TIME")]
         for_ns: Option<Ns>,
     },
-    /// Let a frozen controller go on.
+    /// End freeze of a controller.
     Thaw {
-        /// The interface.
+        /// Interface.
         #[arg(value_name = "IF")]
         node: String,
     },
-    /// Pull the USB plug of an adapter: all of its interfaces disappear.
+    /// Unplug an adapter: all of its interfaces disappear.
     Unplug {
         /// One of its interfaces.
         #[arg(value_name = "IF")]
@@ -152,8 +152,13 @@ const fn once() -> u32 {
     1
 }
 
+/// The frame that wins every arbitration.
+fn urgent() -> Frame {
+    "000#".parse().expect("the notation is valid")
+}
+
 impl FaultWords {
-    /// The bus or the interface that it is for.
+    /// The bus or the interface that it names.
     pub(crate) fn place(&self) -> &str {
         match self {
             Self::Babble { bus, .. }
@@ -173,7 +178,7 @@ impl FaultWords {
         }
     }
 
-    /// How long, if not until somebody ends it.
+    /// Its duration, if it ends by itself.
     pub(crate) const fn lasts(&self) -> Option<Ns> {
         match self {
             Self::Babble { for_ns, .. } | Self::Freeze { for_ns, .. } | Self::Stuck { for_ns, .. } => *for_ns,
@@ -182,17 +187,17 @@ impl FaultWords {
     }
 }
 
-/// A fault, and when.
+/// A fault and its time.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct TimedFault {
     #[command(subcommand)]
     pub(crate) words: FaultWords,
-    /// When, on the time line of the bus, as the log has it (default: now).
+    /// Bus time, as in the log (default: now).
     #[arg(long, value_name = "TIME", global = true)]
     pub(crate) at: Option<Ns>,
 }
 
-/// `--fault` has the words in one argument.
+/// `--fault` has the syntax in one argument.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
 struct OneLine {
@@ -207,24 +212,24 @@ impl FromStr for TimedFault {
         let line = OneLine::try_parse_from(text.split_whitespace());
         line.map(|line| line.fault).map_err(|error| {
             let what = match error.kind() {
-                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "there are no words".to_owned(),
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "there is no fault".to_owned(),
                 ErrorKind::InvalidSubcommand => {
                     format!("there is no fault `{}`", text.split_whitespace().next().unwrap_or_default())
                 }
                 _ => first_lines(&error.to_string()),
             };
-            format!("{what}; candor-lab wire inject --help lists the words")
+            format!("{what}; candor-lab wire inject --help lists the faults")
         })
     }
 }
 
-/// Without the usage that clap adds, which is that of a program.
-fn first_lines(said: &str) -> String {
-    let what = said.split("\n\n").next().unwrap_or(said).trim();
+/// Removes the usage that clap adds.
+fn first_lines(error: &str) -> String {
+    let what = error.split("\n\n").next().unwrap_or(error).trim();
     what.strip_prefix("error: ").unwrap_or(what).to_owned()
 }
 
-/// The key beside those of the fault.
+/// The key in addition to those of the fault.
 const AT: &str = "at_ns";
 
 impl Serialize for TimedFault {
@@ -237,7 +242,7 @@ impl Serialize for TimedFault {
 
 impl<'de> Deserialize<'de> for TimedFault {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Flattened, unknown keys would be taken for nothing.
+        // `flatten` would accept unknown keys.
         let mut object = Map::deserialize(deserializer)?;
         let at = object.remove(AT).map_or(Ok(None), serde_json::from_value).map_err(de::Error::custom)?;
         let words = FaultWords::deserialize(Value::Object(object)).map_err(de::Error::custom)?;
@@ -245,7 +250,7 @@ impl<'de> Deserialize<'de> for TimedFault {
     }
 }
 
-/// A time or a moment.
+/// A time or a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Ns(pub(crate) u64);
@@ -259,7 +264,7 @@ impl FromStr for Ns {
     }
 }
 
-/// An identifier as can-utils write it: the number of digits says whether it is an extended one.
+/// An identifier in can-utils notation: the number of digits selects the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identifier(pub(crate) RawId);
 
@@ -271,6 +276,18 @@ impl FromStr for Identifier {
     }
 }
 
+impl Serialize for Identifier {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        text::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Identifier {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text::deserialize(deserializer)
+    }
+}
+
 impl fmt::Display for Identifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = if self.0.is_eff() { 8 } else { 3 };
@@ -278,49 +295,22 @@ impl fmt::Display for Identifier {
     }
 }
 
-/// A frame in can-utils notation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FrameText(pub(crate) Frame);
+/// JSON strings in the notation of the command line.
+mod text {
+    use std::fmt::Display;
+    use std::str::FromStr;
 
-impl Default for FrameText {
-    fn default() -> Self {
-        Self("000#".parse().expect("is a frame"))
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(|error| de::Error::custom(format!("`{text}`: {error}")))
     }
 }
-
-impl FromStr for FrameText {
-    type Err = FrameTextError;
-
-    fn from_str(text: &str) -> Result<Self, FrameTextError> {
-        text.parse().map(Self)
-    }
-}
-
-impl fmt::Display for FrameText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// In JSON as people write it.
-macro_rules! in_json_as_text {
-    ($($kind:ty),*) => {$(
-        impl Serialize for $kind {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $kind {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(|error| de::Error::custom(format!("`{text}`: {error}")))
-            }
-        }
-    )*};
-}
-
-in_json_as_text!(Identifier, FrameText);
 
 #[cfg(test)]
 mod tests {
@@ -331,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_json_and_arguments_mean_the_same() {
+    fn one_line_and_json_are_equivalent() {
         for (line, json) in [
             ("bus-off can1 --at 2s", r#"{"fault":"bus-off","node":"can1","at_ns":2000000000}"#),
             ("babble b0", r#"{"fault":"babble","bus":"b0"}"#),
@@ -355,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_in_a_line_or_two() {
+    fn errors_have_one_or_two_lines() {
         let of_line = |text: &str| text.parse::<TimedFault>().unwrap_err();
         let of_json = |text: &str| serde_json::from_str::<TimedFault>(text).unwrap_err().to_string();
         insta::assert_snapshot!(

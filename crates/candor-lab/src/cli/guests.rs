@@ -1,123 +1,132 @@
-//! Arguments of the commands that boot guests, and of the roles that candor-lab plays in them.
+//! Arguments of the commands that boot guests or run inside of them.
 
 use std::ffi::OsString;
+use std::num::NonZeroU8;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_config::engine::UserEngine;
 use candor_core::units::parse_duration;
-use candor_lab::kernel::ModuleParameter;
-use clap::{Args, ValueEnum};
+use candor_lab::job::Topology;
+use candor_lab::kernel::{ModuleParameter, Testbed};
+use clap::{Args, Subcommand};
 
-use super::measure::{ConditionArgs, StampArgs, TrafficArgs};
-use crate::cmd::wire::spec::AdapterSpec;
+use super::{AdapterSpec, Values, named};
 
 #[derive(Args, Debug)]
 pub(crate) struct LabCellsArgs {
-    /// What is to be measured.
+    /// Cells to measure.
     pub(crate) order: PathBuf,
-    /// Folder for the records.
+    /// Directory for the records.
     #[arg(long, value_name = "DIR")]
     pub(crate) records: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct LabHoldArgs {
-    /// The folder.
     pub(crate) folder: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct PreflightArgs {
-    /// This interface is wanted (repeatable).
+    /// Require this interface (repeatable).
     #[arg(long, value_name = "IFACE")]
     pub(crate) interface: Vec<String>,
-    /// This program is wanted (repeatable).
+    /// Require this program (repeatable).
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) program: Vec<String>,
-    /// Packet sockets are to be opened.
+    /// Require packet sockets.
     #[arg(long)]
     pub(crate) packets: bool,
-    /// can-gw is to be changed.
+    /// Require permission to configure can-gw.
     #[arg(long)]
     pub(crate) kernel: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct LabLoadArgs {
-    /// Kind and strength, as in a plan.
+    /// Kind and level of the load, as in a plan.
     #[arg(required = true)]
     pub(crate) load: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TestbedArg {
-    /// User-mode Linux: real CAN stack as a process, boots in seconds; its times mean nothing.
-    Uml,
-    /// QEMU with an instruction-counted clock: 1 ns is one instruction, runs repeat exactly.
-    Icount,
-}
+const TESTBEDS: Values<Testbed> = &[
+    (
+        "uml",
+        "User-mode Linux: a real CAN stack in a process, boots in seconds; not for time measurements",
+        Testbed::Uml,
+    ),
+    (
+        "icount",
+        "QEMU with an instruction-counted clock: 1 ns per instruction, bit-for-bit reproducible",
+        Testbed::Icount,
+    ),
+];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TopologyArg {
-    /// vcan0, vcan1, vcan2.
-    Vcan,
-    /// can0 to can4 on two buses of emulated Kvaser PCI cards, as in Figure 1 of the 2011 paper (icount only). A frame takes no
-    /// time.
-    Kvaser,
-    /// The same on two buses of candor-lab wire at 500 kbit/s, with CAN FD at 2 Mbit/s (icount only): frames take their time, and
-    /// queues fill. Leaves wire.log and wire.json in $CANDOR_OUT.
-    Wire,
-}
+pub(super) const TOPOLOGIES: Values<Topology> = &[
+    ("vcan", "vcan0, vcan1, vcan2", Topology::Vcan),
+    (
+        "kvaser",
+        "can0 to can4 on two buses of emulated Kvaser PCI cards, as in Figure 1 of the 2011 paper (icount only). Frames take no time",
+        Topology::Kvaser,
+    ),
+    (
+        "wire",
+        "The same on two buses of candor-lab wire at 500 kbit/s, with CAN FD at 2 Mbit/s (icount only): frames take time, and queues \
+         fill. Leaves wire.log and wire.json in $CANDOR_OUT",
+        Topology::Wire,
+    ),
+];
 
 #[derive(Args, Debug)]
 pub(crate) struct GuestArgs {
-    /// Which laboratory.
-    #[arg(long, default_value = "uml")]
-    pub(crate) testbed: TestbedArg,
-    /// Kernel by its name in `candor-lab kernels` (icount; default: Debian stable).
+    /// Kind of guest.
+    #[arg(long, default_value = "uml", value_parser = named(TESTBEDS))]
+    pub(crate) testbed: Testbed,
+    /// Kernel, by its name in `candor-lab kernels` (icount; default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
     /// Interfaces of the guest.
-    #[arg(long, default_value = "vcan")]
-    pub(crate) topology: TopologyArg,
-    /// An adapter of the topology wire that has these interfaces, whichever bus they are on (repeatable): can1,can2,can4 for a
-    /// tester with --stamps hardware.
+    #[arg(long, default_value = "vcan", value_parser = named(TOPOLOGIES))]
+    pub(crate) topology: Topology,
+    /// Adapter of the topology wire with these interfaces, which may be on both buses (repeatable): can1,can2,can4 for a tester with
+    /// --stamps hardware.
     #[arg(long, value_name = "IF,IF,…")]
     pub(crate) wire_adapter: Vec<AdapterSpec>,
-    /// Put this file into the guest's working directory (repeatable).
+    /// Copy this file to the guest's working directory (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) copy: Vec<PathBuf>,
-    /// Put this program and the libraries it needs into the guest's PATH; can-utils and OpenSSH are fetched where they are missing
-    /// (repeatable).
+    /// Copy this program and its libraries to the guest's PATH; can-utils and OpenSSH are downloaded if necessary (repeatable).
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) program: Vec<String>,
-    /// Set this variable for the command (repeatable).
+    /// Set this environment variable for the command (repeatable).
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// Load a kernel module of the guest with this parameter, as in can_gw.max_hops=6 (repeatable).
+    /// Load a kernel module of the guest with this parameter, such as can_gw.max_hops=6 (repeatable).
     #[arg(long, value_name = "MODULE.NAME=VALUE")]
     pub(crate) module_parameter: Vec<ModuleParameter>,
-    /// An instruction lasts 2^SHIFT ns (icount only).
+    /// Time per instruction: 2^SHIFT ns (icount only).
     #[arg(long, value_name = "SHIFT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=10))]
     pub(crate) shift: u8,
-    /// End the guest after this time on the host's clock.
+    /// Kill the guest after this time.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
 }
 
 /// Boot a guest, run a command in it as root, and exit with its status.
 ///
-/// The guest holds candor, the command if it is a program of this machine (with its libraries), and what --copy and
-/// --program bring. There is no shell in it unless you bring one.
+/// The guest contains candor, the command if it is a program of this machine (with its libraries), and the files of --copy and
+/// --program. It has no shell unless you add one.
 ///
-/// Exit status: that of the command, 127 if the guest has no such command, 126 if it cannot be started, 128 and the
-/// number of the signal if one ended it; 2 if the laboratory could not run it.
+/// A gateway file: candor-lab run --copy gateway.toml -- candor check gateway.toml
+///
+/// Exit status: that of the command, 127 if the guest has no such command, 126 if it cannot be started, 128 plus the number of
+/// the signal if it was killed; 2 if the guest could not run it.
 #[derive(Args, Debug)]
 pub(crate) struct LabRunArgs {
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
-    /// Bring the files that the command leaves in $CANDOR_OUT into this folder.
+    /// Copy the files that the command leaves in $CANDOR_OUT to this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Command and arguments, after `--`.
@@ -125,14 +134,14 @@ pub(crate) struct LabRunArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Boot a guest and work in it, with the can-utils and iproute2 of this machine.
+/// Boot a guest with a shell, and with the can-utils and iproute2 of this machine.
 #[derive(Args, Debug)]
 pub(crate) struct LabShellArgs {
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
 }
 
-/// List the kernels that can be had and those that are cached.
+/// List the available and the cached kernels.
 #[derive(Args, Debug)]
 pub(crate) struct LabKernelsArgs {
     /// Print JSON.
@@ -140,75 +149,96 @@ pub(crate) struct LabKernelsArgs {
     pub(crate) json: bool,
 }
 
-/// Measure gateway files in the instruction-counted laboratory and report.
+/// Forward every frame from one interface to another by the system calls of an engine, without rules.
 ///
-/// Boots the icount guest once, measures every gateway with the same traffic, prints the table and writes the report.
-///
-/// Exit status: 0 it was measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
-#[derive(Args, Debug)]
-pub(crate) struct BenchArgs {
-    /// Gateway files; their interfaces must be those of the topology's gateway (kvaser and wire: can2 to can3,
-    /// vcan: vcan0 to vcan1 with echo).
-    #[arg(required = true, value_name = "GATEWAY")]
-    pub(crate) gateways: Vec<PathBuf>,
-    /// Interfaces of the guest.
-    #[arg(long, default_value = "kvaser")]
-    pub(crate) topology: TopologyArg,
-    /// What to send and how many times.
-    #[command(flatten)]
-    pub(crate) traffic: TrafficArgs,
-    #[command(flatten)]
-    pub(crate) conditions: ConditionArgs,
-    #[command(flatten)]
-    pub(crate) stamps: StampArgs,
-    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
-    #[arg(long, value_name = "NAME")]
-    pub(crate) kernel: Option<String>,
-    /// End the guest after this time on the host's clock.
-    #[arg(long, value_name = "TIME", default_value = "30min", value_parser = parse_duration)]
-    pub(crate) timeout: Duration,
-    /// Folder for the raw records.
-    #[arg(long, value_name = "DIR", default_value = "records")]
-    pub(crate) records: PathBuf,
-    /// Self-contained HTML report.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Print the figures as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Forward every frame from one interface to another by the system calls of an engine, without any rules.
-///
-/// It is what candor's engines are held against: `candor-lab bench --baselines` measures it beside them. It runs on the
-/// interfaces of this machine until SIGINT or SIGTERM, and drops frames for which there is no room.
+/// This is the baseline of candor's engines; `candor-lab bench --baselines` measures both. It runs on the interfaces of this
+/// machine until SIGINT or SIGTERM, and drops frames when the transmit queue is full.
 ///
 /// Exit status: 0 it ran until the signal, 2 it could not run.
 #[derive(Args, Debug)]
 pub(crate) struct BaselineArgs {
-    /// An engine of user space, such as mmap-write; `candor engines` lists them.
+    /// User-space engine, such as mmap-write; `candor engines` lists them.
     #[arg(value_parser = super::user_engines(), hide_possible_values = true)]
     pub(crate) engine: UserEngine,
-    /// Where frames come in.
+    /// Interface to receive on.
     #[arg(long, value_name = "IFACE")]
     pub(crate) from: String,
-    /// Where they leave.
+    /// Interface to send on.
     #[arg(long, value_name = "IFACE")]
     pub(crate) to: String,
-    /// Other sockets of this machine see what leaves, which virtual interfaces need to be heard at all.
+    /// Loop sent frames back to other sockets of this machine; required on virtual interfaces.
     #[arg(long)]
     pub(crate) echo: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct GuardArgs {
-    /// Seconds after which the guest is ended.
+    /// Kill the guest after this many seconds.
     #[arg(long)]
     pub(crate) seconds: u64,
-    /// Folder to remove if the candor that started this goes first.
+    /// Directory to remove if the candor-lab that started this ends first.
     #[arg(long, value_name = "DIR")]
     pub(crate) remove: Option<PathBuf>,
     /// Command line of the guest.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Demonstrate candor on a machine without CAN.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DemoCommand {
+    Inversion(DemoInversionArgs),
+}
+
+/// Demonstrate priority inversion: waiting times of urgent CAN frames, without and with `[egress]`.
+///
+/// Boots an unmodified kernel in a guest that counts instructions, simulates buses whose controllers hold a few frames, and runs three
+/// acts: two programs that share the queue of an interface; a node whose low-priority frames lose arbitration to another node
+/// while an urgent one waits behind them; and a gateway that forwards urgent and bulk frames to the same bus.
+///
+/// Each act runs without and with the `[egress]` of a gateway file. The time of each urgent frame is measured from the call of its
+/// program to its last bit on the bus, in bus time. With `[egress]` it is compared with a bound computed from bit times: a frame on
+/// the bus, the frames that the controller holds, frames of other nodes that win arbitration against these, and the frame itself.
+///
+/// The gateway files are printed; --out writes them and the latency profiles to a directory.
+///
+/// Exit status: 0 every bound holds, 1 an urgent frame took longer or was lost with `[egress]`, 2 it could not run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoInversionArgs {
+    /// Period of urgent frames, 10 ms to 1 s.
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = period)]
+    pub(crate) every: Duration,
+    /// Urgent frames of each run.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(10..=10_000))]
+    pub(crate) frames: u16,
+    /// Frames that a controller holds, 1 to 32.
+    #[arg(long, value_name = "FRAMES", default_value = "2", value_parser = depth)]
+    pub(crate) depth: NonZeroU8,
+    /// Kernel, by its name in `candor-lab kernels` (default: Debian stable).
+    #[arg(long, value_name = "NAME", conflicts_with = "here")]
+    pub(crate) kernel: Option<String>,
+    /// Kill the guest after this time.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, conflicts_with = "here")]
+    pub(crate) timeout: Duration,
+    /// Run on this machine instead of in a guest: as root, with the requirements of candor-lab wire and a spare processor.
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// Write the gateway files, a latency profile of each act (SVG) and the figures (JSON) to this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Shorter periods than the longest wait would make urgent frames queue behind each other.
+fn period(text: &str) -> Result<Duration, String> {
+    let period = parse_duration(text).map_err(|error| error.to_string())?;
+    let range = Duration::from_millis(10)..=Duration::from_secs(1);
+    if range.contains(&period) { Ok(period) } else { Err("the period is 10ms to 1s".to_owned()) }
+}
+
+fn depth(text: &str) -> Result<NonZeroU8, String> {
+    let depth = text.parse().ok().filter(|depth: &NonZeroU8| depth.get() <= 32);
+    depth.ok_or_else(|| "a controller holds 1 to 32 frames".to_owned())
 }

@@ -1,56 +1,50 @@
-//! `candor-lab bursts`: what a frame costs when several come at once.
+//! `candor-lab bursts`: the cost of a frame in a burst.
 
-use std::fmt::Write as _;
-
+use candor_cli::gateway_file::Form;
+use candor_cli::{Exit, Outcome, render};
 use candor_core::realtime::RtPriority;
 use candor_io::schedule::{self, Policy};
 use candor_lab::bursts::{self, Bench, Figures, Overhead, Pattern, Taps, median};
 use candor_lab::stats::{LatencyNs, Quantile, Series};
 use serde_json::{Value, json};
 
-use super::load::{self, Failed};
+use super::method::{self, Failed};
+use super::tester::{self, DeviceUnderTest};
 use crate::cli::LabBurstsArgs;
-use crate::cmd::tester::{self, DeviceUnderTest};
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::Form;
-use candor_cli::render;
 
-/// Of a gateway that waits for frames: it runs as soon as the tester sleeps.
+/// Policy of a gateway that waits for frames: it runs as soon as the tester sleeps.
 const GATEWAY: Policy = Policy::Fifo(RtPriority::new(90).expect("90 is between 1 and 99"));
 
 pub(crate) fn run(args: &LabBurstsArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
     let devices = tester::devices_under_test(&files, args.baselines)?;
     if args.create {
-        load::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?.keep();
+        method::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?.keep();
     }
-    let (overhead, all) = load::as_tester(|| measure_all(args, &devices))?;
-    let text = if args.json { format!("{}\n", to_json(args, &overhead, &all)) } else { table(args, &overhead, &all) };
-    render::out(&text)?;
-    Ok(if all.iter().all(Measured::is_whole) { Exit::Fine } else { Exit::No })
+    let (overhead, all) = method::as_tester(|| measure_all(args, &devices))?;
+    render::out(&if args.json { render::line(&json(args, &overhead, &all)) } else { text(args, &overhead, &all) })?;
+    Ok(if all.iter().all(Measured::is_complete) { Exit::Fine } else { Exit::No })
 }
 
-/// One gateway.
 struct Measured {
     device: String,
     engine: String,
-    /// Latencies of frames that came alone, and how many of them were lost.
+    /// Latencies of single frames, and the number of lost ones.
     single: Option<(Option<Series>, usize)>,
     /// For each size.
     bursts: Vec<Option<Figures>>,
 }
 
 impl Measured {
-    fn is_whole(&self) -> bool {
-        let whole = |figures: &Option<Figures>| figures.is_some_and(|one| one.lost == 0 && one.reordered == 0);
-        self.bursts.iter().all(whole) && self.single.as_ref().is_none_or(|(_, lost)| *lost == 0)
+    fn is_complete(&self) -> bool {
+        let complete = |figures: &Option<Figures>| figures.is_some_and(|one| one.lost == 0 && one.reordered == 0);
+        self.bursts.iter().all(complete) && self.single.as_ref().is_none_or(|(_, lost)| *lost == 0)
     }
 }
 
 fn measure_all(args: &LabBurstsArgs, devices: &[DeviceUnderTest]) -> Result<(Vec<Overhead>, Vec<Measured>), Failed> {
     let overhead = overhead(args)?;
-    let measured = devices.iter().map(|device| load::beside(device, |id| measure(args, device, id, &overhead)));
+    let measured = devices.iter().map(|device| method::with_gateway(device, |id| measure(args, device, id, &overhead)));
     Ok((overhead.clone(), measured.collect::<Result<_, _>>()?))
 }
 
@@ -71,7 +65,7 @@ fn pattern(args: &LabBurstsArgs, size: u16) -> Pattern {
     Pattern::new(size, args.ways.len(), args.bursts, args.warm_up)
 }
 
-/// What the tester takes of a burst of each size, before there is a gateway.
+/// The tester's own share of a burst of each size, measured without a gateway.
 fn overhead(args: &LabBurstsArgs) -> Result<Vec<Overhead>, Failed> {
     let sending = |bench: &mut Bench, size: u16| -> Result<i64, Failed> {
         Ok(median(bursts::measure(bench, &pattern(args, size))?.iter().map(|burst| burst.sending_ns)))
@@ -95,68 +89,59 @@ fn quantiles(series: &Series) -> (LatencyNs, LatencyNs) {
     (series.quantile(Quantile::P50), series.quantile(Quantile::P99))
 }
 
-fn to_json(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> Value {
-    let tester: Vec<_> = args
-        .sizes
-        .iter()
-        .zip(overhead)
-        .map(|(size, one)| json!({ "frames": size, "sending_ns": one.sending_ns, "tap_ns": one.tap_ns }))
-        .collect();
-    let gateways: Vec<_> = all
-        .iter()
-        .map(|one| {
-            let single = one.single.as_ref().map(|(series, lost)| {
-                let (p50, p99) = series.as_ref().map(quantiles).unzip();
-                json!({ "p50_ns": p50.map(|p50| p50.0), "p99_ns": p99.map(|p99| p99.0), "lost": lost })
-            });
-            let bursts: Vec<_> = args
-                .sizes
-                .iter()
-                .zip(&one.bursts)
-                .map(|(size, figures)| {
-                    json!({
-                        "frames": size,
-                        "p50_ns": figures.map(|one| one.p50.0),
-                        "p99_ns": figures.map(|one| one.p99.0),
-                        "lost": figures.map(|one| one.lost),
-                        "reordered": figures.map(|one| one.reordered),
-                    })
-                })
-                .collect();
-            json!({ "device": one.device, "engine": one.engine, "single": single, "bursts": bursts })
+fn json(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> Value {
+    let tester =
+        |(size, one): (&u16, &Overhead)| json!({ "frames": size, "sending_ns": one.sending_ns, "tap_ns": one.tap_ns });
+    let single = |(series, lost): &(Option<Series>, usize)| {
+        let (p50, p99) = series.as_ref().map(quantiles).unzip();
+        json!({ "p50_ns": p50.map(|p50| p50.0), "p99_ns": p99.map(|p99| p99.0), "lost": lost })
+    };
+    let burst = |(size, figures): (&u16, &Option<Figures>)| {
+        json!({
+            "frames": size,
+            "p50_ns": figures.map(|one| one.p50.0),
+            "p99_ns": figures.map(|one| one.p99.0),
+            "lost": figures.map(|one| one.lost),
+            "reordered": figures.map(|one| one.reordered),
         })
-        .collect();
+    };
+    let gateway = |one: &Measured| {
+        let bursts: Vec<_> = args.sizes.iter().zip(&one.bursts).map(burst).collect();
+        let single = one.single.as_ref().map(single);
+        json!({ "device": one.device, "engine": one.engine, "single": single, "bursts": bursts })
+    };
     json!({
-        "kernel_release": tester::kernel_release(), "ways": args.ways.len(), "bursts": args.bursts, "tester": tester,
-        "gateways": gateways,
+        "kernel_release": tester::kernel_release(),
+        "ways": args.ways.len(),
+        "bursts": args.bursts,
+        "tester": args.sizes.iter().zip(overhead).map(tester).collect::<Vec<_>>(),
+        "gateways": all.iter().map(gateway).collect::<Vec<_>>(),
     })
 }
 
-fn table(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> String {
-    let mut text =
-        String::from("For each frame, in ns of this machine (instructions in the counting laboratory): p50/p99\n\n");
-    let cell = |text: &mut String, of: String| write!(text, "{of:>16}").expect("a String takes everything");
-    write!(text, "{:<28}", "frames at once").expect("a String takes everything");
-    args.single.then(|| cell(&mut text, "from a timer".to_owned()));
-    args.sizes.iter().for_each(|size| cell(&mut text, size.to_string()));
-    for one in all {
-        write!(text, "\n{:<28}", one.device).expect("a String takes everything");
-        if let Some((series, lost)) = &one.single {
-            cell(&mut text, figure(series.as_ref().map(quantiles), *lost));
-        }
-        for figures in &one.bursts {
-            let lost = figures.map_or(0, |one| one.lost as usize);
-            cell(&mut text, figure(figures.map(|one| (one.p50, one.p99)), lost));
-        }
-    }
+fn text(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> String {
+    let mut header = vec!["burst size".to_owned()];
+    header.extend(args.single.then(|| "from a timer".to_owned()));
+    header.extend(args.sizes.iter().map(u16::to_string));
+    let rows = all.iter().map(|one| {
+        let single = one.single.iter().map(|(series, lost)| cell(series.as_ref().map(quantiles), *lost));
+        let bursts = one
+            .bursts
+            .iter()
+            .map(|figures| cell(figures.map(|one| (one.p50, one.p99)), figures.map_or(0, |one| one.lost as usize)));
+        [one.device.clone()].into_iter().chain(single).chain(bursts).collect()
+    });
     let sending: Vec<_> = overhead.iter().map(|one| one.sending_ns.to_string()).collect();
     let tap = overhead.first().map_or(0, |one| one.tap_ns);
-    write!(text, "\n\nTaken off: {} for sending a burst, {tap} for the tap and frame\n", sending.join(", "))
-        .expect("a String takes everything");
-    text
+    format!(
+        "Time per frame in ns of this machine (instructions, if it counts them): p50/p99\n\n{}\nSubtracted: {} for sending a burst, \
+         {tap} per frame for the tap\n",
+        method::table(header, rows),
+        sending.join(", ")
+    )
 }
 
-fn figure(quantiles: Option<(LatencyNs, LatencyNs)>, lost: usize) -> String {
+fn cell(quantiles: Option<(LatencyNs, LatencyNs)>, lost: usize) -> String {
     match quantiles {
         None => "lost".to_owned(),
         Some((p50, p99)) if lost == 0 => format!("{}/{}", p50.0, p99.0),

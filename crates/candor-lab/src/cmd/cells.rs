@@ -1,10 +1,11 @@
-//! `candor-lab cells`: measures the cells of a plan in a guest, one after the other, and tells what becomes of each.
+//! `candor-lab cells`: measures the cells of a plan in a guest, one after the other, and reports their states.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use candor_cli::{Exit, Outcome, render};
 use candor_config::config;
 use candor_config::plan::BusIndex;
 use candor_core::causes;
@@ -19,28 +20,23 @@ use candor_lab::experiment::traffic::Traffic;
 use candor_lab::experiment::{replay, schedule};
 use candor_lab::load::Activity;
 use candor_lab::open_loop::{self, Frames, Hearing};
-use candor_lab::record;
-use candor_lab::record::{Disposition, Inside, RECORD_EXTENSION, Record, baseline_of};
+use candor_lab::record::{self, Disposition, Inside, RECORD_EXTENSION, Record, baseline_of};
 use candor_lab::tester::{Names, Origin, Pattern, StampSource, Wire};
 use candor_lab::throughput;
 
-use super::device::DeviceUnderTest;
-use super::load::Failed;
-use crate::cli::{ConditionArgs, FramesFrom, LabCellsArgs, TesterPolicy};
-use crate::cmd::tester::{self, Conditions, processors};
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
+use super::device::{CellDevice, Gone};
+use super::method::Failed;
+use super::tester::{self, Conditions, processors};
+use crate::cli::{ConditionArgs, LabCellsArgs, TesterPolicy};
 
-/// What is said besides where the sender's stamps are kept, …
+/// Appended to the stamps of a record that has those of the sender, …
 const SENDER_STAMPS: &str = ", the sender's error queue (SO_TIMESTAMPING in software: TX_SCHED, TX_SOFTWARE)";
-/// … and where a program of the tester waits for each frame.
+/// … and if the tester waits for each frame.
 const READ_STAMPS: &str = ", the clock when the tester had read a frame";
 
-/// p99 of the lateness of sending, beyond this share of the mean period, says that the frames did not come as they were to.
+/// Maximum p99 of the lateness of sending, in percent of the mean period.
 const MOST_LATENESS_PERCENT: i64 = 10;
-
-/// More frames than this that met the one ahead of them say that the figures are not of one frame at a time.
+/// Maximum of frames that were sent before the previous frame arrived, if sent one at a time.
 const MOST_OVERLAPPED_PERCENT: usize = 1;
 
 pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
@@ -52,7 +48,7 @@ pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
         let state = match measure(cell, &order, &args.records) {
             Ok(None) => State::Ok,
             Ok(Some(invalid)) => State::Invalid(invalid),
-            // It says nothing of the cell, which is to be measured again.
+            // The cell must be measured again.
             Err(error) if error.is::<Gone>() => return Err(error),
             Err(error) => State::Failed(causes::in_full(&*error)),
         };
@@ -67,7 +63,7 @@ fn say(cell: &CellOrder, state: State) -> std::io::Result<()> {
     render::out(&format!("{line}\n"))
 }
 
-/// Measures one cell and writes its record. Says why the record tells nothing of the gateway, if it does not.
+/// Measures one cell and writes its record. Returns the reason if the record is invalid.
 fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<String>, Failed> {
     let supervisor = order.supervisor.as_ref();
     let (traffic, load): (Traffic, Load) = (cell.traffic.parse()?, cell.load.parse()?);
@@ -78,7 +74,7 @@ fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<Str
     if let Some(frame) = expected.as_ref().and_then(|expected| series.none_passes(expected)) {
         return Err(format!("The rules let no frame {frame} through").into());
     }
-    let running = DeviceUnderTest::start(&candor, cell, load, supervisor)?;
+    let running = CellDevice::start(&candor, cell, load, supervisor)?;
     let mut record = thread::scope(|scope| {
         let work = || match traffic {
             Traffic::OneAtATime => one_at_a_time(cell, supervisor, frame),
@@ -99,31 +95,20 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
     fs::write(path, text).map_err(|error| format!("Cannot write {}: {error}", path.display()).into())
 }
 
-/// One frame, and the next one when it has arrived.
+/// Sends each frame when the previous one has arrived.
 fn one_at_a_time(cell: &CellOrder, supervisor: Option<&SupervisorOrder>, frame: Frame) -> Result<Record, Failed> {
     let processors = match supervisor {
-        // Guests have one, and what a plan gives does not depend on where it runs.
+        // A guest has one, and the results of a plan do not depend on the host.
         None => 1,
         Some(SupervisorOrder { machine: None, .. }) => processors(),
-        // The gateway has others than the tester.
+        // The gateway has its own processors.
         Some(SupervisorOrder { machine: Some(_), .. }) => processors().max(2),
     };
-    let frames_from = if cell.from_timer && processors == 1 { FramesFrom::Timer } else { FramesFrom::Call };
+    let frames_from = Some(if cell.from_timer && processors == 1 { Origin::Timer } else { Origin::Call });
     let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), baselines: false };
-    // A timer is what every engine of the plan can be measured with, so there is no need to look at this one.
+    // The plan has selected a source that suits all of its engines.
     let Conditions { policy, origin, .. } = Conditions::of(asked, processors, &[])?;
-    let pattern = Pattern {
-        template: frame,
-        frames: cell.frames,
-        warm_up: cell.warm_up,
-        gap: (Duration::from_nanos(cell.gap_ns.0), Duration::from_nanos(cell.gap_ns.1)),
-        seed: cell.seed,
-        timeout: Duration::from_nanos(cell.lost_after_ns),
-        wire: wire(cell),
-        origin,
-        inside: inside(cell),
-        stamps: source(cell),
-    };
+    let pattern = Pattern { origin, ..described(cell, frame) };
     pattern.check()?;
     let mut header = header(cell, &pattern);
     if (pattern.inside, pattern.origin) == (Stamps::On, Origin::Call) {
@@ -133,15 +118,15 @@ fn one_at_a_time(cell: &CellOrder, supervisor: Option<&SupervisorOrder>, frame: 
     tester::prepare(policy, &mut header);
     let before = (Activity::now(), clock::monotonic()?);
     let mut record = tester::series(names(cell), &pattern, header, |done| say(cell, State::Done(done)))?;
-    tell_activity(&mut record, &before)?;
+    add_activity(&mut record, &before)?;
     Ok(record)
 }
 
-/// Frames and their moments; neither where frames come one at a time.
+/// Frames and their send times; empty if they are sent one at a time.
 struct Planned {
     frames: Frames,
     moments: Vec<u64>,
-    /// Where the search for their rate ends, if it is searched.
+    /// Upper end of the search for the throughput.
     up_to: Option<FrameRate>,
 }
 
@@ -149,7 +134,7 @@ impl Planned {
     fn of(cell: &CellOrder, frame: Frame, traffic: &Traffic, order: &Order) -> Result<Self, Failed> {
         let count = cell.warm_up + cell.frames;
         if let Traffic::Replay { file, interface } = traffic {
-            let log = order.logs.get(file).ok_or_else(|| format!("The log {file} has not come along"))?;
+            let log = order.logs.get(file).ok_or_else(|| format!("The log {file} is missing"))?;
             let mut log = replay::frames(log, interface.as_deref()).map_err(|error| format!("{file}: {error}"))?;
             log.truncate(count as usize);
             let frames = Frames::Given(log.iter().map(|one| one.frame).collect());
@@ -168,7 +153,7 @@ impl Planned {
         Ok(Self { frames: Frames::Numbered(frame), moments, up_to })
     }
 
-    /// A frame that the rules keep back as they do all others.
+    /// The first frame, if the rules block all of them.
     fn none_passes(&self, expected: &Prediction) -> Option<Frame> {
         let frames = match &self.frames {
             Frames::Given(frames) => &frames[..],
@@ -178,7 +163,7 @@ impl Planned {
     }
 }
 
-/// Frames at moments of their own.
+/// Sends frames at planned times.
 fn at_moments(
     cell: &CellOrder,
     Planned { frames, moments, up_to }: Planned,
@@ -194,16 +179,10 @@ fn at_moments(
         wire: wire(cell),
     };
     let described = Pattern {
-        template: cell.frame.parse()?,
         frames: u32::try_from(count)?.saturating_sub(cell.warm_up),
-        warm_up: cell.warm_up,
         gap: (Duration::ZERO, Duration::ZERO),
-        seed: cell.seed,
-        timeout: pattern.lost_after,
-        wire: pattern.wire,
         origin: Origin::Timer,
-        inside: inside(cell),
-        stamps: source(cell),
+        ..described(cell, cell.frame.parse()?)
     };
     let mut header = header(cell, &described);
     header.traffic = traffic.to_string();
@@ -213,12 +192,12 @@ fn at_moments(
         StampSource::Kernel => Hearing::Arriving,
     };
     header.stamps = hearing.stamps().to_owned();
-    if inside(cell) == Stamps::On {
+    if described.inside == Stamps::On {
         header.stamps.push_str(SENDER_STAMPS);
     }
     tester::prepare(TesterPolicy::FIFO, &mut header);
     let Names { send, monitor, receive } = names(cell);
-    let mut bench = open_loop::Bench::open((send, monitor, receive), hearing, inside(cell), count)?;
+    let mut bench = open_loop::Bench::open((send, monitor, receive), hearing, described.inside, count)?;
     let before = (Activity::now(), clock::monotonic()?);
     let predict = expected.map(|expected| |frame: &Frame| expected.of_frame(frame));
     let predict = predict.as_ref().map(|predict| -> &dyn Fn(&Frame) -> Option<Frame> { predict });
@@ -234,18 +213,18 @@ fn at_moments(
         pattern.moments = schedule::at_rate(found.ndr.tried(), u32::try_from(count)?);
         header.throughput = Some(searched);
     }
-    let mut told = Ok(());
+    let mut reported = Ok(());
     let series = bench.measure(&pattern, predict, |done| {
-        if told.is_ok() {
-            told = say(cell, State::Done(done.saturating_sub(cell.warm_up)));
+        if reported.is_ok() {
+            reported = say(cell, State::Done(done.saturating_sub(cell.warm_up)));
         }
     })?;
-    told?;
+    reported?;
     header.start_realtime_ns = series.start_realtime_ns;
     header.late_or_duplicate_frames = series.doubled;
     header.foreign_frames = series.strange;
     let mut record = Record { header, samples: series.samples };
-    tell_activity(&mut record, &before)?;
+    add_activity(&mut record, &before)?;
     Ok(record)
 }
 
@@ -254,15 +233,23 @@ fn names(cell: &CellOrder) -> Names<'_> {
     Names { send: &ends.send, monitor: &ends.monitor, receive: &ends.receive }
 }
 
-fn inside(cell: &CellOrder) -> Stamps {
-    if cell.stages { Stamps::On } else { Stamps::Off }
+/// The traffic of a cell, as in its record.
+fn described(cell: &CellOrder, frame: Frame) -> Pattern {
+    Pattern {
+        template: frame,
+        frames: cell.frames,
+        warm_up: cell.warm_up,
+        gap: (Duration::from_nanos(cell.gap_ns.0), Duration::from_nanos(cell.gap_ns.1)),
+        seed: cell.seed,
+        timeout: Duration::from_nanos(cell.lost_after_ns),
+        wire: wire(cell),
+        origin: Origin::Call,
+        inside: if cell.stages { Stamps::On } else { Stamps::Off },
+        stamps: if cell.hardware_stamps { StampSource::Hardware } else { StampSource::Kernel },
+    }
 }
 
-fn source(cell: &CellOrder) -> StampSource {
-    if cell.hardware_stamps { StampSource::Hardware } else { StampSource::Kernel }
-}
-
-/// The second wire, where its time is not the gateway's. A null cell has none: what it hears is on the first.
+/// The second bus, whose frame time is subtracted. A null cell has none, because it receives on the first bus.
 fn wire(cell: &CellOrder) -> Option<Wire> {
     cell.wire.filter(|_| cell.device != Device::None)?.wire()
 }
@@ -282,13 +269,13 @@ fn header(cell: &CellOrder, pattern: &Pattern) -> record::Header {
     header
 }
 
-fn tell_activity(record: &mut Record, (before, began): &(Activity, clock::MonotonicNs)) -> Result<(), Failed> {
+fn add_activity(record: &mut Record, (before, began): &(Activity, clock::MonotonicNs)) -> Result<(), Failed> {
     let nanoseconds = u64::try_from(clock::monotonic()?.0 - began.0)?;
     record.header.activity_per_second = Activity::now().per_second_since(before, Duration::from_nanos(nanoseconds));
     Ok(())
 }
 
-/// What the gateway's rules make of a frame.
+/// Predicts the output of the gateway's rules.
 struct Prediction {
     rules: RuleSet,
     to: BusIndex,
@@ -296,7 +283,7 @@ struct Prediction {
 }
 
 impl Prediction {
-    /// `None` where candor does not know the rules.
+    /// `None` if the rules are not known.
     fn of(device: &Device) -> Option<Self> {
         let Device::Candor { file, .. } = device else { return None };
         let plan = config::load(file.as_bytes()).ok()?.plan;
@@ -319,7 +306,7 @@ impl Prediction {
     }
 }
 
-/// Which of the sender's stamps did not come, if they were asked for. A frame that the interface had no room for needs none.
+/// A warning if stamps of the sender are missing. Refused frames have none.
 fn unstamped(record: &Record) -> Option<String> {
     if !record.header.stamps.contains(SENDER_STAMPS) {
         return None;
@@ -330,12 +317,12 @@ fn unstamped(record: &Record) -> Option<String> {
     (missing > 0).then(|| {
         let all = sent.len();
         format!(
-            "The sender's stamps did not all come for {missing} of {all} frames: the time to the first bus is one part"
+            "Stamps of the sender are missing for {missing} of {all} frames: their time to the first bus is not divided"
         )
     })
 }
 
-/// Why a record says nothing of the gateway.
+/// Why a record is invalid, if it is.
 fn invalid(record: &Record) -> Option<String> {
     let samples = &record.samples;
     if samples.iter().all(|sample| sample.far_ns.is_none()) {
@@ -343,21 +330,21 @@ fn invalid(record: &Record) -> Option<String> {
     }
     let unseen = samples.iter().filter(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none()).count();
     if unseen > 0 {
-        return Some(format!("{unseen} frames arrived that the monitor did not see"));
+        return Some(format!("{unseen} frames arrived without a stamp of the monitor"));
     }
     let overlapped = usize::try_from(record.header.overlapped_frames).unwrap_or(usize::MAX);
     if overlapped.saturating_mul(100) > samples.len() * MOST_OVERLAPPED_PERCENT {
         return Some(format!(
-            "{overlapped} of {} frames were sent when the frame that goes ahead was still under way: raise gap-min",
+            "{overlapped} of {} frames were sent before the previous frame arrived: increase gap-min",
             samples.len()
         ));
     }
     let altered = samples.iter().filter(|sample| sample.disposition == Disposition::Altered).count();
     if altered > 0 {
-        return Some(format!("{altered} frames arrived otherwise than the rules say"));
+        return Some(format!("{altered} frames were not modified as the rules specify"));
     }
     if record.header.throughput.is_some() {
-        // Frames that were sent late have counted in the search already.
+        // The search has handled late frames.
         return None;
     }
     let (first, last) = (samples.first()?, samples.last()?);
@@ -366,21 +353,8 @@ fn invalid(record: &Record) -> Option<String> {
     let mut lateness: Vec<_> = samples.iter().map(|sample| sample.sent_ns - sample.due_ns).collect();
     lateness.sort_unstable();
     let p99 = lateness[(lateness.len() * 99 / 100).min(lateness.len() - 1)];
-    (p99 > period * MOST_LATENESS_PERCENT / 100 && p99 > 0).then(|| {
-        format!("the tester was late: 1 of 100 frames by {p99} ns or more, and there is one every {period} ns")
-    })
-}
-
-/// What became of a cell is not known, because whoever had its gateway is gone.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Gone(pub(super) String);
-
-/// `candor-lab load` and `candor-lab relay`.
-pub(crate) fn be_load(words: &[String]) -> Outcome {
-    let load: Load = words.join(" ").parse()?;
-    candor_lab::load::be(load, &std::env::current_exe()?, || render::out("ready\n"))?;
-    Ok(Exit::Fine)
+    (p99 > period * MOST_LATENESS_PERCENT / 100 && p99 > 0)
+        .then(|| format!("the tester was late: 1 of 100 frames by {p99} ns or more, with a period of {period} ns"))
 }
 
 #[cfg(test)]
@@ -388,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_predict_what_comes_out() {
+    fn prediction_applies_the_rules() {
         let file = "engine = \"read-write\"\n[bus.first]\ninterface = \"a\"\n[bus.second]\ninterface = \"b\"\n\
                     [[route]]\nname = \"r\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"123\"\nframes = \"classic\"\nset = { data = \"FF00000000000000\" }\n";
         let device = Device::Candor { engine: "read-write".into(), file: file.into() };

@@ -1,7 +1,8 @@
-//! Gateway and load of a cell, wherever they are.
+//! Gateway and load of a cell, here or under a supervisor.
 
 use std::path::Path;
 
+use candor_cli::{Exit, render};
 use candor_lab::cells::{CellOrder, SupervisorOrder};
 use candor_lab::device::Device;
 use candor_lab::experiment::load::Load;
@@ -9,24 +10,24 @@ use candor_lab::load::Running;
 use candor_lab::record::Header;
 use candor_lab::supervisor::{Charge, Ended, Kept, SupervisorError};
 
-use super::cells::Gone;
-use super::load::Failed;
-use crate::cmd::tester;
-use candor_cli::Exit;
-use candor_cli::render;
+use super::method::Failed;
+use super::tester;
 
-/// A tester on another machine that says nothing for so long is gone.
+/// Timeout for a tester on another machine.
 const SILENCE_S: u64 = 20;
 
-/// Both, while they run.
-pub(super) enum DeviceUnderTest {
-    /// They are processes of whoever measures.
+/// The connection to the supervisor is lost, so the state of the cell is unknown.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Gone(String);
+
+/// The running gateway and load.
+pub(super) enum CellDevice {
     Here { gateway: Option<Device>, loaded: Option<Running> },
-    /// A supervisor has them.
     Kept(Kept),
 }
 
-impl DeviceUnderTest {
+impl CellDevice {
     pub(super) fn start(
         candor: &Path,
         cell: &CellOrder,
@@ -36,7 +37,7 @@ impl DeviceUnderTest {
         let Some(supervisor) = supervisor else {
             let gateway = cell.device.gateway(Path::new(""), &cell.name)?;
             let gateway = gateway.map(|gateway| Device::start(candor, &gateway)).transpose()?;
-            // Thousands of rules take long to be set up on a machine that has something else to do.
+            // After the gateway, because setting up thousands of rules takes long under load.
             let loaded = Running::start(candor, load)?;
             return Ok(Self::Here { gateway, loaded });
         };
@@ -48,14 +49,14 @@ impl DeviceUnderTest {
         };
         let gone = gone(supervisor);
         let gone = move || {
-            // Nothing more is to be learnt of this cell, and its series may take for ever.
+            // The series of this cell might never end.
             render::error_chain("candor-lab", &gone);
             Exit::CouldNotRun.at_once();
         };
-        Ok(Self::Kept(Kept::start(&supervisor.command, &charge, gone).map_err(|error| told(error, supervisor))?))
+        Ok(Self::Kept(Kept::start(&supervisor.command, &charge, gone).map_err(|error| failed(error, supervisor))?))
     }
 
-    /// Ends them. What is known of them then is in the header; what the gateway printed comes back.
+    /// Ends both. Completes the header and returns the output of the gateway.
     pub(super) fn end(self, header: &mut Header, supervisor: Option<&SupervisorOrder>) -> Result<Vec<String>, Failed> {
         let (kept, supervisor) = match (self, supervisor) {
             (Self::Kept(kept), Some(supervisor)) => (kept, supervisor),
@@ -69,10 +70,10 @@ impl DeviceUnderTest {
             (Self::Kept(kept), None) => return Ok(kept.end()?.said),
         };
         let machine = kept.machine.clone();
-        let Ended { said, activity_per_second } = kept.end().map_err(|error| told(error, supervisor))?;
+        let Ended { said, activity_per_second } = kept.end().map_err(|error| failed(error, supervisor))?;
         if let Some(board) = &supervisor.machine {
             let here = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
-            // The versions and the command line of here are not those of the gateway's machine.
+            // The platform of the gateway, not that of the tester.
             header.platform = tester::platform(None, &machine.kernel_command_line);
             let platform = [("board", board.clone()), ("architecture", machine.architecture), ("tester_kernel", here)];
             header.platform.extend(platform.map(|(key, value)| (key.to_owned(), value)));
@@ -82,8 +83,7 @@ impl DeviceUnderTest {
     }
 }
 
-/// A supervisor that is gone says nothing of the cell.
-fn told(error: SupervisorError, supervisor: &SupervisorOrder) -> Failed {
+fn failed(error: SupervisorError, supervisor: &SupervisorOrder) -> Failed {
     match error {
         SupervisorError::Gone => Box::new(gone(supervisor)),
         error => Box::new(error),

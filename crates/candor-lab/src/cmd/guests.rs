@@ -1,19 +1,113 @@
-//! What the commands that boot guests share.
+//! `candor-lab run`, `shell` and `kernels`, and what all commands that boot guests share.
 
-use candor_lab::guest::{ClockShift, GuestExit, GuestSpec, LabError, static_lab};
+use std::path::Path;
+
+use candor_cli::{Exit, Outcome, render};
+use candor_lab::cache::Cache;
+use candor_lab::guest::{self, ClockShift, GuestExit, GuestSpec, LabError, ShellError, static_lab};
+use candor_lab::image;
 use candor_lab::job::Topology;
-use candor_lab::kernel::Testbed;
+use candor_lab::kernel::{self, KernelList};
+use serde_json::json;
 
-use crate::cli::{GuestArgs, TestbedArg, TopologyArg};
-use candor_cli::render;
+use super::progress::Progress;
+use crate::cli::{GuestArgs, LabKernelsArgs, LabRunArgs, LabShellArgs};
 
-/// The guest that the options ask for.
-pub(crate) fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Box<dyn std::error::Error>> {
-    let testbed = match args.testbed {
-        TestbedArg::Icount => Testbed::Icount,
-        TestbedArg::Uml => Testbed::Uml,
-    };
-    let mut spec = GuestSpec::new(testbed, topology(args.topology), static_lab()?, command);
+/// In order of preference.
+const SHELLS: [&str; 2] = ["bash", "sh"];
+/// Copied to the guest of `candor-lab shell` if the host has them.
+const TOOLS: &str = "asc2log bash bcmserver can-calc-bit-timing canbusload candump canfdtest cangen cangw canlogserver \
+                     canplayer cansend cansequence cansniffer cat cp date dmesg grep head ip isotpdump isotprecv isotpsend \
+                     kill less log2asc ls lsmod mount ps sh sleep ss stty tail tc timeout uname wc";
+const TERMINFO: &str = "/etc/terminfo";
+
+pub(crate) fn run(args: &LabRunArgs) -> Outcome {
+    let mut spec = specification(&args.guest, args.command.clone())?;
+    spec.out.clone_from(&args.out);
+    let mut progress = Progress::new();
+    let exit = guest::run(&spec, &mut progress);
+    progress.clear();
+    let exit = exit.inspect_err(show_console)?;
+    if exit.status != 0 {
+        hint_at_copy(args);
+    }
+    match progress.failed {
+        Some(error) => Err(error.into()),
+        None => Ok(Exit::Guest(exit.status)),
+    }
+}
+
+/// The arguments of a failed command may be files of this machine that are missing in the guest.
+fn hint_at_copy(args: &LabRunArgs) {
+    let copied = |name: &str| args.guest.copy.iter().any(|file| file.ends_with(name));
+    let files = args.command.iter().skip(1).filter(|word| Path::new(word).is_file() && !copied(word));
+    for file in files {
+        render::err(&format!(
+            "candor-lab: {file} is a file of this machine; --copy {file} puts it into the guest's working directory\n"
+        ));
+    }
+}
+
+pub(crate) fn shell(args: &LabShellArgs) -> Outcome {
+    let exists = |name: &&str| image::locate(name).is_ok();
+    let shell = SHELLS.into_iter().find(exists).ok_or("this machine has no shell to copy to the guest")?;
+    let mut spec = specification(&args.guest, vec![shell.to_owned()])?;
+    spec.programs.extend(TOOLS.split(' ').filter(exists).map(str::to_owned));
+    let term = std::env::var("TERM").unwrap_or_else(|_| "dumb".to_owned());
+    spec.files.extend(terminal_description(&term));
+    spec.environment.insert("TERM".to_owned(), term);
+    spec.environment.insert("TERMINFO".to_owned(), TERMINFO.to_owned());
+    spec.environment.insert("PS1".to_owned(), format!("{}:\\w# ", spec.testbed.name()));
+    let mut progress = Progress::new();
+    let exit = guest::shell(&spec, &mut progress);
+    progress.clear();
+    if let Err(ShellError::Lab(error)) = &exit {
+        show_console(error);
+    }
+    Ok(Exit::Guest(exit?.status))
+}
+
+/// The terminfo entry, which line editing needs.
+fn terminal_description(term: &str) -> Option<(String, Vec<u8>)> {
+    let first = term.chars().next().filter(char::is_ascii_alphanumeric)?;
+    let folders = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"];
+    let description = folders.iter().find_map(|folder| std::fs::read(format!("{folder}/{first}/{term}")).ok())?;
+    Some((format!("{TERMINFO}/{first}/{term}"), description))
+}
+
+pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
+    let mut progress = Progress::new();
+    let list = kernel::list(&Cache::of_user()?, &mut progress);
+    progress.clear();
+    let KernelList { kernels, doubt } = list?;
+    if args.json {
+        render::out(&format!("{:#}\n", json!({ "kernels": kernels })))?;
+    } else {
+        let mut table = comfy_table::Table::new();
+        table.load_style(comfy_table::presets::NOTHING);
+        table.set_header(["name", "laboratory", "release", "package version", "from", "cached"]);
+        for kernel in kernels {
+            table.add_row([
+                kernel.name.as_str(),
+                kernel.testbed.name(),
+                kernel.release.as_deref().unwrap_or("(known once cached)"),
+                &kernel.version,
+                &kernel.suite,
+                if kernel.cached { "yes" } else { "no" },
+            ]);
+        }
+        render::out(&format!("{table}\n"))?;
+    }
+    if let Some(error) = doubt {
+        render::err("candor-lab: this list may be out of date, and kernels that are not cached may be missing\n");
+        render::error_chain("candor-lab", &error);
+    }
+    Ok(Exit::Fine)
+}
+
+/// The guest that the options describe.
+fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Box<dyn std::error::Error>> {
+    let mut spec = GuestSpec::new(args.testbed, args.topology, static_lab()?, command);
     if !args.wire_adapter.is_empty() && spec.topology != Topology::Wire {
         return Err("--wire-adapter is for buses of candor-lab wire: add --topology wire".into());
     }
@@ -34,7 +128,7 @@ pub(crate) fn specification(args: &GuestArgs, command: Vec<String>) -> Result<Gu
     Ok(spec)
 }
 
-/// A variable that the guest has not got yet.
+/// A variable that the laboratory does not set.
 fn variable(written: &str) -> Result<(&str, &str), String> {
     let (name, value) =
         written.split_once('=').ok_or_else(|| format!("--env takes NAME=VALUE, and {written} has no ="))?;
@@ -42,14 +136,14 @@ fn variable(written: &str) -> Result<(&str, &str), String> {
         return Err(format!("--env takes NAME=VALUE, and {written} has no name"));
     }
     if GuestSpec::OWN_VARIABLES.contains(&name) {
-        return Err(format!("--env cannot set {name}: the laboratory does"));
+        return Err(format!("--env cannot set {name}, which the laboratory sets"));
     }
     Ok((name, value))
 }
 
-/// Says what a guest ran on and how long that took, with a verb for what was done there. The time on the host's clock is news,
-/// not a result: it goes where progress goes.
-pub(crate) fn tell_platform(exit: &GuestExit, done: &str) {
+/// Reports the platform of a guest and its run time on standard error, because the host's clock is not part of the result.
+/// `done` is a past participle.
+pub(crate) fn report_platform(exit: &GuestExit, done: &str) {
     let platform = &exit.platform;
     render::err(&format!(
         "candor-lab: {} ({}) with QEMU {}, booted and {done} in {:.0} s\n",
@@ -60,21 +154,13 @@ pub(crate) fn tell_platform(exit: &GuestExit, done: &str) {
     ));
 }
 
-/// Shows what the guest's console said last, where that explains an error.
+/// Shows the last lines of the guest's console where they explain an error.
 pub(crate) fn show_console(error: &LabError) {
     if !error.console().is_empty() {
-        render::err("candor-lab: the guest's console said last:\n");
+        render::err("candor-lab: last output of the guest's console:\n");
         for line in error.console() {
             render::err(&format!("  | {line}\n"));
         }
-    }
-}
-
-pub(crate) const fn topology(argument: TopologyArg) -> Topology {
-    match argument {
-        TopologyArg::Kvaser => Topology::Kvaser,
-        TopologyArg::Vcan => Topology::Vcan,
-        TopologyArg::Wire => Topology::Wire,
     }
 }
 

@@ -1,9 +1,11 @@
-//! `candor-lab precision`: what the tester takes itself, and what a witness says of its stamps.
+//! `candor-lab precision`: the tester's own latency, and the accuracy of its stamps compared with the log of the buses.
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use candor_cli::gateway_file::Form;
+use candor_cli::{Exit, Outcome, render};
 use candor_lab::experiment::load::Load;
 use candor_lab::load::Running;
 use candor_lab::precision::{OnWire, Own, WireLog, Witnessed, has_one_frame_of_each_number, series};
@@ -11,24 +13,17 @@ use candor_lab::stats::LatencyNs;
 use candor_lab::tester::{Names, Origin, Pattern, Wire};
 use serde_json::{Value, json};
 
-use super::distribution::{columns, distribution, head};
-use super::load;
+use super::{method, tester};
 use crate::cli::LabPrecisionArgs;
-use crate::cmd::tester;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::Form;
-use candor_cli::render;
 
-/// The log is written 200 times a second.
+/// The log is written 200 times per second.
 const UNTIL_WRITTEN: Duration = Duration::from_millis(100);
-/// What the paper of 2011 found its method and a CANalyzer to differ by at most, in all but 0.01 % of the frames.
+/// Maximum difference between the method of the 2011 paper and a CANalyzer, for all but 0.01 % of the frames.
 const OF_THE_PAPER_NS: u64 = 10_000;
 
-/// All that was measured.
 struct Results {
     own: Vec<(Load, Own)>,
-    /// The gateway's name, and its frames.
+    /// Name and frames of the gateway.
     witnessed: Option<(String, Witnessed)>,
 }
 
@@ -36,9 +31,9 @@ pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
     let Some(files) = tester::read(args.gateway.as_slice(), Form::running(args.json))? else { return Ok(Exit::No) };
     let gateway = tester::devices_under_test(&files, false)?.into_iter().next();
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: None });
-    let pattern = Pattern { stamps: args.stamps.source(), ..tester::pattern(&args.traffic, wire, Origin::Call)? };
+    let pattern = Pattern { stamps: args.stamps.source, ..tester::pattern(&args.traffic, wire, Origin::Call)? };
     if !has_one_frame_of_each_number(&pattern) {
-        return Err("--frames and --warm-up together may be 65536 at most: the number of a frame has 16 bits".into());
+        return Err("--frames plus --warm-up must be 65536 at most: the number of a frame has 16 bits".into());
     }
     let open = |path: &std::path::PathBuf| {
         WireLog::open(path).map_err(|error| format!("Cannot read {} (--wire-log): {error}", path.display()))
@@ -49,26 +44,26 @@ pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
     let own = own.collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?;
     let mut witnessed = None;
     if let (Some(gateway), Some(receive), Some(log)) = (gateway, &args.receive, &mut log) {
-        say(&format!("through {}", gateway.name));
+        report_start(&format!("through {}", gateway.name));
         let names = Names { send: &args.send, monitor: &args.monitor, receive };
-        let samples = load::through(&gateway, names, &pattern)?;
+        let samples = method::through(&gateway, names, &pattern)?;
         let [first, second] = [0, 1].map(|bus| args.buses[bus].as_str());
         witnessed = Some((gateway.name, Witnessed::of(&samples, &written(log)?, first, second)));
     }
     let results = Results { own, witnessed };
-    render::out(&if args.json { json(args, &results) } else { text(&results) })?;
-    Ok(if results.is_empty() { Exit::No } else { Exit::Fine })
+    render::out(&if args.json { render::line(&json(args, &results)) } else { text(&results) })?;
+    Ok(if results.is_incomplete() { Exit::No } else { Exit::Fine })
 }
 
 impl Results {
-    /// Whether some series has no frame at all.
-    fn is_empty(&self) -> bool {
+    /// Returns true if a series has no frames.
+    fn is_incomplete(&self) -> bool {
         self.own.iter().any(|(_, own)| own.taps.is_empty())
             || self.witnessed.as_ref().is_some_and(|(_, witnessed)| witnessed.difference.is_empty())
     }
 }
 
-/// What the tester takes of frames under this load.
+/// Measures the tester's own latency under a load.
 fn own(
     args: &LabPrecisionArgs,
     pattern: &Pattern,
@@ -76,26 +71,27 @@ fn own(
     candor: &Path,
     log: Option<&mut WireLog>,
 ) -> Result<Own, Box<dyn std::error::Error>> {
-    say(&format!("without a gateway, load {load}"));
+    report_start(&format!("without a gateway, load {load}"));
     let loaded = Running::start(candor, load)?;
-    let samples = load::one_at_a_time(Names { send: &args.send, monitor: &args.monitor, receive: &args.tap }, pattern)?;
+    let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.tap };
+    let samples = method::one_at_a_time(names, pattern)?;
     drop(loaded);
     let wire = log.map(written).transpose()?;
     Ok(Own::of(&samples, pattern.stamps, &args.buses[0], wire.as_deref()))
 }
 
-/// What has happened on the wires since they were read last.
+/// The frames on the buses since the last call.
 fn written(log: &mut WireLog) -> Result<Vec<OnWire>, Box<dyn std::error::Error>> {
     thread::sleep(UNTIL_WRITTEN);
     Ok(log.read().map_err(|error| format!("--wire-log: {error}"))?)
 }
 
-fn say(what: &str) {
+fn report_start(what: &str) {
     render::err(&format!("candor-lab: frames {what}\n"));
 }
 
-fn json(args: &LabPrecisionArgs, results: &Results) -> String {
-    let figures = |latencies: &[LatencyNs]| series(latencies).as_ref().map(distribution);
+fn json(args: &LabPrecisionArgs, results: &Results) -> Value {
+    let figures = |latencies: &[LatencyNs]| series(latencies).as_ref().map(method::distribution);
     let own = |(load, own): &(Load, Own)| {
         json!({
             "load": load.to_string(),
@@ -115,38 +111,40 @@ fn json(args: &LabPrecisionArgs, results: &Results) -> String {
             "unseen": of.unseen,
         })
     });
-    let value: Value = json!({
+    json!({
         "kernel_release": tester::kernel_release(),
         "frames": args.traffic.frames,
         "own": results.own.iter().map(own).collect::<Vec<_>>(),
         "witnessed": witnessed,
-    });
-    format!("{value}\n")
+    })
 }
 
 fn text(results: &Results) -> String {
-    let mut text = "In ns of this machine (instructions in the counting laboratory)\n\n".to_owned();
-    let mut row = |name: &str, latencies: &[LatencyNs]| {
+    let mut rows = Vec::new();
+    let mut row = |name: String, latencies: &[LatencyNs]| {
         let Some(series) = series(latencies) else { return };
-        text += &format!("{name:<52} {:>7}{}\n", series.count(), columns(&series));
+        let figures = method::order_statistics(&series).map(|ns| ns.to_string());
+        rows.push([name, series.count().to_string()].into_iter().chain(figures).collect());
     };
     for (load, own) in &results.own {
-        row(&format!("load {load}: from the call to the stamp"), &own.sending);
-        row(&format!("load {load}: second tap after the first"), &own.taps);
-        row(&format!("load {load}: stamp after the wire, less the shortest"), &own.stamps);
+        row(format!("load {load}: from the call to the stamp"), &own.sending);
+        row(format!("load {load}: second tap after the first"), &own.taps);
+        row(format!("load {load}: stamp after the end of frame, minus the minimum"), &own.stamps);
     }
+    let mut notes = String::new();
+    let mut unseen: usize = results.own.iter().map(|(_, own)| own.unseen).sum();
     if let Some((gateway, of)) = &results.witnessed {
-        row(&format!("{gateway}: total latency by stamps"), &of.by_stamps);
-        row(&format!("{gateway}: total latency by the wire"), &of.by_witness);
-        row(&format!("{gateway}: stamps less wire"), &of.difference);
-        text +=
-            &format!("\n{} of {} frames differ by more than 10 us\n", of.beyond(OF_THE_PAPER_NS), of.difference.len());
+        row(format!("{gateway}: total latency by stamps"), &of.by_stamps);
+        row(format!("{gateway}: total latency by the bus"), &of.by_witness);
+        row(format!("{gateway}: stamps minus bus"), &of.difference);
+        let (beyond, all) = (of.beyond(OF_THE_PAPER_NS), of.difference.len());
+        notes += &format!("\n{beyond} of {all} frames differ by more than 10 us\n");
+        unseen += of.unseen;
     }
-    let head = format!("{:<52} {:>7}{}\n", "", "frames", head());
-    let unseen: usize = results.own.iter().map(|(_, own)| own.unseen).sum::<usize>()
-        + results.witnessed.as_ref().map_or(0, |(_, of)| of.unseen);
     if unseen > 0 {
-        text += &format!("{unseen} frames were not seen everywhere and are in no figure\n");
+        notes += &format!("{unseen} frames were not seen everywhere and are not included\n");
     }
-    text.replacen("\n\n", &format!("\n\n{head}"), 1)
+    let header = ["", "frames"].into_iter().chain(method::STATISTICS);
+    let table = method::table(header, rows);
+    format!("In ns of this machine (instructions, if it counts them)\n\n{table}{notes}")
 }

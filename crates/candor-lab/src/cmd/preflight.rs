@@ -1,7 +1,8 @@
-//! What a machine lacks to be a testbed, in words: all of it at once, before anything is measured.
+//! `candor-lab preflight`: requirements that a machine lacks as a testbed, all reported before anything is measured.
 
 use std::collections::BTreeSet;
 
+use candor_cli::{Exit, Outcome, render};
 use candor_core::causes;
 use candor_io::machine::{Capability, Machine};
 use candor_lab::cells::{CellOrder, Device};
@@ -10,27 +11,23 @@ use candor_lab::tester;
 use candor_netlink::client::Client;
 
 use crate::cli::PreflightArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
-/// What is to be there.
+/// Requirements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// CAN interfaces that are up.
+    /// CAN interfaces, which must be up.
     pub(crate) interfaces: BTreeSet<String>,
-    /// Pairs of them that are channels of one adapter, which stamps. Of the tester alone, and so no argument of `candor-lab look`.
+    /// Pairs of interfaces of one adapter with hardware stamps. Only for the tester, so not an argument.
     pub(crate) of_one_clock: BTreeSet<(String, String)>,
-    /// Programs.
     pub(crate) programs: BTreeSet<String>,
-    /// Whether packet sockets are opened.
+    /// Packet sockets.
     pub(crate) packets: bool,
-    /// Whether can-gw is changed.
+    /// Configuration of can-gw.
     pub(crate) kernel: bool,
 }
 
 impl Wanted {
-    /// What the gateway of a cell wants of its machine.
+    /// Adds the requirements of the gateway of a cell.
     pub(crate) fn by_gateway(&mut self, cell: &CellOrder, interfaces: Option<&(String, String)>) {
         let ends = |wanted: &mut Self| {
             wanted.interfaces.extend(interfaces.into_iter().flat_map(|(from, to)| [from.clone(), to.clone()]));
@@ -53,18 +50,18 @@ impl Wanted {
         }
     }
 
-    /// What the tester wants of this machine for a cell.
+    /// Adds the requirements of the tester for a cell.
     pub(crate) fn by_tester(&mut self, cell: &CellOrder) {
         let ends = &cell.ends;
         self.interfaces.extend([&ends.send, &ends.monitor, &ends.receive].map(Clone::clone));
         if cell.hardware_stamps {
             self.of_one_clock.insert((ends.monitor.clone(), ends.receive.clone()));
         }
-        // All traffic but this one is heard by taps, which are rings unless an adapter stamps.
+        // All other traffic is received by taps, which are rings except with hardware stamps.
         self.packets |= cell.traffic != "one at a time" && !cell.hardware_stamps;
     }
 
-    /// The arguments of `candor-lab look` that ask for it.
+    /// The same as arguments of `candor-lab preflight`.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let named = |option: &'static str, names: &BTreeSet<String>| {
             names.iter().flat_map(move |name| [option.to_owned(), name.clone()]).collect::<Vec<_>>()
@@ -76,7 +73,7 @@ impl Wanted {
         arguments
     }
 
-    /// What this machine lacks of it, a sentence each, with what to do.
+    /// Unmet requirements, one sentence each, with a remedy.
     pub(crate) fn lacking(&self) -> Vec<String> {
         let mut lacking = Vec::new();
         match Client::open() {
@@ -95,24 +92,23 @@ impl Wanted {
             }
             Err(error) => lacking.push(causes::in_full(&error)),
         }
-        // Programs of candor come with it.
+        // These programs are copied to the machine.
         let programs = self.programs.iter().filter(|program| !["candor", "candor-lab"].contains(&program.as_str()));
         lacking
             .extend(programs.filter_map(|program| image::locate(program).err()).map(|error| causes::in_full(&error)));
         let machine = Machine::here();
         let has = |capability| machine.process(std::process::id()).has(capability).unwrap_or(true);
         if self.packets && !has(Capability::NetRaw) {
-            lacking.push("Rings and taps want the capability CAP_NET_RAW; run candor as root (sudo)".to_owned());
+            lacking.push("Rings and taps need the capability CAP_NET_RAW; run candor as root (sudo)".to_owned());
         }
         if self.kernel && !has(Capability::NetAdmin) {
-            lacking
-                .push("The kernel's can-gw wants the capability CAP_NET_ADMIN; run candor as root (sudo)".to_owned());
+            lacking.push("can-gw needs the capability CAP_NET_ADMIN; run candor as root (sudo)".to_owned());
         }
         lacking
     }
 }
 
-/// `candor-lab look`: the same on another machine, a line each.
+/// Prints the unmet requirements of the arguments, one per line.
 pub(crate) fn run(args: &PreflightArgs) -> Outcome {
     let wanted = Wanted {
         interfaces: args.interface.iter().cloned().collect(),
@@ -131,11 +127,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_lacking_is_told_at_once() {
+    fn all_unmet_requirements_are_reported_at_once() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let wanted = Wanted {
             interfaces: names(&["nocan0", "nocan1", "lo"]),
-            // Of an interface that is not there nothing more is said.
+            // Ignored for missing interfaces.
             of_one_clock: [("nocan0".to_owned(), "nocan1".to_owned())].into(),
             programs: names(&["no-program", "candor", "true"]),
             packets: false,

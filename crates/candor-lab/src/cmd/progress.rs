@@ -1,4 +1,4 @@
-//! How far a laboratory is, on standard error, where a person looks.
+//! Progress of a guest, on standard error.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use candor_lab::observer::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::de::DeserializeOwned;
 
-/// Values that a command in a guest prints, one in a line, however its output is cut into pieces. What is none is passed over.
+/// Parses one JSON value per line of output that is split anywhere. Other lines are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct JsonLines {
-    /// The part of a line that has come so far.
+    /// An incomplete line.
     line: Vec<u8>,
 }
 
 impl JsonLines {
-    /// The values whose lines end in this piece.
+    /// Returns the values whose lines end in these bytes.
     pub(crate) fn take<T: DeserializeOwned>(&mut self, bytes: &[u8]) -> Vec<T> {
         let mut values = Vec::new();
         for &byte in bytes {
@@ -29,12 +29,12 @@ impl JsonLines {
     }
 }
 
-/// Shows stages and downloads until the command starts, then passes on what it prints.
+/// Shows stages and downloads until the command starts, then its output.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
     downloading: bool,
-    /// What the command printed could not be passed on.
+    /// The first error of writing the output.
     pub(crate) failed: Option<io::Error>,
 }
 
@@ -76,7 +76,6 @@ impl Observer for Progress {
             self.bar.reset_eta();
             self.bar.set_message(format!("Fetching {what}"));
             if self.bar.is_hidden() {
-                // A log wants to know why it takes so long.
                 candor_cli::render::err(&format!("candor-lab: fetching {what} ({} MB)\n", total / 1_000_000));
             }
         }
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_whole_however_the_output_is_cut() {
+    fn values_are_parsed_from_split_output() {
         let mut lines = JsonLines::default();
         assert!(lines.take::<u32>(b"1").is_empty());
         assert_eq!(lines.take::<u32>(b"2\nnothing\n3\n4"), [12, 3]);

@@ -1,8 +1,10 @@
-//! `candor-lab soak`: does a gateway bear a load for long?
+//! `candor-lab soak`: a gateway under load for a long time.
 
 use std::io;
 use std::time::Duration;
 
+use candor_cli::gateway_file::Form;
+use candor_cli::{Exit, Outcome, render};
 use candor_core::bits::FrameBits;
 use candor_core::units::BitRate;
 use candor_lab::memory::{Resident, resident};
@@ -10,18 +12,13 @@ use candor_lab::stats::LatencyNs;
 use candor_lab::stream::{Bench, Matcher, Pattern, frames_in_turn};
 use serde_json::json;
 
-use super::load::{self, Failed};
+use super::method::{self, Failed};
+use super::tester;
 use crate::cli::LabSoakArgs;
-use crate::cmd::tester;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::Form;
-use candor_cli::render;
 
-/// Frames after which the taps are read.
+/// Frames between two readings of the taps.
 const LOOK: u32 = 128;
-
-/// How many times the memory is looked at.
+/// Measurements of the memory.
 const SAMPLES: u32 = 60;
 
 pub(crate) fn run(args: &LabSoakArgs) -> Outcome {
@@ -29,32 +26,31 @@ pub(crate) fn run(args: &LabSoakArgs) -> Outcome {
     let Some(files) = tester::read(gateway, Form::running(args.json))? else { return Ok(Exit::No) };
     let devices = tester::devices_under_test(&files, false)?;
     let device = devices.first().ok_or("there is no gateway")?;
-    load::take_down(&args.down)?;
+    method::set_down(&args.down)?;
     let pattern = pattern(args)?;
-    let soak = load::as_tester(|| load::beside(device, |id| soak(args, &pattern, id)))?;
+    let soak = method::as_tester(|| method::with_gateway(device, |id| soak(args, &pattern, id)))?;
     let engine = &device.engine;
-    let text = if args.json { format!("{}\n", soak.to_json(&pattern, engine)) } else { soak.to_text(&pattern, engine) };
-    render::out(&text)?;
+    render::out(&if args.json { render::line(&soak.json(&pattern, engine)) } else { soak.text(&pattern, engine) })?;
     Ok(if soak.is_fine(&pattern) { Exit::Fine } else { Exit::No })
 }
 
-/// What a soak has shown.
 #[derive(Debug, Default)]
 struct Soak {
     matcher: Matcher,
     longest: LatencyNs,
-    /// Memory of the gateway, after a first sixtieth of the time and then every further one.
+    /// Memory of the gateway after each sixtieth of the time.
     memory: Vec<Resident>,
 }
 
 fn pattern(args: &LabSoakArgs) -> Result<Pattern, String> {
     let period = period(args);
     let frames = args.time.as_nanos() / period.as_nanos().max(1);
-    let frames = u32::try_from(frames).map_err(|_too_large| format!("{frames} frames are too many"))?;
+    let frames =
+        u32::try_from(frames).map_err(|_too_large| format!("{frames} frames are too many; reduce --time or --load"))?;
     Ok(Pattern { template: args.frame, period, frames, look: LOOK })
 }
 
-/// The mean time of the frames on the bus over the share that they are to take; whole microseconds, as the kernel's timer has.
+/// The mean frame time divided by the load, in whole microseconds, the resolution of the kernel's timer.
 fn period(args: &LabSoakArgs) -> Duration {
     let of_frame = |bitrate: BitRate| {
         let times = frames_in_turn(&args.frame).map(|frame| FrameBits::of(&frame).wire_time_ns(bitrate, None));
@@ -83,13 +79,13 @@ fn soak(args: &LabSoakArgs, pattern: &Pattern, id: u32) -> Result<Soak, Failed> 
 }
 
 impl Soak {
-    /// Every frame once and in order, and no page of its own more at the end than at the beginning.
+    /// Returns true if every frame arrived once and in order, and the gateway's own memory did not grow.
     fn is_fine(&self, pattern: &Pattern) -> bool {
         let Matcher { came, left, overtaken, strange, .. } = self.matcher;
         came == pattern.frames && left == came && overtaken == 0 && strange == 0 && self.growth_bytes() == Some(0)
     }
 
-    /// By how much its own memory grew; `None` if it was not seen twice.
+    /// Growth of its own memory; `None` without two measurements.
     fn growth_bytes(&self) -> Option<u64> {
         let (first, rest) = self.memory.split_first()?;
         Some(rest.iter().map(|resident| resident.own).max()?.saturating_sub(first.own))
@@ -99,7 +95,7 @@ impl Soak {
         self.memory.iter().map(of).collect()
     }
 
-    fn to_json(&self, pattern: &Pattern, engine: &str) -> serde_json::Value {
+    fn json(&self, pattern: &Pattern, engine: &str) -> serde_json::Value {
         json!({
             "engine": engine,
             "kernel_release": tester::kernel_release(),
@@ -118,14 +114,14 @@ impl Soak {
         })
     }
 
-    fn to_text(&self, pattern: &Pattern, engine: &str) -> String {
+    fn text(&self, pattern: &Pattern, engine: &str) -> String {
         let Matcher { came, left, overtaken, strange, .. } = self.matcher;
         let [first, last] = [self.memory.first(), self.memory.last()]
             .map(|one| one.copied().unwrap_or_default())
             .map(|one| [one.own >> 10, one.all >> 10]);
         format!(
-            "{engine}: {} frames, one every {} us: {came} came in, {left} left, {overtaken} were overtaken, {strange} were not \
-             known; longest latency {:.1} us\nmemory {} KiB at the beginning, {} KiB at the end; with pages of the program {} KiB \
+            "{engine}: {} frames, one every {} us: {came} came in, {left} left, {overtaken} were reordered, {strange} were \
+             unknown; maximum latency {:.1} us\nmemory {} KiB at the start, {} KiB at the end; including pages of the program {} KiB \
              and {} KiB: {}\n",
             pattern.frames,
             pattern.period.as_micros(),
@@ -156,12 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn a_soak_is_fine_if_nothing_is_lost_and_nothing_grows() {
+    fn soak_is_fine_without_loss_and_growth() {
         let (soak, pattern) = fine();
         assert!(soak.is_fine(&pattern));
         let (mut soak, pattern) = fine();
         soak.memory.push(Resident { all: 25 << 12, own: 4 << 12 });
-        assert!(soak.is_fine(&pattern), "code that was run for the first time is not the gateway's memory");
+        assert!(soak.is_fine(&pattern), "pages of the program are not counted");
         let spoils: [fn(&mut Soak); 5] = [
             |soak| soak.memory.push(Resident { all: 9 << 12, own: 5 << 12 }),
             |soak| soak.memory.truncate(1),

@@ -1,18 +1,16 @@
-//! `candor-lab stream`: what gateways make of frames with a fixed period.
+//! `candor-lab stream`: gateways under frames with a fixed period.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
+use candor_cli::gateway_file::Form;
+use candor_cli::{Exit, Outcome, render};
+use candor_lab::stats::LatencyNs;
 use candor_lab::stream::{Bench, Pattern, Saturation};
 use serde_json::{Value, json};
 
-use super::load::{self, Failed};
+use super::method::{self, Failed};
+use super::tester::{self, DeviceUnderTest};
 use crate::cli::LabStreamArgs;
-use crate::cmd::tester::{self, DeviceUnderTest};
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::Form;
-use candor_cli::render;
 
 /// Streams of one gateway, in the order of the periods.
 type OfGateway<'a> = (&'a DeviceUnderTest, Vec<Saturation>);
@@ -20,19 +18,18 @@ type OfGateway<'a> = (&'a DeviceUnderTest, Vec<Saturation>);
 pub(crate) fn run(args: &LabStreamArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
     let devices = tester::devices_under_test(&files, false)?;
-    load::take_down(&args.down)?;
-    let (tester_ns, all) = load::as_tester(|| {
+    method::set_down(&args.down)?;
+    let (tester_ns, all) = method::as_tester(|| {
         let tester_ns = tester_ns(args)?;
         let measured =
-            devices.iter().map(|device| Ok((device, load::beside(device, |_| streams(args, &args.periods))?)));
+            devices.iter().map(|device| Ok((device, method::with_gateway(device, |_| streams(args, &args.periods))?)));
         Ok((tester_ns, measured.collect::<Result<Vec<_>, Failed>>()?))
     })?;
-    let text = if args.json { format!("{}\n", to_json(args, tester_ns, &all)) } else { table(args, tester_ns, &all) };
-    render::out(&text)?;
+    render::out(&if args.json { render::line(&json(args, tester_ns, &all)) } else { text(args, tester_ns, &all) })?;
     Ok(Exit::Fine)
 }
 
-/// What the tester takes of a period: that of a stream without a gateway, and without a pause.
+/// The tester's share of a period: the period of a stream without a gateway and without a pause.
 fn tester_ns(args: &LabStreamArgs) -> Result<i64, Failed> {
     let alone = streams(args, &[Duration::ZERO])?;
     Ok(alone.first().map_or(0, |one| one.period_ns))
@@ -41,7 +38,7 @@ fn tester_ns(args: &LabStreamArgs) -> Result<i64, Failed> {
 fn streams(args: &LabStreamArgs, periods: &[Duration]) -> Result<Vec<Saturation>, Failed> {
     let mut bench = Bench::open(&args.way)?;
     let mut stream = |period: &Duration| {
-        // One look, at the end: a tester that reads holds the gateway up.
+        // The taps are read only at the end, because reading them delays the gateway.
         let pattern = Pattern { template: args.frame, period: *period, frames: args.frames, look: u32::MAX };
         let mut passages = Vec::with_capacity(args.frames as usize);
         let matcher = bench.pass(&pattern, |passage| passages.push(passage), |_| Ok(()))?;
@@ -50,8 +47,8 @@ fn streams(args: &LabStreamArgs, periods: &[Duration]) -> Result<Vec<Saturation>
     periods.iter().map(&mut stream).collect()
 }
 
-fn to_json(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> Value {
-    let one = |(asked, of): (&Duration, &Saturation)| {
+fn json(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> Value {
+    let stream = |(asked, of): (&Duration, &Saturation)| {
         json!({
             "asked_period_ns": u64::try_from(asked.as_nanos()).unwrap_or(u64::MAX),
             "period_ns": of.period_ns,
@@ -63,52 +60,32 @@ fn to_json(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> Value
             "max_ns": of.max.map(|max| max.0),
         })
     };
-    let gateways: Vec<_> = all
-        .iter()
-        .map(|(device, streams)| {
-            let streams: Vec<_> = args.periods.iter().zip(streams).map(one).collect();
-            json!({ "device": device.name, "engine": device.engine, "streams": streams })
-        })
-        .collect();
+    let gateway = |(device, streams): &OfGateway<'_>| {
+        let streams: Vec<_> = args.periods.iter().zip(streams).map(stream).collect();
+        json!({ "device": device.name, "engine": device.engine, "streams": streams })
+    };
     json!({
-        "kernel_release": tester::kernel_release(), "instruction_ns": tester::instruction_ns(), "frames": args.frames, "tester_ns": tester_ns, "gateways": gateways,
+        "kernel_release": tester::kernel_release(),
+        "instruction_ns": tester::instruction_ns(),
+        "frames": args.frames,
+        "tester_ns": tester_ns,
+        "gateways": all.iter().map(gateway).collect::<Vec<_>>(),
     })
 }
 
-fn table(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> String {
-    let mut text = format!(
-        "{} frames each; the tester takes {:.1} us of a period\n\n{:<24}{:>10}{:>10}{:>10}{:>8}{:>8}{:>12}{:>12}\n",
-        args.frames,
-        micros(tester_ns),
-        "gateway",
-        "asked/us",
-        "period/us",
-        "not sent",
-        "lost",
-        "backlog",
-        "p50/us",
-        "max/us"
-    );
-    let us = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", micros(ns)));
-    for (device, streams) in all {
-        for (asked, of) in args.periods.iter().zip(streams) {
-            let (p50, max) = (us(of.p50.map(|p50| p50.0)), us(of.max.map(|max| max.0)));
-            writeln!(
-                text,
-                "{:<24}{:>10}{:>10.1}{:>10}{:>8}{:>8}{p50:>12}{max:>12}",
-                device.name,
-                asked.as_micros(),
-                micros(of.period_ns),
-                of.not_sent,
-                of.lost,
-                of.behind,
-            )
-            .expect("a String takes everything");
-        }
-    }
-    text
-}
-
-fn micros(ns: i64) -> f64 {
-    candor_lab::stats::LatencyNs(ns).microseconds()
+fn text(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> String {
+    let us = |ns: LatencyNs| format!("{:.1}", ns.microseconds());
+    let row = |(device, asked, of): (&DeviceUnderTest, &Duration, &Saturation)| {
+        let mut row = vec![device.name.clone(), asked.as_micros().to_string(), us(LatencyNs(of.period_ns))];
+        row.extend([of.not_sent, of.lost, of.behind].map(|count| count.to_string()));
+        row.extend([of.p50, of.max].map(|latency| latency.map_or_else(|| "-".to_owned(), us)));
+        row
+    };
+    let streams = all
+        .iter()
+        .flat_map(|(device, streams)| args.periods.iter().zip(streams).map(move |(asked, of)| (*device, asked, of)));
+    let header = ["gateway", "asked/us", "period/us", "not sent", "lost", "backlog", "p50/us", "max/us"];
+    let (frames, tester) = (args.frames, us(LatencyNs(tester_ns)));
+    let table = method::table(header, streams.map(row));
+    format!("{frames} frames each; the tester needs {tester} us of a period\n\n{table}")
 }

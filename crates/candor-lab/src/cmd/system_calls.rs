@@ -1,7 +1,6 @@
-//! `candor-lab system-calls`: what one more frame takes, by how it is sent and received.
+//! `candor-lab system-calls`: the cost of one more frame, by system call.
 
-use std::fmt::Write as _;
-
+use candor_cli::{Exit, Outcome, render};
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::schedule;
 use candor_lab::stats::Line;
@@ -9,13 +8,11 @@ use candor_lab::system_calls::{AtOnce, Bench, Pass, Point, line};
 use candor_netlink::client::Client;
 use serde_json::{Value, json};
 
+use super::method;
 use crate::cli::LabSystemCallsArgs;
 use crate::cmd::tester;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
-/// How frames are handed over, and how the calls are called that send and receive so.
+/// Frames per call, and the names of the calls that send and receive them.
 const WAYS: [(AtOnce, &str, &str); 3] = [
     (AtOnce::One, "write", "read"),
     (AtOnce::All, "sendmmsg", "recvmmsg"),
@@ -26,7 +23,6 @@ const WAYS: [(AtOnce, &str, &str); 3] = [
 /// Between two numbers of frames.
 const PAUSE_NS: i64 = 5_000_000;
 
-/// A system call and what it took.
 struct Measured {
     call: &'static str,
     /// Frames and nanoseconds.
@@ -35,20 +31,19 @@ struct Measured {
 }
 
 pub(crate) fn run(args: &LabSystemCallsArgs) -> Outcome {
-    // Not at a real-time priority, as the other testers: a pass of 50 000 frames is longer than the kernel lets such a one run.
+    // Without real-time priority: the kernel throttles a real-time thread during a pass of 50,000 frames.
     schedule::lock_memory().map_err(|error| format!("The tester locks its memory (CAP_IPC_LOCK): {error}"))?;
     let measured = measure(args)?;
-    let text = if args.json { format!("{}\n", to_json(args, &measured)) } else { table(args, &measured) };
-    render::out(&text)?;
+    render::out(&if args.json { render::line(&json(args, &measured)) } else { text(args, &measured) })?;
     Ok(Exit::Fine)
 }
 
-/// Those that receive, then those that send.
+/// Measures the calls that receive, then those that send.
 fn measure(args: &LabSystemCallsArgs) -> Result<Vec<Measured>, Box<dyn std::error::Error>> {
     let most = args.points.iter().copied().max().unwrap_or(1);
     let mut bench = Bench::open(&mut Client::open()?, &args.interface, args.frame, most)?;
     let mut points: [Vec<Point>; WAYS.len()] = Default::default();
-    // The kernel has its memory for all of them from now on.
+    // Lets the kernel allocate its memory first.
     for (at_once, ..) in WAYS {
         bench.pass(most, at_once)?;
     }
@@ -57,7 +52,7 @@ fn measure(args: &LabSystemCallsArgs) -> Result<Vec<Measured>, Box<dyn std::erro
             points.push(bench.point(*frames, *at_once, args.repeats)?);
         }
         render::err(&format!("candor-lab: {frames} frames measured\n"));
-        // Whoever passes that on has done so before the next pass begins.
+        // The reader of this message has handled it before the next pass.
         let MonotonicNs(now) = clock::monotonic()?;
         clock::sleep_until(MonotonicNs(now + PAUSE_NS))?;
     }
@@ -72,7 +67,7 @@ fn measure(args: &LabSystemCallsArgs) -> Result<Vec<Measured>, Box<dyn std::erro
     Ok(receiving.chain(sending).collect())
 }
 
-fn to_json(args: &LabSystemCallsArgs, measured: &[Measured]) -> Value {
+fn json(args: &LabSystemCallsArgs, measured: &[Measured]) -> Value {
     let call = |one: &Measured| {
         let points: Vec<_> =
             one.times.iter().map(|(frames, took_ns)| json!({ "frames": frames, "took_ns": took_ns })).collect();
@@ -93,34 +88,32 @@ fn to_json(args: &LabSystemCallsArgs, measured: &[Measured]) -> Value {
     })
 }
 
-fn table(args: &LabSystemCallsArgs, measured: &[Measured]) -> String {
-    let mut text = format!(
-        "Frames on {}, in ns of this machine (instructions in the counting laboratory)\n\n{:>10}",
-        args.interface, "frames"
-    );
-    let cell = |text: &mut String, of: &str| write!(text, " {of:>15}").expect("a String takes everything");
-    measured.iter().for_each(|one| cell(&mut text, one.call));
-    for (position, frames) in args.points.iter().enumerate() {
-        write!(text, "\n{frames:>10}").expect("a String takes everything");
-        measured.iter().for_each(|one| cell(&mut text, &one.times[position].1.to_string()));
-    }
-    let mut row = |name: &str, of: fn(Line) -> String| {
-        write!(text, "\n{name:>10}").expect("a String takes everything");
-        measured.iter().for_each(|one| cell(&mut text, &one.line.map_or_else(|| "-".to_owned(), of)));
+fn text(args: &LabSystemCallsArgs, measured: &[Measured]) -> String {
+    let row = |name: String, cell: &dyn Fn(&Measured) -> String| {
+        [name].into_iter().chain(measured.iter().map(cell)).collect()
     };
-    row("each", |line| format!("{:.1}", line.slope));
-    row("besides", |line| format!("{:.0}", line.intercept));
-    row("R²", |line| format!("{:.6}", line.determination));
-    text.push_str("\n\n");
-    for (one, many) in [("read", "recvmmsg"), ("write", "sendmmsg")] {
-        text += &comparison(measured, one, many).unwrap_or_default();
-    }
-    text
+    let of_line =
+        |name: &str, of: fn(Line) -> String| row(name.to_owned(), &|one| one.line.map_or_else(|| "-".to_owned(), of));
+    let points = args.points.iter().enumerate();
+    let mut rows: Vec<Vec<String>> =
+        points.map(|(at, frames)| row(frames.to_string(), &|one| one.times[at].1.to_string())).collect();
+    rows.push(of_line("each", |line| format!("{:.1}", line.slope)));
+    rows.push(of_line("besides", |line| format!("{:.0}", line.intercept)));
+    rows.push(of_line("R²", |line| format!("{:.6}", line.determination)));
+    let comparisons: String = [("read", "recvmmsg"), ("write", "sendmmsg")]
+        .iter()
+        .filter_map(|(one, many)| comparison(measured, one, many))
+        .collect();
+    format!(
+        "Frames on {}, in ns of this machine (instructions, if it counts them)\n\n{}\n{comparisons}",
+        args.interface,
+        method::table(["frames"].into_iter().chain(measured.iter().map(|one| one.call)), rows)
+    )
 }
 
-/// By how much a frame more costs less where many are given to one call.
+/// The difference in cost of one more frame between one and many frames per call.
 fn comparison(measured: &[Measured], one: &str, many: &str) -> Option<String> {
     let slope = |call: &str| Some(measured.iter().find(|of| of.call == call)?.line?.slope);
     let percent = (slope(many)? / slope(one)? - 1.0) * 100.0;
-    Some(format!("A frame more takes {percent:+.1} % with {many}() against {one}()\n"))
+    Some(format!("A further frame costs {percent:+.1} % with {many}() compared with {one}()\n"))
 }

@@ -1,4 +1,4 @@
-//! `candor-lab tester`: starts each gateway, measures it, stops it, keeps the record.
+//! `candor-lab tester`: starts each gateway, measures it, stops it and writes its record.
 
 mod conditions;
 mod devices;
@@ -10,6 +10,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::Engine;
 use candor_config::plan::Plan;
 use candor_io::can::Stamps;
@@ -21,18 +23,14 @@ use candor_lab::tester::{self, BadLaw, Interfaces, Names, Origin, Pattern, Stamp
 use serde_json::json;
 
 use crate::cli::{TesterArgs, TrafficArgs};
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 pub(super) use conditions::Conditions;
 pub(super) use devices::{DeviceUnderTest, devices_under_test};
 
-/// How often progress is reported within a series.
+/// Progress reports per series.
 const REPORTS: u32 = 10;
 
 pub(crate) fn run(args: &TesterArgs) -> Outcome {
-    let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
+    let names = args.interfaces.names();
     let Some(files) = read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
     let mut devices = devices_under_test(&files, args.conditions.baselines)?;
     if devices.is_empty() {
@@ -45,8 +43,8 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         render::err(&format!("candor-lab: {because}\n"));
     }
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
-    let pattern = Pattern { stamps: args.stamps.source(), ..pattern(&args.traffic, wire, origin)? };
-    // Whatever is wrong with the interfaces should be said before the first gateway starts.
+    let pattern = Pattern { stamps: args.stamps.source, ..pattern(&args.traffic, wire, origin)? };
+    // Errors of the interfaces are reported before the first gateway starts.
     drop(Interfaces::open(names, &pattern)?);
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
@@ -68,7 +66,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
             render::err(&format!(
                 "candor-lab: {device}: no frame arrived on {}. Does a gateway forward from the bus of {} to it? Between \
                  virtual interfaces it needs echo = true (cangw -e).\n",
-                args.receive, args.send
+                names.receive, names.send
             ));
         }
         let shown = path.display();
@@ -77,12 +75,12 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     Ok(exit)
 }
 
-/// Processors that this process may run on.
+/// Processors available to this process.
 pub(super) fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// The traffic that the arguments ask for, with the kernel's stamps.
+/// The traffic of the arguments, with kernel stamps.
 pub(super) fn pattern(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Pattern, BadLaw> {
     let pattern = Pattern {
         template: args.frame,
@@ -100,8 +98,7 @@ pub(super) fn pattern(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) ->
     Ok(pattern)
 }
 
-/// Measures on a thread of its own, whose scheduling policy ends with it: gateways inherit the policy of the thread
-/// that starts them.
+/// Measures on a separate thread, because gateways inherit the scheduling policy of the thread that starts them.
 fn measure(
     names: Names<'_>,
     pattern: &Pattern,
@@ -126,37 +123,37 @@ fn measure(
     })
 }
 
-/// One series; `progress` is told each frame.
+/// Measures one series; calls `progress` with the number of frames so far.
 pub(super) fn series(
     names: Names<'_>,
     pattern: &Pattern,
     mut header: Header,
     mut progress: impl FnMut(u32) -> io::Result<()>,
 ) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
-    // Opened anew for each series: no frame of the last one waits in a queue.
+    // Opened for each series, so that no frame of the previous one is queued.
     let mut interfaces = Interfaces::open(names, pattern)?;
     header.start_realtime_ns = candor_io::clock::realtime()?.0;
-    let mut told = Ok(());
+    let mut reported = Ok(());
     let series = tester::measure(&mut interfaces, pattern, |done| {
-        if told.is_ok() {
-            told = progress(done);
+        if reported.is_ok() {
+            reported = progress(done);
         }
     })?;
-    told?;
+    reported?;
     header.late_or_duplicate_frames = series.late_or_duplicate;
     header.foreign_frames = series.foreign;
     header.overlapped_frames = series.overlapped;
     Ok(Record { header, samples: series.samples })
 }
 
-/// Takes the policy and the memory that a tester needs; what is refused becomes a warning in the record.
+/// Sets the scheduling policy and locks the memory; a failure is a warning in the record.
 pub(super) fn prepare(policy: Policy, header: &mut Header) {
     match schedule::set_policy(policy) {
         Ok(()) => header.tester_policy = name_of_policy(policy),
         Err(error) => {
             header
                 .warnings
-                .push(format!("The tester has not got {} (needs CAP_SYS_NICE): {error}", name_of_policy(policy)));
+                .push(format!("The tester could not set {} (needs CAP_SYS_NICE): {error}", name_of_policy(policy)));
         }
     }
     if let Err(error) = schedule::lock_memory() {
@@ -178,12 +175,11 @@ pub(super) fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
-/// What the testbed says that it is made of, and the command line of its kernel.
-///
-/// Words of it that name files are left out: they are places on the machine that runs a guest, and change from run to run.
-pub(super) fn platform(told: Option<&str>, command_line: &str) -> BTreeMap<String, String> {
+/// The platform as described by the testbed, and the kernel command line without words that contain paths, which change
+/// from run to run.
+pub(super) fn platform(described: Option<&str>, command_line: &str) -> BTreeMap<String, String> {
     let mut platform: BTreeMap<String, String> =
-        told.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        described.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let words: Vec<&str> = command_line.split_whitespace().filter(|word| !word.contains('/')).collect();
     if !words.is_empty() {
         platform.insert("kernel_command_line".to_owned(), words.join(" "));
@@ -191,12 +187,12 @@ pub(super) fn platform(told: Option<&str>, command_line: &str) -> BTreeMap<Strin
     platform
 }
 
-/// Nanoseconds for each instruction, where the clock counts them.
+/// Nanoseconds per instruction, if the clock counts them.
 pub(super) fn instruction_ns() -> Option<u32> {
     std::env::var("CANDOR_INSTRUCTION_NS").ok()?.parse().ok()
 }
 
-/// A header without what only the measurement will tell.
+/// The header of a record before the measurement.
 pub(super) fn header(device: &str, engine: &str, names: Names<'_>, pattern: &Pattern) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let variable = |name: &str| std::env::var(name).ok();
@@ -241,10 +237,9 @@ pub(super) fn header(device: &str, engine: &str, names: Names<'_>, pattern: &Pat
     }
 }
 
-/// Gateway files and what they mean.
 pub(super) type Plans = Vec<(PathBuf, Plan)>;
 
-/// The plans of gateway files; `None` after saying what is wrong with one.
+/// Loads gateway files; `None` after printing findings.
 pub(super) fn read(files: &[PathBuf], form: Form) -> Result<Option<Plans>, Box<dyn std::error::Error>> {
     let mut plans = Vec::new();
     for file in files {
@@ -266,7 +261,7 @@ fn write(folder: &Path, record: &Record) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// What the tester says while it works: text for people, JSON lines for `candor-lab bench`.
+/// Progress of the tester: text, or JSON lines for `candor-lab bench`.
 struct Say<'a> {
     device: &'a str,
     json: bool,
@@ -289,10 +284,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_command_line_is_told_without_files() {
-        let told = platform(Some(r#"{"qemu":"7.2"}"#), "quiet initrd=/tmp/x panic=-1 isolcpus=1\n");
-        let told: Vec<_> = told.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        assert_eq!(told, [("kernel_command_line", "quiet panic=-1 isolcpus=1"), ("qemu", "7.2")]);
+    fn platform_omits_paths_of_command_line() {
+        let found = platform(Some(r#"{"qemu":"7.2"}"#), "quiet initrd=/tmp/x panic=-1 isolcpus=1\n");
+        let found: Vec<_> = found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(found, [("kernel_command_line", "quiet panic=-1 isolcpus=1"), ("qemu", "7.2")]);
         assert!(platform(None, "\n").is_empty());
     }
 }

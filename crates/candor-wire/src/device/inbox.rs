@@ -1,4 +1,4 @@
-//! What waits for the driver: transfers that it posted, messages that it did not post a transfer for.
+//! Transfers posted by the driver, and messages waiting for a transfer.
 
 use std::collections::VecDeque;
 
@@ -8,51 +8,47 @@ use crate::usb::BULK_PACKET_BYTES;
 use crate::usbip::reply::{Status, with_data};
 use crate::usbip::{HEADER_BYTES, Seqnum};
 
-/// What the messages of a device had to wait and suffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Messages that were dropped because the driver posted too few transfers.
+    /// Messages dropped because the driver posted too few transfers.
     pub dropped: u64,
-    /// Frames of the driver that were not taken: malformed, or for a channel that could not send them.
+    /// Frames of the driver that were refused: malformed, or for a channel that could not send them.
     pub refused: u64,
-    /// Messages that wait now.
     pub waiting: usize,
-    /// The most that ever waited at a time.
+    /// The largest value of `waiting`.
     pub waiting_most: usize,
 }
 
-/// What may become of a message that finds the queue full.
+/// Policy for a message when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// Never lost: the driver's slots bound their number.
+    /// Never dropped: the driver's slots bound their number.
     Always,
-    /// Dropped, and counted.
-    IfThereIsRoom,
-    /// Takes the place of an earlier one.
+    /// Dropped and counted.
+    IfRoom,
+    /// Replaces an earlier one.
     Latest,
 }
 
-/// A transfer that the driver posted.
 #[derive(Clone, Copy, Debug)]
 struct Posted {
     seqnum: Seqnum,
     room: usize,
 }
 
-/// Per channel: how much waits, and whether the next message must tell of a loss.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lane {
+struct ChannelQueue {
     waiting: usize,
+    /// The next message must report a loss.
     owes_overflow: bool,
 }
 
-/// Messages and transfers in order.
 #[derive(Clone, Debug)]
 pub(super) struct Inbox {
     messages: VecDeque<Message>,
     posted: VecDeque<Posted>,
-    lanes: Vec<Lane>,
-    /// Messages a lane may hold, but for those that are kept always.
+    queues: Vec<ChannelQueue>,
+    /// Messages of one channel, without those that are always kept.
     limit: usize,
     pub(super) statistics: Statistics,
 }
@@ -62,7 +58,7 @@ impl Inbox {
         Self {
             messages: VecDeque::new(),
             posted: VecDeque::new(),
-            lanes: vec![Lane::default(); channels.into()],
+            queues: vec![ChannelQueue::default(); channels.into()],
             limit: limit.max(1),
             statistics: Statistics::default(),
         }
@@ -80,20 +76,20 @@ impl Inbox {
         self.posted.iter().any(|posted| posted.seqnum == seqnum)
     }
 
-    /// Takes a posted transfer back. Returns whether it was there.
+    /// Cancels a posted transfer; `false` if there is none.
     pub(super) fn unlink(&mut self, victim: Seqnum) -> bool {
         let found = self.posted.iter().position(|posted| posted.seqnum == victim);
         found.and_then(|index| self.posted.remove(index)).is_some()
     }
 
     pub(super) fn is_full(&self, channel: Channel) -> bool {
-        self.lanes.get(usize::from(channel.0)).is_some_and(|lane| lane.waiting >= self.limit)
+        self.queues.get(usize::from(channel.0)).is_some_and(|queue| queue.waiting >= self.limit)
     }
 
-    pub(super) fn tell(&mut self, mut message: Message, keep: Keep) {
+    pub(super) fn push(&mut self, mut message: Message, keep: Keep) {
         let is_full = self.is_full(message.channel);
         match keep {
-            Keep::IfThereIsRoom if is_full => {
+            Keep::IfRoom if is_full => {
                 self.statistics.dropped += 1;
                 if matches!(message.content, Content::Received(_)) {
                     self.overflow(message.channel);
@@ -110,44 +106,45 @@ impl Inbox {
                     return;
                 }
             }
-            Keep::Always | Keep::IfThereIsRoom | Keep::Latest => {}
+            Keep::Always | Keep::IfRoom | Keep::Latest => {}
         }
-        let Some(lane) = self.lanes.get_mut(usize::from(message.channel.0)) else { return };
-        lane.waiting += usize::from(counts(&message.content));
-        message.overflow |= std::mem::take(&mut lane.owes_overflow);
+        let Some(queue) = self.queues.get_mut(usize::from(message.channel.0)) else { return };
+        queue.waiting += usize::from(counts(&message.content));
+        message.overflow |= std::mem::take(&mut queue.owes_overflow);
         self.messages.push_back(message);
         self.statistics.waiting = self.messages.len();
         self.statistics.waiting_most = self.statistics.waiting_most.max(self.messages.len());
     }
 
-    /// Frames of this channel were lost: the last message before the loss says so, or else the next one.
+    /// Frames of this channel were lost: the last message before the loss reports it, or else the next one.
     pub(super) fn overflow(&mut self, channel: Channel) {
         if let Some(last) = self.messages.iter_mut().rev().find(|message| message.channel == channel) {
             last.overflow = true;
-        } else if let Some(lane) = self.lanes.get_mut(usize::from(channel.0)) {
-            lane.owes_overflow = true;
+        } else if let Some(queue) = self.queues.get_mut(usize::from(channel.0)) {
+            queue.owes_overflow = true;
         }
     }
 
-    /// Forgets what a channel had to say.
-    pub(super) fn forget(&mut self, channel: Channel) {
+    /// Drops the messages of a channel.
+    pub(super) fn clear(&mut self, channel: Channel) {
         self.messages.retain(|message| message.channel != channel);
         self.statistics.waiting = self.messages.len();
-        if let Some(lane) = self.lanes.get_mut(usize::from(channel.0)) {
-            *lane = Lane::default();
+        if let Some(queue) = self.queues.get_mut(usize::from(channel.0)) {
+            *queue = ChannelQueue::default();
         }
     }
 
-    /// Answers posted transfers with messages until either runs out, and tells of each message that went.
-    pub(super) fn deliver<M: Model>(&mut self, model: &M, into: &mut Vec<u8>, mut went: impl FnMut(&Message)) {
+    /// Answers posted transfers with messages until either runs out, and calls `delivered` for each message.
+    pub(super) fn deliver(&mut self, model: &dyn Model, into: &mut Vec<u8>, mut delivered: impl FnMut(&Message)) {
+        let packing = model.profile().packing;
         while !self.messages.is_empty() {
             let Some(Posted { seqnum, room }) = self.posted.pop_front() else { break };
             let room = room.min(BULK_PACKET_BYTES.into());
             with_data(into, seqnum, |into| {
                 let body = into.len();
-                let mut fits = Err(Status::Overflow); // unless at least one message goes
+                let mut fits = Err(Status::Overflow); // unless at least one message fits
                 while let Some(message) = self.messages.front() {
-                    let offset = match model.packing() {
+                    let offset = match packing {
                         Packing::Aligned(bytes) => (into.len() - body).next_multiple_of(bytes.max(1)),
                         Packing::Single if fits.is_ok() => break,
                         Packing::Single => 0,
@@ -158,9 +155,9 @@ impl Inbox {
                     into.resize(body + offset, 0);
                     model.encode(message, into);
                     fits = Ok(());
-                    went(message);
-                    if let Some(lane) = self.lanes.get_mut(usize::from(message.channel.0)) {
-                        lane.waiting -= usize::from(counts(&message.content));
+                    delivered(message);
+                    if let Some(queue) = self.queues.get_mut(usize::from(message.channel.0)) {
+                        queue.waiting -= usize::from(counts(&message.content));
                     }
                     self.messages.pop_front();
                 }
@@ -172,7 +169,7 @@ impl Inbox {
     }
 }
 
-/// Whether a message counts against the limit: those of slots have their own.
+/// Returns true if a message counts against the limit: those about slots are bounded by the slots.
 const fn counts(content: &Content) -> bool {
     matches!(content, Content::Error(_) | Content::Received(_))
 }

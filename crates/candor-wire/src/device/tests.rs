@@ -1,4 +1,4 @@
-//! Bytes of whole packets, written down by hand from the layouts of `usbip_common.h`.
+//! Complete packets, written by hand from the layouts of `usbip_common.h`.
 
 use std::num::NonZeroU8;
 
@@ -8,9 +8,9 @@ use candor_core::frame::{Frame, RawId};
 use super::{Device, DeviceError, MAX_POSTED};
 use crate::model::{GsUsb, Ucan, gs_usb};
 use crate::usbip::{Command, ProtocolError, Seqnum, Submit, Transfer};
-use crate::{Channel, Model, Notice, Request};
+use crate::{Channel, Notice, Request};
 
-/// What vhci-hcd sends to get the device descriptor.
+/// vhci-hcd requests the device descriptor.
 const GET_DESCRIPTOR: [u8; 48] = [
     0, 0, 0, 1, // command: USBIP_CMD_SUBMIT
     0, 0, 0, 1, // seqnum
@@ -25,18 +25,18 @@ const GET_DESCRIPTOR: [u8; 48] = [
     0x80, 6, 0x00, 0x01, 0, 0, 64, 0, // setup: bmRequestType, bRequest, wValue, wIndex, wLength
 ];
 
-fn gs_usb() -> Device<GsUsb> {
+fn gs_usb() -> Device {
     let channels = NonZeroU8::MIN;
-    Device::new(GsUsb::new(gs_usb::Options { channels, depth: 10, fd: false, serial: "7".into() }), 8)
+    Device::new(Box::new(GsUsb::new(gs_usb::Options { channels, depth: 10, fd: false, serial: "7".into() })), 8)
 }
 
-fn receive<M: Model>(device: &mut Device<M>, bytes: &[u8]) -> Result<Vec<Request>, DeviceError> {
+fn receive(device: &mut Device, bytes: &[u8]) -> Result<Vec<Request>, DeviceError> {
     let mut requests = Vec::new();
     device.receive(bytes, BusNs(0), &mut requests).map(|()| requests)
 }
 
-fn submit<M: Model>(
-    device: &mut Device<M>,
+fn submit(
+    device: &mut Device,
     seqnum: u32,
     endpoint: u32,
     transfer: Transfer<'_>,
@@ -46,8 +46,15 @@ fn submit<M: Model>(
     receive(device, &bytes)
 }
 
+/// A header: these words, then zeros.
+fn header(words: &[[u8; 4]]) -> Vec<u8> {
+    let mut bytes = words.concat();
+    bytes.resize(48, 0);
+    bytes
+}
+
 #[test]
-fn the_device_descriptor_byte_by_byte() {
+fn device_descriptor_is_answered() {
     let mut device = gs_usb();
     receive(&mut device, &GET_DESCRIPTOR).unwrap();
     let expected = [
@@ -75,89 +82,38 @@ fn the_device_descriptor_byte_by_byte() {
 }
 
 #[test]
-fn a_frame_a_stall_and_an_unlink_byte_by_byte() {
-    let mut device = Device::new(Ucan::new(NonZeroU8::MIN, String::new()), 8);
-    let setup = |seqnum: u8, setup: [u8; 8], data: &[u8]| {
-        let mut bytes = vec![
-            0,
-            0,
-            0,
-            1,
-            0,
-            0,
-            0,
-            seqnum,
-            0,
-            1,
-            0,
-            2,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0, // base: to the device, endpoint 0
-            0,
-            0,
-            0,
-            0, // transfer_flags
-            0,
-            0,
-            0,
-            u8::try_from(data.len()).unwrap(), // transfer_buffer_length
-            0,
-            0,
-            0,
-            0,
-            255,
-            255,
-            255,
-            255,
-            0,
-            0,
-            0,
-            0, // start_frame, number_of_packets (-1: not isochronous), interval
-        ];
-        bytes.extend(setup);
-        bytes.extend(data);
-        bytes
+fn frame_stall_and_unlink_are_answered() {
+    let mut device = Device::new(Box::new(Ucan::new(NonZeroU8::MIN, String::new())), 8);
+    let out = |seqnum: u8, endpoint: u8, setup: [u8; 8], data: &[u8]| {
+        let length = u8::try_from(data.len()).unwrap();
+        let base = [[0, 0, 0, 1], [0, 0, 0, seqnum], [0, 1, 0, 2], [0; 4], [0, 0, 0, endpoint]];
+        // transfer_flags, transfer_buffer_length, start_frame, number_of_packets (-1: not isochronous), interval
+        let submit = [[0; 4], [0, 0, 0, length], [0; 4], [255; 4], [0; 4]];
+        [&base.concat(), &submit.concat(), &setup[..], data].concat()
     };
     // tq, brp 6, sample point, prop_seg, phase_seg1, phase_seg2, sjw
     let timing = [0, 0, 0, 0, 6, 0, 0, 0, 6, 7, 2, 1];
-    receive(&mut device, &setup(1, [0x41, 7, 0, 0, 0, 0, 12, 0], &timing)).unwrap();
-    receive(&mut device, &setup(2, [0x41, 0, 0, 0, 0, 0, 2, 0], &[0x10, 0])).unwrap();
-    receive(&mut device, &setup(3, [0x41, 2, 0, 0, 0, 0, 0, 0], &[])).unwrap(); // UCAN_COMMAND_SLEEP
+    receive(&mut device, &out(1, 0, [0x41, 7, 0, 0, 0, 0, 12, 0], &timing)).unwrap();
+    receive(&mut device, &out(2, 0, [0x41, 0, 0, 0, 0, 0, 2, 0], &[0x10, 0])).unwrap();
+    receive(&mut device, &out(3, 0, [0x41, 2, 0, 0, 0, 0, 0, 0], &[])).unwrap(); // UCAN_COMMAND_SLEEP
     let reply = |seqnum: u8, status: [u8; 4], length: u8| {
-        let mut bytes = vec![0, 0, 0, 3, 0, 0, 0, seqnum, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        bytes.extend(status);
-        bytes.extend([0, 0, 0, length]);
-        bytes.resize(48, 0);
-        bytes
+        header(&[[0, 0, 0, 3], [0, 0, 0, seqnum], [0; 4], [0; 4], [0; 4], status, [0, 0, 0, length]])
     };
     let stall = [0xFF, 0xFF, 0xFF, 0xE0]; // -32
     let expected = [reply(1, [0; 4], 12), reply(2, [0; 4], 2), reply(3, stall, 0)].concat();
     assert_eq!(std::mem::take(device.output()), expected);
 
-    let mut frame = vec![
-        0, 0, 0, 1, 0, 0, 0, 4, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, // to the device, endpoint 2
-        0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // 10 bytes
-        0, 0, 0, 0, 0, 0, 0, 0,
-    ];
     // len, UCAN_OUT_TX, slot, id 0x12345678 extended, data
-    frame.extend([10, 0, 2, 0, 0x78, 0x56, 0x34, 0x92, 0xCA, 0xFE]);
-    let requests = receive(&mut device, &frame).unwrap();
+    let data = [10, 0, 2, 0, 0x78, 0x56, 0x34, 0x92, 0xCA, 0xFE];
+    let requests = receive(&mut device, &out(4, 2, [0; 8], &data)).unwrap();
     let sent = Frame::classic(RawId(0x9234_5678), &[0xCA, 0xFE]).unwrap();
     let (channel, tag, at) = (Channel(0), Tag(0), BusNs(5));
     assert_eq!(requests, [Request::Send { channel, tag, frame: sent }]);
-    let again = receive(&mut device.clone(), &frame);
-    assert_eq!(again, Err(DeviceError::SeqnumInUse { seqnum: Seqnum(4) }), "a held transfer has its number");
-    let mut post = frame[..48].to_vec();
-    (post[7], post[15], post[19], post[26], post[27]) = (5, 1, 1, 2, 0); // seqnum, in, endpoint 1, 512 bytes
-    receive(&mut device, &post).unwrap();
-    post[7] = 6;
-    receive(&mut device, &post).unwrap();
+    for seqnum in [5, 6] {
+        // in, endpoint 1, 512 bytes
+        let post = [[0, 0, 0, 1], [0, 0, 0, seqnum], [0, 1, 0, 2], [0, 0, 0, 1], [0, 0, 0, 1], [0; 4], [0, 0, 2, 0]];
+        receive(&mut device, &header(&post)).unwrap();
+    }
     assert_eq!(*device.output(), []);
     device.notice(&Notice::Sent { channel, tag, frame: sent, at }, &mut Vec::new());
     // len, UCAN_IN_TX_COMPLETE, 0, slot, UCAN_TX_COMPLETE_SUCCESS
@@ -165,23 +121,21 @@ fn a_frame_a_stall_and_an_unlink_byte_by_byte() {
     assert_eq!(std::mem::take(device.output()), expected);
 
     let unlink = |seqnum: u8, victim: u8| {
-        let mut bytes = vec![0, 0, 0, 2, 0, 0, 0, seqnum, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, victim];
-        bytes.resize(48, 0);
-        bytes
+        header(&[[0, 0, 0, 2], [0, 0, 0, seqnum], [0, 1, 0, 2], [0; 4], [0; 4], [0, 0, 0, victim]])
     };
     receive(&mut device, &[unlink(7, 6), unlink(8, 5)].concat()).unwrap();
-    let unlinked = |seqnum: u8, status: [u8; 4]| {
-        let mut bytes = vec![0, 0, 0, 4, 0, 0, 0, seqnum, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        bytes.extend(status);
-        bytes.resize(48, 0);
-        bytes
-    };
-    let expected = [unlinked(7, [0xFF, 0xFF, 0xFF, 0x98]), unlinked(8, [0; 4])].concat(); // -104: was here; 0: was not
+    let unlinked =
+        |seqnum: u8, status: [u8; 4]| header(&[[0, 0, 0, 4], [0, 0, 0, seqnum], [0; 4], [0; 4], [0; 4], status]);
+    let expected = [unlinked(7, [0xFF, 0xFF, 0xFF, 0x98]), unlinked(8, [0; 4])].concat(); // -104: pending; 0: answered
     assert_eq!(*device.output(), expected);
+
+    receive(&mut device, &out(9, 2, [0; 8], &data)).unwrap();
+    let again = receive(&mut device, &out(9, 2, [0; 8], &data));
+    assert_eq!(again, Err(DeviceError::SeqnumInUse { seqnum: Seqnum(9) }), "a held transfer has its number");
 }
 
 #[test]
-fn a_peer_that_is_no_kernel_ends_the_device_with_a_word() {
+fn invalid_packet_ends_the_device() {
     let change = |at: usize, bytes: &[u8]| {
         let mut packet = GET_DESCRIPTOR;
         packet[at..at + bytes.len()].copy_from_slice(bytes);
@@ -197,7 +151,7 @@ fn a_peer_that_is_no_kernel_ends_the_device_with_a_word() {
     ] {
         let mut device = gs_usb();
         assert_eq!(receive(&mut device, &packet), Err(DeviceError::Protocol(error)));
-        assert_eq!(receive(&mut device, &GET_DESCRIPTOR), Err(DeviceError::Protocol(error)), "for ever");
+        assert_eq!(receive(&mut device, &GET_DESCRIPTOR), Err(DeviceError::Protocol(error)), "permanently");
         assert_eq!(*device.output(), []);
     }
     let mut device = gs_usb();
@@ -205,7 +159,7 @@ fn a_peer_that_is_no_kernel_ends_the_device_with_a_word() {
     packet[15] = 0; // out
     let error = ProtocolError::TooLong { length: 0x7FFF_FFFF, max: 4096 };
     assert_eq!(receive(&mut device, &packet), Err(DeviceError::Protocol(error)));
-    // To the host the same length is but room that nobody fills.
+    // To the host, the same length is only room that is not used.
     let mut device = gs_usb();
     receive(&mut device, &change(24, &two_gigabytes)).unwrap();
     assert_eq!(device.output().len(), 48 + 18);
@@ -224,7 +178,7 @@ fn a_peer_that_is_no_kernel_ends_the_device_with_a_word() {
 }
 
 #[test]
-fn numbers_and_transfers_are_bounded() {
+fn posted_transfers_are_bounded() {
     let mut device = gs_usb();
     submit(&mut device, 7, 1, Transfer::In { room: 24 }).unwrap();
     let error = DeviceError::SeqnumInUse { seqnum: Seqnum(7) };
@@ -237,7 +191,7 @@ fn numbers_and_transfers_are_bounded() {
 }
 
 #[test]
-fn the_stream_may_be_cut_anywhere() {
+fn stream_may_be_split_anywhere() {
     for cut in 0..=GET_DESCRIPTOR.len() {
         let mut device = gs_usb();
         receive(&mut device, &GET_DESCRIPTOR[..cut]).unwrap();

@@ -1,9 +1,8 @@
-//! Commands to the thread that plays the buses, and what it says to them.
+//! Commands to the bus thread, and its replies.
 //!
-//! The thread must never wait for whoever commands, who may be any process of any priority. So a command is put into the
-//! channel first, and then the bell is rung: a byte for each. The thread takes as many commands as it has read bytes and
-//! does not look for more, where it might meet a sender in the middle of putting one in, and spin until that goes on. In the
-//! other direction it is the same with replies, which nobody waits for in the channel itself.
+//! The thread must not wait for the sender, which may have any priority. So a command is sent to the channel first, then
+//! a byte to the doorbell socket. The thread receives one command for each byte and no more: a receive during a concurrent
+//! send would spin until the sender runs again. Replies use a second channel and the same socket in the other direction.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -14,41 +13,27 @@ use std::time::Duration;
 use candor_bus::BusNs;
 use candor_io::poll::{self, Interest, Watched};
 
-use crate::fault::{Effect, FaultId, FaultOrder};
-use crate::harness::DeviceId;
+use crate::fault::{DeviceId, Effect, FaultId, FaultOrder};
 
-/// Bytes of the bell that are read at once.
+/// Doorbell bytes of one read.
 const RINGS: usize = 64;
 
-/// Something that the thread is to do.
 #[derive(Debug)]
 pub(super) enum Command {
-    /// To a bus.
     Fault { bus: usize, order: FaultOrder },
-    /// From now on this is the stream of the device.
     Stream { device: DeviceId, stream: UnixStream },
 }
 
-/// What came of an order.
+/// Reply to an order. Buses count in the order given to [`Running::start`](super::Running::start).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reply {
-    /// It was carried out, or refused.
-    Effect {
-        /// On which bus, in the order given to [`Running::start`](super::Running::start).
-        bus: usize,
-        /// What came of it.
-        effect: Effect,
-    },
-    /// It will be carried out.
-    Planned {
-        /// Which.
-        order: FaultId,
-        /// When, on the time line of the bus.
-        at: BusNs,
-    },
+    /// It was carried out or refused.
+    Effect { bus: usize, effect: Effect },
+    /// It is scheduled for this bus time.
+    Planned { order: FaultId, at: BusNs },
 }
 
-/// The side of whoever commands. The thread ends with it.
+/// Sends commands. The thread ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Orders {
     commands: Sender<Command>,
@@ -56,22 +41,21 @@ pub(super) struct Orders {
     bell: UnixStream,
 }
 
-/// The side of the thread.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Commands {
     commands: Receiver<Command>,
     replies: Sender<Reply>,
     bell: UnixStream,
 }
 
 impl Orders {
-    pub(super) fn open() -> io::Result<(Self, Desk)> {
+    pub(super) fn open() -> io::Result<(Self, Commands)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
-        let (commands, to_obey) = mpsc::channel();
-        let (to_reply, replies) = mpsc::channel();
-        Ok((Self { commands, replies, bell: ours }, Desk { commands: to_obey, replies: to_reply, bell: theirs }))
+        let (commands, received) = mpsc::channel();
+        let (sent, replies) = mpsc::channel();
+        Ok((Self { commands, replies, bell: ours }, Commands { commands: received, replies: sent, bell: theirs }))
     }
 
     pub(super) fn send(&self, command: Command) -> io::Result<()> {
@@ -94,13 +78,13 @@ impl Orders {
     }
 }
 
-impl Desk {
-    /// Becomes readable when there is a command, or nobody to command. A copy, to be watched while the desk is used.
+impl Commands {
+    /// A copy of the doorbell, readable when there is a command or the sender is dropped.
     pub(super) fn bell(&self) -> io::Result<UnixStream> {
         self.bell.try_clone()
     }
 
-    /// How many commands have come; `None` if nobody commands any more.
+    /// The number of new commands; `None` if the sender is dropped.
     pub(super) fn answer_bell(&mut self) -> Option<usize> {
         let mut rings = [0; RINGS];
         match self.bell.read(&mut rings) {
@@ -113,14 +97,14 @@ impl Desk {
         }
     }
 
-    /// A command that the bell was rung for.
+    /// Receives a command that [`answer_bell`](Self::answer_bell) has counted.
     pub(super) fn next(&mut self) -> Option<Command> {
         self.commands.try_recv().ok()
     }
 
     pub(super) fn reply(&mut self, reply: Reply) {
-        let _nobody_asks_any_more = self.replies.send(reply);
-        // A bell that is full of rings is heard as well as with one more.
+        let _sender_is_dropped = self.replies.send(reply);
+        // A full socket is readable already.
         let _full = self.bell.write(&[0]);
     }
 }
@@ -136,31 +120,31 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_ring_for_each_command() {
-        let (orders, mut desk) = Orders::open().unwrap();
-        assert_eq!(desk.answer_bell(), Some(0), "nobody has rung");
+    fn bell_counts_commands() {
+        let (orders, mut commands) = Orders::open().unwrap();
+        assert_eq!(commands.answer_bell(), Some(0), "no command was sent");
         for number in 0..3 {
             orders.send(order(number)).unwrap();
         }
-        // One that is in the channel and was not rung for yet.
+        // Sent, but the doorbell byte is still missing.
         orders.commands.send(order(3)).unwrap();
-        assert_eq!(desk.answer_bell(), Some(3));
+        assert_eq!(commands.answer_bell(), Some(3));
         for number in 0..3 {
-            let Some(Command::Fault { order, .. }) = desk.next() else { panic!("{number} is missing") };
+            let Some(Command::Fault { order, .. }) = commands.next() else { panic!("{number} is missing") };
             assert_eq!(order.id, FaultId(number));
         }
         drop(orders);
-        assert_eq!(desk.answer_bell(), None);
+        assert_eq!(commands.answer_bell(), None);
     }
 
     #[test]
-    fn replies_come_in_order_and_a_full_bell_loses_none() {
-        let (orders, mut desk) = Orders::open().unwrap();
+    fn replies_keep_their_order_when_bell_is_full() {
+        let (orders, mut commands) = Orders::open().unwrap();
         assert_eq!(orders.replies(Duration::ZERO).unwrap(), []);
         let reply = |number| Reply::Planned { order: FaultId(number), at: BusNs(number) };
-        // More than any socket holds.
+        // More than the socket buffer holds.
         for number in 0..100_000 {
-            desk.reply(reply(number));
+            commands.reply(reply(number));
         }
         let replies = orders.replies(Duration::from_secs(20)).unwrap();
         assert_eq!(replies, (0..100_000).map(reply).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The thread that plays the buses.
+//! The thread that simulates the buses.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -14,130 +14,107 @@ use candor_io::clock::{self, MonotonicNs};
 use candor_io::poll::{self, Interest, Watched};
 use candor_io::schedule::{self, Policy};
 
-use super::orders::{Command, Desk, Orders, Reply};
-use super::report::{BusReport, Report};
+use super::orders::{Command, Commands, Orders, Reply};
+use super::{BusReport, Report};
 use crate::device::Statistics;
-use crate::fault::{FaultOrder, Happening};
-use crate::harness::{DeviceId, Harness};
+use crate::fault::{DeviceId, FaultOrder, TraceEntry};
+use crate::harness::Harness;
 
-/// What one read takes. The largest packet is smaller.
+/// Size of one read; larger than any packet.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Something that happened on one of the buses.
+/// A trace entry with its bus, counted in the order given to [`Running::start`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
-    /// Which bus, in the order given to [`Running::start`].
+pub struct Traced {
     pub bus: usize,
-    /// What.
-    pub what: Happening,
+    pub what: TraceEntry,
 }
 
-/// Under what conditions the thread runs.
-#[derive(Debug, Default)]
-pub struct Conditions {
-    /// Why it has no real-time priority, if it has none.
-    pub no_priority: Option<io::Error>,
-}
-
-/// Buses that are being played.
 #[derive(Debug)]
 pub struct Running {
     thread: JoinHandle<io::Result<Report>>,
     orders: Orders,
-    told: Arc<Mutex<Vec<Told>>>,
+    trace: Arc<Mutex<Vec<Traced>>>,
     start: MonotonicNs,
-    /// Under what conditions the thread runs.
-    pub conditions: Conditions,
+    /// Why the thread has no real-time priority, if it has none.
+    pub no_priority: Option<io::Error>,
 }
 
 impl Running {
-    /// Starts the thread, with a stream for each device, in the order plugged. Whatever happens on the buses is kept for [`story`](Self::story) if somebody wants it.
-    ///
-    /// # Errors
-    /// Whatever keeps a thread from being started.
-    pub fn start(harness: Harness, streams: Vec<UnixStream>, wants_story: bool) -> io::Result<Self> {
-        let (orders, desk) = Orders::open()?;
-        let told = Arc::new(Mutex::new(Vec::new()));
+    /// Starts the thread, with a stream for each device in the order plugged. Records a [`trace`](Self::trace) if
+    /// `wants_trace`.
+    pub fn start(harness: Harness, streams: Vec<UnixStream>, wants_trace: bool) -> io::Result<Self> {
+        let (orders, commands) = Orders::open()?;
+        let trace = Arc::new(Mutex::new(Vec::new()));
         let start = clock::monotonic()?;
         let mut plugged = Vec::new();
         for (device, stream) in streams.into_iter().enumerate() {
             stream.set_nonblocking(true)?;
             plugged.push(Stream { device: DeviceId(device), stream, interest: Interest::Read });
         }
-        let lines = (0..harness.buses()).map(|_| Line::default()).collect();
-        let told_on = wants_story.then(|| Arc::clone(&told));
-        let player = Player { harness, lines, start, desk, told: told_on, fresh: Vec::new(), untold: Vec::new() };
-        let (ready, conditions) = mpsc::channel();
+        let counters = (0..harness.buses()).map(|_| Counters::default()).collect();
+        let shared = wants_trace.then(|| Arc::clone(&trace));
+        let player = Player { harness, counters, start, commands, shared, fresh: Vec::new(), unshared: Vec::new() };
+        let (ready, started) = mpsc::channel();
         let thread = thread::Builder::new().name("wire".into()).spawn(move || {
-            let no_priority = take_priority().err();
-            let _nobody_waits = ready.send(Conditions { no_priority });
+            let _receiver_waits = ready.send(take_priority().err());
             player.play(plugged)
         })?;
-        let conditions = conditions.recv().unwrap_or_default();
-        Ok(Self { thread, orders, told, start, conditions })
+        let no_priority = started.recv().unwrap_or_default();
+        Ok(Self { thread, orders, trace, start, no_priority })
     }
 
-    /// Has something done to a bus, at the moment that the order names or at once. [`replies`](Self::replies) tells what
-    /// comes of it.
+    /// Injects a fault into a bus, at the time of the order or now. The outcome is one of the [`replies`](Self::replies).
     ///
     /// # Errors
-    /// If the thread has ended.
+    /// The thread has ended.
     pub fn order(&self, bus: usize, order: FaultOrder) -> io::Result<()> {
         self.orders.send(Command::Fault { bus, order })
     }
 
-    /// Gives the stream of an adapter that was plugged in again ([`Fault::Replug`](crate::fault::Fault::Replug)).
+    /// Sets the stream of an adapter that was plugged in again ([`Fault::Replug`](crate::fault::Fault::Replug)).
     ///
     /// # Errors
-    /// If the thread has ended.
+    /// The thread has ended.
     pub fn plug(&self, device: DeviceId, stream: UnixStream) -> io::Result<()> {
         stream.set_nonblocking(true)?;
         self.orders.send(Command::Stream { device, stream })
     }
 
-    /// What came of orders since the last call. Waits for it, at most so long, if nothing has come yet.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
+    /// Replies since the last call; waits for one if there is none.
     pub fn replies(&self, at_most: Duration) -> io::Result<Vec<Reply>> {
         self.orders.replies(at_most)
     }
 
-    /// What happened since the last call, in the order in which it was played: that of time for each bus.
-    #[must_use]
-    pub fn story(&self) -> Vec<Told> {
-        std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The trace since the last call, for each bus in the order of time.
+    pub fn trace(&self) -> Vec<Traced> {
+        std::mem::take(&mut *self.trace.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The moment at which the time on the buses began.
-    #[must_use]
+    /// The clock at bus time 0.
     pub const fn started_at(&self) -> MonotonicNs {
         self.start
     }
 
-    /// The time on the buses.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
+    /// The current bus time.
     pub fn now(&self) -> io::Result<BusNs> {
         since(self.start)
     }
 
-    /// Whether the thread has ended by itself, which it does only if waiting fails.
-    #[must_use]
+    /// Returns true if the thread has ended because `poll()` failed.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Ends the thread and closes the streams; gives what was not told yet. The kernel removes the interfaces.
+    /// Ends the thread and closes the streams; returns the rest of the trace. The kernel removes the interfaces.
     ///
     /// # Errors
-    /// Whatever ended it before.
-    pub fn stop(self) -> io::Result<(Report, Vec<Told>)> {
+    /// The thread had failed before.
+    pub fn stop(self) -> io::Result<(Report, Vec<Traced>)> {
         drop(self.orders);
         let report = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok((report, told))
+        let trace = std::mem::take(&mut *self.trace.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok((report, trace))
     }
 }
 
@@ -152,47 +129,45 @@ fn since(MonotonicNs(start): MonotonicNs) -> io::Result<BusNs> {
     Ok(BusNs(u64::try_from(now - start).unwrap_or(0)))
 }
 
-/// The kernel at one device.
+/// The connection of a device to the kernel.
 #[derive(Debug)]
 struct Stream {
     device: DeviceId,
     stream: UnixStream,
-    /// What is waited for, while nobody waits.
+    /// Kept here while the stream is not watched.
     interest: Interest,
 }
 
-/// Why the buses are not played on for a moment.
 #[derive(Debug)]
 enum Pause {
-    /// So many commands have come.
+    /// This many commands were sent.
     Commands(usize),
-    /// Nobody commands any more.
+    /// The sender of commands is dropped.
     End(BusNs),
 }
 
-/// What became of a bus.
 #[derive(Debug, Default)]
-struct Line {
+struct Counters {
     report: BusReport,
-    /// Of the last frame: several senders of one frame are one frame.
+    /// End of the last frame: several senders of one frame count once.
     last_end: Option<BusNs>,
 }
 
 #[derive(Debug)]
 struct Player {
     harness: Harness,
-    /// Of each bus.
-    lines: Vec<Line>,
+    /// One for each bus.
+    counters: Vec<Counters>,
     start: MonotonicNs,
-    desk: Desk,
-    told: Option<Arc<Mutex<Vec<Told>>>>,
-    fresh: Vec<Happening>,
-    /// What the story lacks.
-    untold: Vec<Told>,
+    commands: Commands,
+    shared: Option<Arc<Mutex<Vec<Traced>>>>,
+    fresh: Vec<TraceEntry>,
+    /// Entries that `shared` lacks.
+    unshared: Vec<Traced>,
 }
 
 impl Player {
-    /// Until nobody commands any more.
+    /// Runs until the sender of commands is dropped.
     fn play(mut self, mut streams: Vec<Stream>) -> io::Result<Report> {
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
@@ -203,9 +178,9 @@ impl Player {
         }
     }
 
-    /// Until somebody commands.
+    /// Runs until there is a command.
     fn play_on(&mut self, streams: &mut [Stream], buffer: &mut [u8]) -> io::Result<Pause> {
-        let bell = self.desk.bell()?;
+        let bell = self.commands.bell()?;
         let mut watched = vec![Watched::new(bell.as_fd(), Interest::Read)];
         watched.extend(streams.iter().map(|stream| Watched::new(stream.stream.as_fd(), stream.interest)));
         let pause = self.play_watched(streams, &mut watched, buffer);
@@ -228,7 +203,7 @@ impl Player {
                 self.write(stream, watched, now);
             }
             now = since(self.start)?;
-            let next = (0..self.lines.len()).filter_map(|bus| self.harness.next_event(bus)).min();
+            let next = (0..self.counters.len()).filter_map(|bus| self.harness.next_event(bus)).min();
             match poll::wait(watched, next.map(|next| Duration::from_nanos(next.since(now)))) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -237,7 +212,7 @@ impl Player {
             now = since(self.start)?;
             let Some((bell, watched)) = watched.split_first_mut() else { continue };
             if bell.is_ready {
-                return Ok(self.desk.answer_bell().map_or(Pause::End(now), Pause::Commands));
+                return Ok(self.commands.answer_bell().map_or(Pause::End(now), Pause::Commands));
             }
             for (stream, watched) in streams.iter().zip(&mut *watched) {
                 if watched.is_ready && watched.interest == Interest::Read {
@@ -248,14 +223,13 @@ impl Player {
         }
     }
 
-    /// Does what was commanded.
     fn obey(&mut self, count: usize, streams: &mut [Stream]) -> io::Result<()> {
         for _ in 0..count {
             let now = since(self.start)?;
-            match self.desk.next() {
+            match self.commands.next() {
                 Some(Command::Fault { bus, order }) => {
                     if let Some(at) = self.harness.order(bus, order, now) {
-                        self.desk.reply(Reply::Planned { order: order.id, at });
+                        self.commands.reply(Reply::Planned { order: order.id, at });
                     }
                     self.advance(now);
                 }
@@ -270,7 +244,6 @@ impl Player {
         Ok(())
     }
 
-    /// Everything that is there to be read.
     fn read(&mut self, stream: &Stream, watched: &mut Watched<'_>, buffer: &mut [u8], now: BusNs) {
         loop {
             let got = match (&stream.stream).read(buffer) {
@@ -289,40 +262,39 @@ impl Player {
         }
     }
 
-    /// Lets the buses come to `now`.
     fn advance(&mut self, now: BusNs) {
-        for (bus, line) in self.lines.iter_mut().enumerate() {
+        for (bus, counters) in self.counters.iter_mut().enumerate() {
             if let Some(next) = self.harness.next_event(bus).filter(|&next| next <= now) {
                 let late = Duration::from_nanos(now.since(next));
-                if late > line.report.worst_late {
-                    (line.report.worst_late, line.report.worst_late_at) = (late, now);
+                if late > counters.report.worst_late {
+                    (counters.report.worst_late, counters.report.worst_late_at) = (late, now);
                 }
             }
             self.harness.advance(bus, now, &mut self.fresh);
-            for happening in &self.fresh {
-                match happening {
-                    Happening::Event(event) => line.count(event),
-                    Happening::Fault(effect) => self.desk.reply(Reply::Effect { bus, effect: *effect }),
+            for entry in &self.fresh {
+                match entry {
+                    TraceEntry::Event(event) => counters.count(event),
+                    TraceEntry::Fault(effect) => self.commands.reply(Reply::Effect { bus, effect: *effect }),
                 }
             }
-            if self.told.is_some() {
-                self.untold.extend(self.fresh.iter().map(|&what| Told { bus, what }));
+            if self.shared.is_some() {
+                self.unshared.extend(self.fresh.iter().map(|&what| Traced { bus, what }));
             }
             self.fresh.clear();
         }
-        // Whoever reads the story has no priority and may be kept from giving the lock back: then it is told the next time.
-        if let Some(mut told) = self.told.as_deref().and_then(|told| told.try_lock().ok()) {
-            told.append(&mut self.untold);
+        // The reader of the trace has no priority and may be preempted with the lock held: then retry next time.
+        if let Some(mut trace) = self.shared.as_deref().and_then(|shared| shared.try_lock().ok()) {
+            trace.append(&mut self.unshared);
         }
     }
 
-    /// Whatever a device has to say. Where the kernel does not take it, nothing is read either until it does: each
-    /// request would be one more answer to keep.
+    /// Writes the output of a device. While the kernel does not accept it, nothing is read from the device either, because
+    /// each request would add an answer to keep.
     fn write(&mut self, stream: &Stream, watched: &mut Watched<'_>, now: BusNs) {
         if watched.interest == Interest::Nothing {
             return;
         }
-        let Some(output) = self.harness.output(stream.device) else {
+        let Some(output) = self.harness.devices.output(stream.device) else {
             watched.interest = Interest::Nothing;
             return;
         };
@@ -341,44 +313,45 @@ impl Player {
     }
 
     fn report(mut self, streams: &[Stream], elapsed: BusNs) -> Report {
-        if let Some(told) = &self.told {
-            told.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.untold);
+        if let Some(shared) = &self.shared {
+            shared.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.unshared);
         }
         for stream in streams {
-            let Statistics { dropped, waiting_most, .. } = self.harness.statistics(stream.device).unwrap_or_default();
-            if let Some(line) = self.first_line(stream.device) {
-                line.report.dropped += dropped;
-                line.report.waiting_most = line.report.waiting_most.max(waiting_most);
+            let statistics = self.harness.devices.statistics(stream.device).unwrap_or_default();
+            let Statistics { dropped, waiting_most, .. } = statistics;
+            if let Some(counters) = self.first_bus(stream.device) {
+                counters.report.dropped += dropped;
+                counters.report.waiting_most = counters.report.waiting_most.max(waiting_most);
             }
         }
         let busy_ns = |bus| self.harness.bus(bus).map_or(0, Bus::busy_ns);
-        let lines = self.lines.iter().enumerate();
-        let buses = lines.map(|(bus, line)| BusReport { busy_ns: busy_ns(bus), ..line.report }).collect();
+        let counters = self.counters.iter().enumerate();
+        let buses = counters.map(|(bus, counters)| BusReport { busy_ns: busy_ns(bus), ..counters.report }).collect();
         Report { buses, elapsed }
     }
 
-    /// The kernel is gone, or is none.
+    /// The peer has closed the stream, or is not a kernel.
     fn lose(&mut self, stream: &Stream, watched: &mut Watched<'_>, now: BusNs) {
         watched.interest = Interest::Nothing;
-        // Whoever had it unplugged closes the stream, and nothing is lost with it.
-        if !self.harness.is_unplugged(stream.device) {
+        // The stream of an adapter that was unplugged on order is expected to close.
+        if !self.harness.devices.is_unplugged(stream.device) {
             self.harness.unplug(stream.device, now);
-            if let Some(line) = self.first_line(stream.device) {
-                line.report.lost_devices += 1;
+            if let Some(counters) = self.first_bus(stream.device) {
+                counters.report.lost_devices += 1;
             }
         }
         // The kernel takes the closed stream for a pulled plug.
         let _closed_already = stream.stream.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Where an adapter with several buses counts.
-    fn first_line(&mut self, device: DeviceId) -> Option<&mut Line> {
-        let bus = self.harness.places(device).first()?.bus;
-        self.lines.get_mut(bus)
+    /// The counters of the first bus of an adapter.
+    fn first_bus(&mut self, device: DeviceId) -> Option<&mut Counters> {
+        let bus = self.harness.devices.places(device).first()?.bus;
+        self.counters.get_mut(bus)
     }
 }
 
-impl Line {
+impl Counters {
     fn count(&mut self, event: &Event) {
         match *event {
             Event::Delivered { end, .. } => {

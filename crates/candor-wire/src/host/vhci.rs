@@ -1,8 +1,8 @@
-//! vhci-hcd: a USB host controller whose devices are at the other end of sockets.
+//! vhci-hcd: a USB host controller whose devices are peers on sockets.
 //!
 //! # Kernel
-//! Module vhci-hcd, in all distributions a part of usbip; Linux 4.13 for several controllers. It belongs to the whole
-//! machine, not to a network namespace. Attaching needs root.
+//! Module vhci-hcd, part of usbip in all distributions; several controllers from Linux 4.13 on. It is global, not per
+//! network namespace. Attaching needs root.
 //!
 //! # Source
 //! `drivers/usb/usbip/vhci_sysfs.c`.
@@ -26,50 +26,36 @@ const SYSFS: &str = "/sys";
 const CONTROLLER: &str = "devices/platform/vhci_hcd.0";
 /// `USB_SPEED_HIGH`.
 const HIGH_SPEED: u8 = 3;
-/// `VDEV_ST_NULL`: nothing is plugged in.
+/// `VDEV_ST_NULL`: no device.
 const FREE: u32 = 4;
 /// `VDEV_ST_USED`: a device with an address.
 const USED: u32 = 6;
 
-/// Why there is no port for a device.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VhciError {
-    /// The controller cannot be used.
     #[error("Cannot use {path}")]
-    File {
-        /// Which of its files.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// No module.
+    File { path: PathBuf, source: io::Error },
     #[error(
-        "This kernel has no virtual USB host controller: type: sudo modprobe vhci-hcd. Where that fails, it is in the \
-         package linux-modules-extra-$(uname -r) (Ubuntu), in linux-image-amd64 but not in the -cloud- kernels \
-         (Debian), in kernel-modules-extra (Fedora)"
+        "The kernel has no virtual USB host controller: run sudo modprobe vhci-hcd. If that fails, install the package \
+         linux-modules-extra-$(uname -r) (Ubuntu), linux-image-amd64 instead of a -cloud- kernel (Debian), or \
+         kernel-modules-extra (Fedora)"
     )]
     NoController,
-    /// No driver.
-    #[error(
-        "This kernel has no driver {0}: type: sudo modprobe {0}. Where that fails, it is in the package of vhci-hcd"
-    )]
+    #[error("The kernel has no driver {0}: run sudo modprobe {0}. If that fails, it is in the package of vhci-hcd")]
     NoDriver(&'static str),
-    /// All ports are taken.
-    #[error("All {0} high-speed ports of the virtual USB host controller are taken; `usbip port` lists by what")]
+    #[error("All {0} high-speed ports of the virtual USB host controller are in use; `usbip port` lists them")]
     NoPort(usize),
-    /// Not root.
-    #[error("Only root can plug devices into the virtual USB host controller: type: sudo candor-lab wire …")]
+    #[error("Only root can attach devices to the virtual USB host controller: run sudo candor-lab wire …")]
     NotPermitted,
 }
 
-/// The controller.
 #[derive(Clone, Debug)]
 pub struct Vhci {
     sysfs: PathBuf,
 }
 
-/// A port with a device of ours.
+/// A port with one of our devices.
 #[derive(Clone, Debug)]
 pub struct Port {
     vhci: Vhci,
@@ -79,19 +65,13 @@ pub struct Port {
 /// An interface that a driver made for a channel of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Netdev {
-    /// Which controller of the device it is.
     pub channel: Channel,
-    /// Its number.
     pub index: InterfaceIndex,
-    /// Its name just now.
     pub name: String,
 }
 
 impl Vhci {
-    /// The controller of this machine; loads its module if it is not there yet.
-    ///
-    /// # Errors
-    /// [`VhciError::NoController`] if there is none.
+    /// Finds the controller; loads its module if necessary.
     pub fn find() -> Result<Self, VhciError> {
         let vhci = Self { sysfs: SYSFS.into() };
         if !vhci.controller().is_dir() {
@@ -100,17 +80,17 @@ impl Vhci {
         if vhci.controller().is_dir() { Ok(vhci) } else { Err(VhciError::NoController) }
     }
 
-    /// Gives the other end of a stream to the kernel, as a device at a free high-speed port. The kernel holds it from
-    /// then on, and its threads for the port get a real-time priority if they may. It begins to ask at once, and only if that is answered there will be [`Port::netdevs`].
+    /// Attaches the peer of a stream to a free high-speed port. The kernel keeps the socket and sends requests at once;
+    /// [`Port::netdevs`] appear when they are answered. Its threads for the port get a real-time priority if possible.
     ///
     /// # Errors
-    /// [`VhciError`] if the kernel does not take it.
+    /// [`VhciError`] if the kernel refuses it.
     pub fn attach(&self, stream: &UnixStream) -> Result<Port, VhciError> {
         let before = kernel_threads();
         let port = self.attach_to_free(stream)?;
         for thread in kernel_threads().difference(&before) {
-            // Who may not has been told that about the thread of the buses.
-            let _refused = hurry(*thread);
+            // The bus thread reports a lack of permission.
+            let _refused = prioritise(*thread);
         }
         Ok(port)
     }
@@ -119,12 +99,12 @@ impl Vhci {
         let path = self.controller().join("attach");
         let ports: Vec<Status> = self.ports()?.into_iter().filter(|port| port.is_high_speed).collect();
         for port in ports.iter().filter(|port| port.state == FREE) {
-            // A number that says which one it is in `usbip port`; the kernel only shows it.
+            // Bus and device number for `usbip port`; the kernel only displays it.
             let device = 0x1_0000 + port.number;
             let line = format!("{} {} {device} {HIGH_SPEED}", port.number, stream.as_raw_fd());
             match fs::write(&path, line) {
                 Ok(()) => return Ok(Port { vhci: self.clone(), number: port.number }),
-                // Somebody was faster.
+                // Another process took the port.
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(VhciError::NotPermitted),
                 Err(source) => return Err(VhciError::File { path, source }),
@@ -137,7 +117,7 @@ impl Vhci {
         self.sysfs.join(CONTROLLER)
     }
 
-    /// All ports, of all controllers: the kernel shows those of the further ones in `status.1` and so on.
+    /// The ports of all controllers; the kernel lists those of further controllers in `status.1` and so on.
     fn ports(&self) -> Result<Vec<Status>, VhciError> {
         let mut ports = Vec::new();
         for further in 0.. {
@@ -154,25 +134,19 @@ impl Vhci {
 }
 
 impl Port {
-    /// Whether the port is free again.
-    ///
-    /// # Errors
-    /// [`VhciError::File`] if the controller does not say.
+    /// Returns true if the port is free again.
     pub fn is_free(&self) -> Result<bool, VhciError> {
         Ok(self.status()?.is_none_or(|status| status.state == FREE))
     }
 
-    /// The interfaces of the device so far, in the order of their channels.
-    ///
-    /// # Errors
-    /// [`VhciError::File`] if the controller does not say.
+    /// The interfaces that exist so far, in the order of their channels.
     pub fn netdevs(&self) -> Result<Vec<Netdev>, VhciError> {
         let Some(status) = self.status()?.filter(|status| status.state == USED) else { return Ok(Vec::new()) };
         let folder = self.vhci.sysfs.join(format!("bus/usb/devices/{}:1.0/net", status.device));
         // Not there yet, or just gone.
         let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
         let mut netdevs: Vec<Netdev> = entries.filter_map(|entry| netdev(&entry.ok()?.path())).collect();
-        // Drivers that do not number their interfaces make them in order.
+        // Drivers that do not number their interfaces create them in order.
         netdevs.sort_by_key(|netdev| (netdev.channel, netdev.index.number()));
         if netdevs.iter().all(|netdev| netdev.channel == Channel(0)) {
             for (channel, netdev) in (0..).zip(&mut netdevs) {
@@ -187,10 +161,7 @@ impl Port {
     }
 }
 
-/// Loads the driver of the devices, which nobody else does on machines without udev.
-///
-/// # Errors
-/// [`VhciError::NoDriver`] if there is none.
+/// Loads the driver of the devices, for machines without udev.
 pub fn load_driver(name: &'static str) -> Result<(), VhciError> {
     let folder = Path::new(SYSFS).join("bus/usb/drivers").join(name);
     if !folder.is_dir() {
@@ -199,13 +170,13 @@ pub fn load_driver(name: &'static str) -> Result<(), VhciError> {
     if folder.is_dir() { Ok(()) } else { Err(VhciError::NoDriver(name)) }
 }
 
-/// Whether it worked is to be seen from what is there afterwards: it may be built in.
+/// Success is checked by the caller, because the module may be built in.
 fn load(module: &str) {
     let mut modprobe = Command::new("modprobe");
-    let _seen_later = modprobe.args(["-q", module]).stdin(Stdio::null()).stderr(Stdio::null()).status();
+    let _checked_later = modprobe.args(["-q", module]).stdin(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-/// The threads of the kernel that carry the packets of the ports, by their numbers.
+/// Thread ids of the kernel threads that carry the packets of the ports.
 fn kernel_threads() -> BTreeSet<u32> {
     let Ok(processes) = fs::read_dir("/proc") else { return BTreeSet::new() };
     let number = |process: io::Result<fs::DirEntry>| process.ok()?.file_name().to_str()?.parse().ok();
@@ -216,9 +187,9 @@ fn kernel_threads() -> BTreeSet<u32> {
     processes.filter_map(number).filter(is_port).collect()
 }
 
-/// Gives such a thread its priority. Without one it shares the processor with whoever floods the
-/// interface, and a controller of a fast bus runs empty although frames wait for it.
-fn hurry(thread: u32) -> io::Result<()> {
+/// Sets the priority of a port thread. Without it, the thread competes with a process that floods the interface, and a
+/// controller runs empty although frames are queued.
+fn prioritise(thread: u32) -> io::Result<()> {
     let priority = RtPriority::new(super::PORT_PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
     schedule::set_policy_of_process(thread, Policy::Fifo(priority))
 }
@@ -226,7 +197,7 @@ fn hurry(thread: u32) -> io::Result<()> {
 fn netdev(folder: &Path) -> Option<Netdev> {
     let read = |file| fs::read_to_string(folder.join(file)).ok();
     let hexadecimal = |text: String| u8::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok();
-    // gs_usb has used the one and, from 6.9 on, the other.
+    // gs_usb sets dev_id, and from 6.9 on dev_port.
     let id = read("dev_id").and_then(hexadecimal).unwrap_or(0);
     let port = read("dev_port").and_then(|text| text.trim().parse().ok()).unwrap_or(0);
     let index: NonZeroU32 = read("ifindex")?.trim().parse().ok()?;
@@ -243,7 +214,7 @@ struct Status {
     is_high_speed: bool,
     number: u32,
     state: u32,
-    /// Bus and port as sysfs names the device, once there is one.
+    /// Name of the device in sysfs, if there is one.
     device: String,
 }
 
@@ -262,7 +233,7 @@ impl Status {
 mod tests {
     use super::*;
 
-    /// Of Linux 6.1, with a device at port 1.
+    /// From Linux 6.1, with a device at port 1.
     const STATUS: &str = "hub port sta spd dev      sockfd local_busid\n\
                           hs  0000 004 000 00000000 000000 0-0\n\
                           hs  0001 006 003 00010001 000005 1-2\n\
@@ -276,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_read_from_all_controllers() {
+    fn ports_of_all_controllers_are_listed() {
         let folder = tempfile::tempdir().unwrap();
         let vhci = vhci(&folder);
         fs::write(vhci.controller().join("status.1"), "hs  0030 005 000 00000000 000000 0-0\n").unwrap();
@@ -292,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_free_high_speed_port_is_taken() {
+    fn attaches_to_first_free_high_speed_port() {
         let folder = tempfile::tempdir().unwrap();
         let vhci = vhci(&folder);
         let attach = vhci.controller().join("attach");
@@ -307,10 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_come_in_the_order_of_their_channels() {
+    fn interfaces_are_sorted_by_channel() {
         let folder = tempfile::tempdir().unwrap();
         let port = Port { vhci: vhci(&folder), number: 1 };
-        assert_eq!(port.netdevs().unwrap(), [], "the driver has not come yet");
+        assert_eq!(port.netdevs().unwrap(), [], "no driver yet");
         assert!(!port.is_free().unwrap());
         let net = folder.path().join("bus/usb/devices/1-2:1.0/net");
         for (name, id, dev_port, index) in [("can7", "0x0\n", "0\n", "9\n"), ("can3", "0x1\n", "0\n", "8\n")] {

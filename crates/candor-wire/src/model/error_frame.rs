@@ -1,16 +1,15 @@
-//! Errors as SocketCAN writes them: frames that were never on a wire.
+//! SocketCAN error frames, which are never transmitted.
 //!
 //! ```text
 //!  identifier: 0x2000_0000 │ class bits           data: 0           1        2      3         4  5  6    7
 //!                                                       arb. bit │ state │ kind │ location │ 0  0  tx │ rx counter
 //! ```
 //!
-//! Both gs_usb and ucan carry them in place of a received frame, and their drivers take the state of the controller out
-//! of them.
+//! gs_usb and ucan report them like received frames, and their drivers read the controller state from them.
 //!
 //! # Source
-//! `include/uapi/linux/can/error.h`. The counters come without their class bit `CAN_ERR_CNT` (Linux 6.0): firmware of
-//! adapters is older than the bit, and candump of Debian 12 takes error frames with it for invalid.
+//! `include/uapi/linux/can/error.h`. The class bit of the counters, `CAN_ERR_CNT` (Linux 6.0), is not set: firmware
+//! of adapters is older than the bit, and candump of Debian 12 rejects error frames with it.
 
 use candor_bus::{CAN_ERROR_PASSIVE_THRESHOLD, CAN_ERROR_WARNING_THRESHOLD, Counters, ErrorKind, ErrorState};
 use candor_core::frame::{CAN_ERR_FLAG, CAN_MAX_DLEN};
@@ -26,7 +25,7 @@ const CAN_ERR_BUSOFF: u32 = 0x040;
 const CAN_ERR_BUSERROR: u32 = 0x080;
 const CAN_ERR_RESTARTED: u32 = 0x100;
 
-/// States of the controller, in byte 1.
+/// Controller state, in byte 1.
 const CAN_ERR_CRTL_RX_OVERFLOW: u8 = 0x01;
 const CAN_ERR_CRTL_RX_WARNING: u8 = 0x04;
 const CAN_ERR_CRTL_TX_WARNING: u8 = 0x08;
@@ -34,48 +33,32 @@ const CAN_ERR_CRTL_RX_PASSIVE: u8 = 0x10;
 const CAN_ERR_CRTL_TX_PASSIVE: u8 = 0x20;
 const CAN_ERR_CRTL_ACTIVE: u8 = 0x40;
 
-/// Kinds of protocol errors, in byte 2.
+/// Kind of a protocol error, in byte 2.
 const CAN_ERR_PROT_BIT: u8 = 0x01;
 const CAN_ERR_PROT_FORM: u8 = 0x02;
 const CAN_ERR_PROT_STUFF: u8 = 0x04;
 const CAN_ERR_PROT_TX: u8 = 0x80;
-/// Where a protocol error was, in byte 3.
+/// Location of a protocol error, in byte 3.
 const CAN_ERR_PROT_LOC_CRC_SEQ: u8 = 0x08;
 const CAN_ERR_PROT_LOC_ACK: u8 = 0x19;
 
-/// An error in meaning.
+/// A condition that is reported as an error frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorReport {
-    /// A frame broke.
-    Bus {
-        /// How.
-        kind: ErrorKind,
-        /// Who was sending.
-        part: Part,
-        /// Error counters after it.
-        counters: Counters,
-    },
+    /// A frame was destroyed.
+    Bus { kind: ErrorKind, part: Part, counters: Counters },
     /// Arbitration was lost at this bit.
-    LostArbitration {
-        /// Number of the bit.
-        bit: u32,
-    },
+    LostArbitration { bit: u32 },
     /// Received frames were lost.
     Overflow,
-    /// The controller came back from bus-off by itself.
+    /// The controller recovered from bus-off by itself.
     Restarted,
-    /// The controller is in another state.
-    State {
-        /// Its state now.
-        state: ErrorState,
-        /// Its counters now.
-        counters: Counters,
-    },
+    /// The error state changed.
+    State { state: ErrorState, counters: Counters },
 }
 
 impl ErrorReport {
     /// Identifier with flags, and data.
-    #[must_use]
     pub fn frame(self) -> (u32, [u8; CAN_MAX_DLEN]) {
         let mut data = [0; CAN_MAX_DLEN];
         let mut class = 0;
@@ -83,19 +66,16 @@ impl ErrorReport {
             Self::Bus { kind, part, counters } => {
                 class |= CAN_ERR_BUSERROR | CAN_ERR_PROT;
                 [data[6], data[7]] = bytes(counters);
-                data[2] = match kind {
-                    ErrorKind::Bit => CAN_ERR_PROT_BIT,
-                    ErrorKind::Form => CAN_ERR_PROT_FORM,
-                    ErrorKind::Stuff => CAN_ERR_PROT_STUFF,
-                    ErrorKind::Ack | ErrorKind::Crc => 0, // told by where it was
-                };
+                // Acknowledgement and CRC errors are reported by their location.
                 match kind {
                     ErrorKind::Ack => {
                         class |= CAN_ERR_ACK;
                         data[3] = CAN_ERR_PROT_LOC_ACK;
                     }
+                    ErrorKind::Bit => data[2] = CAN_ERR_PROT_BIT,
                     ErrorKind::Crc => data[3] = CAN_ERR_PROT_LOC_CRC_SEQ,
-                    ErrorKind::Bit | ErrorKind::Form | ErrorKind::Stuff => {}
+                    ErrorKind::Form => data[2] = CAN_ERR_PROT_FORM,
+                    ErrorKind::Stuff => data[2] = CAN_ERR_PROT_STUFF,
                 }
                 if part == Part::Sender {
                     data[2] |= CAN_ERR_PROT_TX;
@@ -110,7 +90,7 @@ impl ErrorReport {
                 data[1] = CAN_ERR_CRTL_RX_OVERFLOW;
             }
             Self::Restarted => class |= CAN_ERR_RESTARTED,
-            // The counter of a node that is bus-off does not fit into a byte.
+            // The transmit error counter of a bus-off node does not fit into a byte.
             Self::State { state: ErrorState::BusOff, .. } => class |= CAN_ERR_BUSOFF,
             Self::State { state, counters } => {
                 class |= CAN_ERR_CRTL;
@@ -122,7 +102,7 @@ impl ErrorReport {
     }
 }
 
-/// Byte 1 of a change of state. Only bits of the state itself: gs_usb looks for the mildest first, ucan for the worst.
+/// Byte 1 of a state change. Only bits of the new state: gs_usb looks for the mildest first, ucan for the worst.
 fn controller(state: ErrorState, counters: Counters) -> u8 {
     let (threshold, transmit, receive) = match state {
         ErrorState::Warning => (CAN_ERROR_WARNING_THRESHOLD, CAN_ERR_CRTL_TX_WARNING, CAN_ERR_CRTL_RX_WARNING),
@@ -132,7 +112,7 @@ fn controller(state: ErrorState, counters: Counters) -> u8 {
     match (counters.transmit >= threshold, counters.receive >= threshold) {
         (true, true) => transmit | receive,
         (false, true) => receive,
-        // A state with neither counter to show for it is believed all the same.
+        // The state is reported even if neither counter has reached the threshold.
         (_, false) => transmit,
     }
 }
@@ -150,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn states_as_error_h_says() {
+    fn encodes_states_as_in_error_h() {
         assert_eq!(state(ErrorState::Active, 3, 4), (0x2000_0004, [0, 0x40, 0, 0, 0, 0, 3, 4]));
         assert_eq!(state(ErrorState::Warning, 96, 4), (0x2000_0004, [0, 0x08, 0, 0, 0, 0, 96, 4]));
         assert_eq!(state(ErrorState::Warning, 0, 100), (0x2000_0004, [0, 0x04, 0, 0, 0, 0, 0, 100]));
@@ -161,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_frames_as_error_h_says() {
+    fn encodes_bus_errors_as_in_error_h() {
         let counters = Counters { transmit: 8, receive: 1 };
         let bus = |kind, part| ErrorReport::Bus { kind, part, counters }.frame();
         assert_eq!(bus(ErrorKind::Ack, Part::Sender), (0x2000_00A8, [0, 0, 0x80, 0x19, 0, 0, 8, 1]));

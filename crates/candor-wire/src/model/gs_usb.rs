@@ -1,28 +1,28 @@
-//! gs_usb: the protocol of candleLight and many other adapters. Many channels, CAN FD, timestamps of the wire.
+//! gs_usb: the protocol of candleLight and many other adapters. Several channels, CAN FD, hardware time stamps.
 //!
 //! ```text
 //!  control (vendor, interface; wValue = channel)                 bulk: one frame per transfer, see `host_frame`
-//!  0 out HOST_FORMAT    byte order: little endian all the same
+//!  0 out HOST_FORMAT    byte order: ignored, always little endian
 //!  5 in  DEVICE_CONFIG  channels - 1, versions                   10 slots for each channel (GS_MAX_TX_URBS)
 //!  4 in  BT_CONST       features, clock, limits                  30 transfers posted by the driver for all channels
 //!  11 in BT_CONST_EXT   the same and limits of the data phase
 //!  1 out BITTIMING      10 out DATA_BITTIMING
-//!  2 out MODE           1 and flags: on the bus; 0: off it
-//!  6 in  TIMESTAMP      microseconds of the wire, 32 bits
+//!  2 out MODE           1 and flags: start; 0: stop
+//!  6 in  TIMESTAMP      microseconds of bus time, 32 bits
 //!  14 in GET_STATE      state and counters
 //! ```
 //!
-//! The driver knows that a frame was sent from its echo. It knows that a frame was *not* sent only from a failed
-//! transfer; so transfers are answered when the disposition of their frame is known, in one write with the echo.
+//! The echo tells the driver that a frame was sent, and only a failed transfer that it was *not* sent. So transfers are
+//! answered when the disposition of their frame is known, in one write with the echo.
 //!
-//! The protocol knows no bus-off as the kernel means it: the driver counts it, but there is no loss of carrier and no
-//! `restart-ms`. The device recovers by itself and says `RESTARTED`, as candleLight does. Use ucan to see it done right.
+//! The protocol does not support bus-off as the kernel defines it: the driver counts it, but there is no loss of carrier
+//! and no `restart-ms`. The device recovers by itself and reports `RESTARTED`, as candleLight does. ucan supports it.
 //!
 //! # Kernel
-//! Read in 6.1.192 and in the state of 6.2 and later, where bits 12 and 13 of the features are used (`berr-reporting`,
-//! error counters). A failed transfer frees its slot only in kernels with the stable backports of late 2025 (6.1.192
-//! has it); before, each aborted frame costs a slot until the interface goes down. Drivers of before these backports
-//! also refuse a device of more than 3 channels.
+//! Read at 6.1.192 and at 6.2, from which on bits 12 and 13 of the features are used (`berr-reporting`, error counters).
+//! A failed transfer frees its slot only in kernels with the stable backports of late 2025, such as 6.1.192; without
+//! them, each aborted frame occupies a slot until the interface goes down, and devices with more than 3 channels are
+//! refused.
 //!
 //! # Source
 //! `drivers/net/can/usb/gs_usb.c`.
@@ -36,39 +36,32 @@ use candor_bus::BusNs;
 use candor_core::frame::{CAN_EFF_FLAG, Frame, FrameFormat, RawId};
 use candor_core::units::BitRate;
 
-use super::{Aborts, Action, Content, Health, Malformed, Message, Model, Outgoing, Packing, Recovery};
+use super::{Aborts, Action, Content, Health, Malformed, Message, Model, Outgoing, Packing, Profile, Recovery};
 use crate::exchange::Channel;
 use crate::usb::{Description, Setup, Stall};
 
 /// Slots of a channel (`GS_MAX_TX_URBS`).
 pub const SLOTS: u8 = 10;
 
-/// What a gs_usb device is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many CAN controllers, each an interface of its own.
     pub channels: NonZeroU8,
-    /// How many frames the driver may have on the way, from 1 to 10; other values are brought in range. Below 10 it
-    /// takes [`plug`]s to make it true.
+    /// Frames that the driver may have in flight, clamped to 1 to 10. Below 10 it takes [`plug`]s to enforce it.
     pub depth: u8,
-    /// Whether the controllers know CAN FD.
     pub fd: bool,
-    /// Serial number.
     pub serial: String,
 }
 
-/// What the driver set on one channel.
+/// Registers of one channel, set by the driver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Registers {
     nominal: Option<BitRate>,
     data: Option<BitRate>,
-    /// Whether messages carry timestamps.
     is_stamped: bool,
-    /// Plugs that are still to come before the channel has its depth.
+    /// Plugs still needed before the channel has its depth.
     plugs: u8,
 }
 
-/// A gs_usb adapter.
 #[derive(Clone, Debug)]
 pub struct GsUsb {
     options: Options,
@@ -77,17 +70,10 @@ pub struct GsUsb {
 
 impl GsUsb {
     /// A device that has just been plugged in.
-    #[must_use]
     pub fn new(mut options: Options) -> Self {
         options.depth = options.depth.clamp(1, SLOTS);
         let channels = vec![Registers::default(); usize::from(options.channels.get())];
         Self { options, channels }
-    }
-
-    /// How many [`plug`]s a channel wants after each start.
-    #[must_use]
-    pub const fn plugs(&self) -> u8 {
-        SLOTS - self.options.depth
     }
 
     fn is_plug(&mut self, channel: Channel, frame: &Frame) -> bool {
@@ -96,12 +82,15 @@ impl GsUsb {
         registers.plugs -= u8::from(found);
         found
     }
+
+    fn is_stamped(&self, channel: Channel) -> bool {
+        self.channels.get(usize::from(channel.0)).is_some_and(|registers| registers.is_stamped)
+    }
 }
 
-/// A frame that makes a channel shallower: the driver has 10 slots compiled in, and each plug sent into an interface
-/// after it went up takes one of them until it goes down. The device swallows as many as it wants
-/// ([`GsUsb::plugs`]); any later one is a frame like all others.
-#[must_use]
+/// A frame that makes a channel shallower: the driver has 10 slots compiled in, and each plug sent to an interface after
+/// it went up occupies one of them until it goes down. The device absorbs as many as its depth requires; a later
+/// one is an ordinary frame.
 pub fn plug() -> Frame {
     let mut data = [0; 64];
     data[..8].copy_from_slice(b"candplug");
@@ -110,6 +99,10 @@ pub fn plug() -> Frame {
 }
 
 impl Model for GsUsb {
+    fn boxed(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
     fn description(&self) -> Description {
         Description {
             vendor: 0x1D50,
@@ -120,24 +113,14 @@ impl Model for GsUsb {
         }
     }
 
-    fn channels(&self) -> u8 {
-        self.options.channels.get()
-    }
-
-    fn slots(&self) -> usize {
-        usize::from(SLOTS)
-    }
-
-    fn aborts(&self) -> Aborts {
-        Aborts::FailTheTransfer
-    }
-
-    fn recovery(&self) -> Recovery {
-        Recovery::ByItself
-    }
-
-    fn packing(&self) -> Packing {
-        Packing::Single
+    fn profile(&self) -> Profile {
+        Profile {
+            channels: self.options.channels.get(),
+            slots: usize::from(SLOTS),
+            aborts: Aborts::FailTransfer,
+            recovery: Recovery::ByDevice,
+            packing: Packing::Single,
+        }
     }
 
     fn control_in(&self, setup: &Setup, health: &[Health], now: BusNs, into: &mut Vec<u8>) -> Result<(), Stall> {
@@ -165,13 +148,7 @@ impl Model for GsUsb {
     }
 }
 
-impl GsUsb {
-    fn is_stamped(&self, channel: Channel) -> bool {
-        self.channels.get(usize::from(channel.0)).is_some_and(|registers| registers.is_stamped)
-    }
-}
-
-/// Whether a message carries the long payload.
+/// Returns true if a message carries the 64-byte payload.
 const fn is_fd(content: &Content) -> bool {
     match content {
         Content::Received(frame) | Content::Sent { frame, .. } => matches!(frame.format, FrameFormat::Fd),

@@ -1,23 +1,23 @@
-//! ucan: one channel of a depth that the device chooses, with bus-off as the kernel means it. No CAN FD, no timestamps.
+//! ucan: one channel, whose depth the device chooses, with bus-off as the kernel defines it. No CAN FD, no time stamps.
 //!
 //! ```text
 //!  control (vendor, interface)                          bulk: see `message`
 //!  5 in  GET    value 1: protocol version 3
-//!               value 0: clock, depth, limits, modes    as many slots as the device says (tx_fifo)
+//!               value 0: clock, depth, limits, modes    tx_fifo slots, reported by the device
 //!  0 in         to the device: name of the firmware      8 transfers of 512 bytes posted by the driver
 //!  4 out RESET  7 out SET_BITTIMING
 //!  0 out START  1 out STOP  8 out RESTART
 //! ```
 //!
-//! The driver wants a word for each frame, sent or not. On bus-off it takes the carrier away, and `restart-ms` or
-//! `ip link set type can restart` bring the device back; whatever was on the way is completed as not sent at once,
-//! because the driver forgets the frames but not their slots.
+//! The driver expects a completion for each frame, sent or not. On bus-off it drops the carrier, and `restart-ms` or
+//! `ip link set type can restart` restarts the device. Frames in flight are completed as not sent at once, because the
+//! driver frees the frames but not their slots.
 //!
 //! # Kernel
-//! From 4.19 on; read at 6.1.192. The driver asks for every bus error and itself keeps back what `berr-reporting` does
-//! not want. Its interfaces have no `IFF_ECHO`: the kernel shows own frames to other sockets when they are *sent to the
-//! driver*, also those that never reach the wire, and transmitted bytes are counted as 0. Only the count of transmitted
-//! packets tells completion; use gs_usb where the time of an own frame matters.
+//! From 4.19 on; read at 6.1.192. The driver requests every bus error and filters them by `berr-reporting` itself. Its
+//! interfaces have no `IFF_ECHO`: the kernel loops a frame back when it is *handed to the driver*, even if it is never
+//! transmitted, and transmitted bytes are counted as 0. Only the count of transmitted packets shows completion; use
+//! gs_usb where the time of an own frame matters.
 //!
 //! # Source
 //! `drivers/net/can/usb/ucan.c`.
@@ -30,10 +30,9 @@ use std::num::NonZeroU8;
 use candor_bus::BusNs;
 use candor_core::units::BitRate;
 
-use super::{Aborts, Action, Health, Malformed, Message, Model, Outgoing, Packing, Recovery};
+use super::{Aborts, Action, Health, Malformed, Message, Model, Outgoing, Packing, Profile, Recovery};
 use crate::usb::{Description, Setup, Stall};
 
-/// A ucan adapter.
 #[derive(Clone, Debug)]
 pub struct Ucan {
     depth: NonZeroU8,
@@ -42,14 +41,17 @@ pub struct Ucan {
 }
 
 impl Ucan {
-    /// A device that has just been plugged in, with room for `depth` frames on the way.
-    #[must_use]
+    /// A device that has just been plugged in, with room for `depth` frames in flight.
     pub const fn new(depth: NonZeroU8, serial: String) -> Self {
         Self { depth, serial, nominal: None }
     }
 }
 
 impl Model for Ucan {
+    fn boxed(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
     fn description(&self) -> Description {
         Description {
             vendor: 0x2294,
@@ -60,24 +62,14 @@ impl Model for Ucan {
         }
     }
 
-    fn channels(&self) -> u8 {
-        1
-    }
-
-    fn slots(&self) -> usize {
-        usize::from(self.depth.get())
-    }
-
-    fn aborts(&self) -> Aborts {
-        Aborts::HaveAMessage
-    }
-
-    fn recovery(&self) -> Recovery {
-        Recovery::ByDriver
-    }
-
-    fn packing(&self) -> Packing {
-        Packing::Aligned(4)
+    fn profile(&self) -> Profile {
+        Profile {
+            channels: 1,
+            slots: usize::from(self.depth.get()),
+            aborts: Aborts::SendMessage,
+            recovery: Recovery::ByDriver,
+            packing: Packing::Aligned(4),
+        }
     }
 
     fn control_in(&self, setup: &Setup, _: &[Health], _: BusNs, into: &mut Vec<u8>) -> Result<(), Stall> {

@@ -1,4 +1,4 @@
-//! What is done to a bus on command, now or at a moment of its own time line.
+//! Faults of a bus, injected now or at a bus time.
 
 use candor_bus::{
     BusNs, CAN_BUS_OFF_THRESHOLD, Counters, Disturbance, ErrorState, Event, NodeConfig, NodeId, SubmitError, Tag,
@@ -7,49 +7,48 @@ use candor_bus::{
 use candor_core::frame::Frame;
 
 use super::Segment;
-use crate::fault::{Effect, Fault, FaultId, FaultOrder, Happening, Hold, Refusal};
-use crate::harness::Devices;
+use crate::devices::Devices;
+use crate::fault::{Effect, Fault, FaultId, FaultOrder, Hold, Refusal, TraceEntry};
 
 /// Frames of a babbling node that its controller holds: while one is on the wire, the next one waits.
 pub(super) const BABBLED_FRAMES: u32 = 2;
-/// Orders and plans that are remembered, each.
+/// Maximum of scheduled orders, and of disturbances planned on the bus.
 const PLANNED_MAX: usize = 1024;
 
-/// What was ordered and has not ended.
+/// Faults that are scheduled or in force.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Disorder {
-    /// What is to come, in the order of its times.
+pub(super) struct ActiveFaults {
+    /// In the order of time.
     agenda: Vec<Entry>,
-    /// One at most that goes on, and those before it that have not quite ended.
+    /// At most one in force, and earlier ones whose last frame is still on the wire.
     babbles: Vec<Babble>,
-    /// The node that is no interface, once there was one.
-    stranger: Option<NodeId>,
+    /// The node that only babbles, once it was added.
+    babbler: Option<NodeId>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     at: BusNs,
     order: FaultOrder,
-    /// The end of a fault whose time is over.
+    /// The end of a fault with a duration.
     is_end: bool,
 }
 
-/// A node that sends a frame over and over.
 #[derive(Clone, Copy, Debug)]
 struct Babble {
     node: NodeId,
     frame: Frame,
-    /// It has ended but for the frame on the wire.
+    /// Ended, except for the frame on the wire.
     is_over: bool,
 }
 
-impl Disorder {
+impl ActiveFaults {
     pub(super) fn next(&self) -> Option<BusNs> {
         self.agenda.first().map(|entry| entry.at)
     }
 
-    pub(super) fn is_stranger(&self, node: NodeId) -> bool {
-        self.stranger == Some(node)
+    pub(super) fn is_babbler(&self, node: NodeId) -> bool {
+        self.babbler == Some(node)
     }
 
     fn insert(&mut self, entry: Entry) {
@@ -57,30 +56,28 @@ impl Disorder {
         self.agenda.insert(place, entry);
     }
 
-    /// Forgets when this was to end: it has ended, or begins anew.
-    fn forget_end(&mut self, end: &Fault) {
+    /// Unschedules an end, because the fault has ended or starts again.
+    fn unschedule(&mut self, end: &Fault) {
         let both = matches!(end, Fault::Release { what: Hold::All });
-        let is_meant = |fault: &Fault| {
+        let matches = |fault: &Fault| {
             fault == end || both && matches!(fault, Fault::Release { what: Hold::Babble | Hold::Stuck })
         };
-        self.agenda.retain(|entry| !entry.is_end || !is_meant(&entry.order.fault));
+        self.agenda.retain(|entry| !entry.is_end || !matches(&entry.order.fault));
     }
 
-    /// Of which babbling a frame is.
     fn babble_of(&self, sender: NodeId, tag: Tag) -> Option<Babble> {
         let of_node = |babble: &&Babble| babble.node == sender && babbled().any(|other| other == tag);
         self.babbles.iter().find(of_node).copied()
     }
 }
 
-/// Names that no adapter gives its frames, for they count from 0.
+/// Tags that no adapter uses, because theirs count from 0.
 fn babbled() -> impl Iterator<Item = Tag> {
     (0..BABBLED_FRAMES).map(|number| Tag(u32::MAX - number))
 }
 
 impl Segment {
-    /// Has something done to the bus: at its moment, or now if it has none. Gives the moment if that is still to come;
-    /// otherwise the story tells what came of it.
+    /// See [`Harness::order`](crate::Harness::order).
     pub(crate) fn order(&mut self, order: FaultOrder, now: BusNs, devices: &mut Devices) -> Option<BusNs> {
         let here = self.in_time(now);
         let Some(at) = order.at else {
@@ -89,20 +86,19 @@ impl Segment {
         };
         let refused = if at < now {
             Refusal::Past { now }
-        } else if self.disorder.agenda.len() >= PLANNED_MAX {
+        } else if self.faults.agenda.len() >= PLANNED_MAX {
             Refusal::TooMany
         } else {
-            self.disorder.insert(Entry { at, order, is_end: false });
+            self.faults.insert(Entry { at, order, is_end: false });
             return Some(at);
         };
         self.note(here, order.id, order.fault, Some(refused));
         None
     }
 
-    /// Carries out whatever was ordered for up to now.
     pub(super) fn carry_out_due(&mut self, at: BusNs, devices: &mut Devices) {
-        while self.disorder.next().is_some_and(|next| next <= at) {
-            let entry = self.disorder.agenda.remove(0);
+        while self.faults.next().is_some_and(|next| next <= at) {
+            let entry = self.faults.agenda.remove(0);
             self.carry_out(entry.at, &entry.order, devices);
         }
     }
@@ -114,16 +110,16 @@ impl Segment {
         self.note(at, order.id, order.fault, outcome.err());
         self.settle(at, devices);
         if let (Ok(()), Some(end)) = (outcome, order.fault.end()) {
-            self.disorder.forget_end(&end);
+            self.faults.unschedule(&end);
             if let Some(lasts_ns) = order.lasts_ns {
                 let order = FaultOrder { id: order.id, at: None, lasts_ns: None, fault: end };
-                self.disorder.insert(Entry { at: at + lasts_ns, order, is_end: true });
+                self.faults.insert(Entry { at: at + lasts_ns, order, is_end: true });
             }
         }
     }
 
     fn note(&mut self, at: BusNs, order: FaultId, fault: Fault, refused: Option<Refusal>) {
-        self.story.push(Happening::Fault(Effect { at, order, fault, refused }));
+        self.trace.push(TraceEntry::Fault(Effect { at, order, fault, refused }));
     }
 
     fn attempt(&mut self, at: BusNs, fault: &Fault, devices: &mut Devices) -> Result<(), Refusal> {
@@ -149,9 +145,9 @@ impl Segment {
             Fault::Freeze { node } => self.hold(node, true)?,
             Fault::LostAck { target, times } => return self.plan(target, Disturbance::NoAcknowledge, times),
             Fault::Release { what } => {
-                self.disorder.forget_end(fault);
+                self.faults.unschedule(fault);
                 if what != Hold::Stuck {
-                    self.hush(at);
+                    self.stop_babbling(at);
                 }
                 if what != Hold::Babble {
                     self.bus.stick(at, false);
@@ -163,10 +159,10 @@ impl Segment {
             }
             Fault::Stuck => self.bus.stick(at, true),
             Fault::Thaw { node } => {
-                self.disorder.forget_end(fault);
+                self.faults.unschedule(fault);
                 self.hold(node, false)?;
             }
-            Fault::Unplug { device } => return devices.pull(device),
+            Fault::Unplug { device } => return devices.unplug(device),
         }
         Ok(())
     }
@@ -186,29 +182,29 @@ impl Segment {
     }
 
     fn clear(&mut self, at: BusNs) {
-        self.disorder.agenda.clear();
+        self.faults.agenda.clear();
         self.bus.faults().clear();
         self.bus.stick(at, false);
-        self.hush(at);
+        self.stop_babbling(at);
         for node in self.node_ids() {
             self.bus.hold(node, false);
         }
     }
 
     fn babble(&mut self, at: BusNs, frame: Frame, node: Option<NodeId>) -> Result<(), Refusal> {
-        self.hush(at);
+        self.stop_babbling(at);
         let sender = match node {
             Some(node) => self.bus.timing(node).map(|_on_the_bus| node).ok_or(Refusal::NotOnBus)?,
-            None => self.stranger(at)?,
+            None => self.babbler(at)?,
         };
         self.end_babble_of(sender);
-        self.disorder.babbles.push(Babble { node: sender, frame, is_over: false });
+        self.faults.babbles.push(Babble { node: sender, frame, is_over: false });
         for tag in babbled() {
             match self.bus.submit(at, sender, tag, frame) {
-                // One of before that is still on the wire goes on.
+                // An earlier one is still on the wire.
                 Ok(()) | Err(SubmitError::TagInUse) => {}
                 Err(error) => {
-                    self.hush(at);
+                    self.stop_babbling(at);
                     return Err(Refusal::Frame(error));
                 }
             }
@@ -216,15 +212,15 @@ impl Segment {
         Ok(())
     }
 
-    /// A node that is no interface, on the bus.
-    fn stranger(&mut self, at: BusNs) -> Result<NodeId, Refusal> {
+    /// The node that only babbles; adds it and switches it on if necessary.
+    fn babbler(&mut self, at: BusNs) -> Result<NodeId, Refusal> {
         let timing = self.node_ids().find_map(|node| self.bus.timing(node)).ok_or(Refusal::Silent)?;
-        let node = match self.disorder.stranger {
+        let node = match self.faults.babbler {
             Some(node) => node,
             None => {
                 let node = self.bus.add_node().ok_or(Refusal::NoRoom)?;
                 self.nodes.push(None);
-                *self.disorder.stranger.insert(node)
+                *self.faults.babbler.insert(node)
             }
         };
         if self.bus.timing(node).is_none() {
@@ -235,53 +231,53 @@ impl Segment {
         Ok(node)
     }
 
-    /// Ends the babbling, but for a frame on the wire.
-    fn hush(&mut self, at: BusNs) {
-        for mut babble in std::mem::take(&mut self.disorder.babbles) {
+    /// Ends babbling, except for a frame on the wire.
+    fn stop_babbling(&mut self, at: BusNs) {
+        for mut babble in std::mem::take(&mut self.faults.babbles) {
             let mut is_on_the_wire = false;
             for tag in babbled() {
                 is_on_the_wire |= self.bus.holds(babble.node, tag) && !self.bus.cancel(babble.node, tag);
             }
             if is_on_the_wire {
                 babble.is_over = true;
-                self.disorder.babbles.push(babble);
+                self.faults.babbles.push(babble);
             } else {
-                self.send_away(at, babble.node);
+                self.detach_babbler(at, babble.node);
             }
         }
     }
 
-    /// A node that hangs on the bus only to babble would acknowledge the frames of others.
-    fn send_away(&mut self, at: BusNs, node: NodeId) {
-        if self.disorder.stranger == Some(node) {
+    /// A node that only babbles must not acknowledge the frames of others afterwards.
+    fn detach_babbler(&mut self, at: BusNs, node: NodeId) {
+        if self.faults.babbler == Some(node) {
             self.bus.switch_off(at, node);
         }
     }
 
-    /// The part of a babbling node in what happens.
+    /// Submits the next frame of a babbling node.
     pub(super) fn babble_on(&mut self, event: &Event) {
         match *event {
-            Event::Delivered { end, sender, tag, .. } => match self.disorder.babble_of(sender, tag) {
+            Event::Delivered { end, sender, tag, .. } => match self.faults.babble_of(sender, tag) {
                 Some(Babble { frame, is_over: false, .. }) => {
-                    let _full_of_nothing_else = self.bus.submit(end, sender, tag, frame);
+                    let _queue_has_room = self.bus.submit(end, sender, tag, frame);
                 }
                 Some(Babble { node, is_over: true, .. }) => {
                     self.end_babble_of(node);
-                    self.send_away(end, node);
+                    self.detach_babbler(end, node);
                 }
                 None => {}
             },
-            // It knows no driver that would do it, and no shame.
-            Event::State { at, node, state: ErrorState::BusOff, .. } if self.disorder.stranger == Some(node) => {
+            // It has no driver to restart it.
+            Event::State { at, node, state: ErrorState::BusOff, .. } if self.faults.babbler == Some(node) => {
                 self.bus.restart(at, node);
             }
             Event::Error { .. } | Event::LostArbitration { .. } | Event::State { .. } => {}
         }
     }
 
-    /// A controller that is started or stopped holds nothing.
+    /// A controller that is started or stopped has an empty queue.
     pub(super) fn end_babble_of(&mut self, node: NodeId) {
-        self.disorder.babbles.retain(|babble| babble.node != node);
+        self.faults.babbles.retain(|babble| babble.node != node);
     }
 
     pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {

@@ -16,21 +16,20 @@ pub(crate) const MODE_LISTEN_ONLY: u32 = 1 << 0;
 pub(crate) const MODE_FD: u32 = 1 << 8;
 pub(crate) const MODE_BERR_REPORTING: u32 = 1 << 12;
 
-/// A channel as the driver sees it.
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct ChannelState {
     is_open: bool,
-    /// 76 or 20 bytes (`hf_size_tx`).
+    /// 76 instead of 20 bytes (`hf_size_tx`).
     has_long_frames: bool,
-    /// Slots that are taken, with their transfer while it is not answered.
+    /// Used slots, with their pending transfer.
     slots: BTreeMap<u32, Option<Seqnum>>,
     pub(crate) tx_dropped: u32,
 }
 
 pub(crate) struct GsUsbDriver {
-    pub(crate) host: Host<GsUsb>,
+    pub(crate) host: Host,
     pub(crate) features: u32,
-    lines: Vec<Line>,
+    channels: Vec<ChannelState>,
     posted: Vec<Seqnum>,
     /// `hf_size_rx`.
     room: usize,
@@ -44,9 +43,9 @@ impl GsUsbDriver {
         host.control_out(0x41, 0, 1, 0, &words(&[0x0000_BEEF])).unwrap();
         let config = host.control_in(0xC1, 5, 1, 0, 12).unwrap();
         assert_eq!(config.len(), 12);
-        let channels = u16::from(config[3]) + 1;
+        let count = u16::from(config[3]) + 1;
         let mut features = 0;
-        for channel in 0..channels {
+        for channel in 0..count {
             let limits = host.control_in(0xC1, 4, channel, 0, 40).unwrap();
             assert_eq!(limits.len(), 40);
             features = word(&limits, 0);
@@ -58,7 +57,7 @@ impl GsUsbDriver {
         }
         let payload = if features & FEATURE_FD == 0 { 8 } else { 64 };
         let room = 12 + payload + if features & FEATURE_HW_TIMESTAMP == 0 { 0 } else { 4 };
-        Self { host, features, lines: vec![Line::default(); channels.into()], posted: Vec::new(), room }
+        Self { host, features, channels: vec![ChannelState::default(); count.into()], posted: Vec::new(), room }
     }
 
     fn is_stamped(&self) -> bool {
@@ -67,7 +66,7 @@ impl GsUsbDriver {
 
     /// `gs_can_open` at 500 kbit/s, with FD at 2 Mbit/s in the data phase.
     pub(crate) fn open(&mut self, channel: u8, mode: u32) -> Result<(), i32> {
-        if self.lines.iter().all(|line| !line.is_open) {
+        if self.channels.iter().all(|state| !state.is_open) {
             self.host.control_in(0xC1, 6, 0, 0, 4).unwrap();
             self.posted = (0..30).map(|_| self.host.post(self.room)).collect();
         }
@@ -80,28 +79,28 @@ impl GsUsbDriver {
             self.host.control_out(0x41, 10, channel.into(), 0, &words(&[14, 15, 10, 5, 1])).unwrap(); // 80 MHz / 40
         }
         self.host.control_out(0x41, 2, channel.into(), 0, &words(&[1, mode]))?;
-        let line = &mut self.lines[usize::from(channel)];
-        (line.is_open, line.has_long_frames) = (true, mode & MODE_FD != 0);
+        let state = &mut self.channels[usize::from(channel)];
+        (state.is_open, state.has_long_frames) = (true, mode & MODE_FD != 0);
         Ok(())
     }
 
     /// `gs_can_close`.
     pub(crate) fn close(&mut self, channel: u8) {
-        self.lines[usize::from(channel)].is_open = false;
-        if self.lines.iter().all(|line| !line.is_open) {
+        self.channels[usize::from(channel)].is_open = false;
+        if self.channels.iter().all(|state| !state.is_open) {
             for seqnum in std::mem::take(&mut self.posted) {
                 self.host.unlink(seqnum);
             }
         }
-        for (slot, _) in self.lines[usize::from(channel)].slots.clone() {
+        for (slot, _) in self.channels[usize::from(channel)].slots.clone() {
             self.kill(channel, slot);
         }
         self.host.control_out(0x41, 2, channel.into(), 0, &words(&[0, 0])).unwrap();
-        self.lines[usize::from(channel)].slots.clear();
+        self.channels[usize::from(channel)].slots.clear();
     }
 
     pub(crate) fn tx_dropped(&self, channel: u8) -> u32 {
-        self.lines[usize::from(channel)].tx_dropped
+        self.channels[usize::from(channel)].tx_dropped
     }
 
     /// `gs_usb_receive_bulk_callback`.
@@ -109,17 +108,17 @@ impl GsUsbDriver {
         assert!(data.len() >= 12, "short read");
         let (echo, id) = (word(data, 0), word(data, 4));
         let [dlc, channel, flags, _] = data[8..12].try_into().unwrap();
-        assert!(usize::from(channel) < self.lines.len(), "a wrong channel detaches all interfaces");
+        assert!(usize::from(channel) < self.channels.len(), "a wrong channel detaches all interfaces");
         let is_fd = flags & 2 != 0;
         let length = if is_fd { usize::from(LENGTHS[usize::from(dlc)]) } else { usize::from(dlc.min(8)) };
         let payload = if is_fd { 64 } else { 8 };
         assert!(data.len() >= 12 + if self.is_stamped() { payload + 4 } else { length }, "short read");
         let stamp = self.is_stamped().then(|| word(data, 12 + payload));
-        if !self.lines[usize::from(channel)].is_open {
+        if !self.channels[usize::from(channel)].is_open {
             return;
         }
         if echo != u32::MAX {
-            let held = self.lines[usize::from(channel)].slots.remove(&echo);
+            let held = self.channels[usize::from(channel)].slots.remove(&echo);
             let held = held.unwrap_or_else(|| panic!("Unexpected unused echo id {echo}"));
             assert_eq!(held, None, "an echo comes after the answer to its transfer");
             heard.push(Heard::Echo(channel, echo, stamp));
@@ -150,16 +149,14 @@ impl GsUsbDriver {
 }
 
 impl Driver for GsUsbDriver {
-    type Model = GsUsb;
-
-    fn host(&mut self) -> &mut Host<GsUsb> {
+    fn host(&mut self) -> &mut Host {
         &mut self.host
     }
 
     /// `gs_can_start_xmit`.
     fn send(&mut self, channel: u8, frame: &Frame) -> Option<u32> {
-        let line = &mut self.lines[usize::from(channel)];
-        let slot = (0..10).find(|slot| !line.slots.contains_key(slot))?;
+        let state = &mut self.channels[usize::from(channel)];
+        let slot = (0..10).find(|slot| !state.slots.contains_key(slot))?;
         let (mut flags, dlc) = match frame.format {
             FrameFormat::Classic => (0, frame.raw_dlc()),
             FrameFormat::Fd => {
@@ -171,10 +168,10 @@ impl Driver for GsUsbDriver {
         message.extend([dlc, channel, flags, 0]);
         let length = usize::from(frame.len);
         message.extend_from_slice(&frame.data[..length]);
-        // Memory of kmalloc behind the length.
-        message.resize(12 + if line.has_long_frames { 64 } else { 8 }, 0x5A);
+        // Uninitialised bytes after the length.
+        message.resize(12 + if state.has_long_frames { 64 } else { 8 }, 0x5A);
         let seqnum = self.host.bulk_out(&message);
-        line.slots.insert(slot, Some(seqnum));
+        state.slots.insert(slot, Some(seqnum));
         Some(slot)
     }
 
@@ -187,14 +184,14 @@ impl Driver for GsUsbDriver {
                 self.posted[index] = self.host.post(self.room);
                 continue;
             }
-            for (line, channel) in self.lines.iter_mut().zip(0..) {
-                let Some((&slot, held)) = line.slots.iter_mut().find(|(_, held)| **held == Some(answer.seqnum)) else {
+            for (state, channel) in self.channels.iter_mut().zip(0..) {
+                let Some((&slot, held)) = state.slots.iter_mut().find(|(_, held)| **held == Some(answer.seqnum)) else {
                     continue;
                 };
                 *held = None;
                 if answer.status != 0 {
-                    line.slots.remove(&slot);
-                    line.tx_dropped += 1;
+                    state.slots.remove(&slot);
+                    state.tx_dropped += 1;
                     heard.push(Heard::Dropped(channel, slot));
                 }
             }
@@ -203,14 +200,14 @@ impl Driver for GsUsbDriver {
     }
 
     fn taken(&self) -> usize {
-        self.lines.iter().map(|line| line.slots.len()).sum()
+        self.channels.iter().map(|state| state.slots.len()).sum()
     }
 
     fn kill(&mut self, channel: u8, slot: u32) {
-        let Some(Some(seqnum)) = self.lines[usize::from(channel)].slots.get(&slot).copied() else { return };
-        assert!(self.host.unlink(seqnum), "nothing was read in between");
-        let line = &mut self.lines[usize::from(channel)];
-        line.slots.remove(&slot);
-        line.tx_dropped += 1;
+        let Some(Some(seqnum)) = self.channels[usize::from(channel)].slots.get(&slot).copied() else { return };
+        assert!(self.host.unlink(seqnum), "the transfer is pending");
+        let state = &mut self.channels[usize::from(channel)];
+        state.slots.remove(&slot);
+        state.tx_dropped += 1;
     }
 }

@@ -1,50 +1,46 @@
-//! The kernel's side of the stream, as far as an adapter can tell it from the real one: a virtual host controller, and
-//! the drivers gs_usb and ucan with their posted transfers, slots and echoes.
+//! A fake kernel: a virtual host controller, and the drivers gs_usb and ucan with their posted transfers, slots and echoes.
 //!
-//! Written after `vhci_rx.c`, `gs_usb.c` and `ucan.c` of Linux 6.1.192. Where these refuse something, it panics here.
-#![allow(dead_code, reason = "each test uses its part of the driver")]
+//! Modelled on `vhci_rx.c`, `gs_usb.c` and `ucan.c` of Linux 6.1.192. Panics where these report an error.
+#![allow(dead_code, reason = "each test program uses a part of the driver")]
 
 pub(crate) mod gs_usb;
 pub(crate) mod ucan;
 
 use std::collections::BTreeMap;
 
-use candor_bus::{BusNs, Tag};
-use candor_core::frame::Frame;
+use candor_bus::{BusNs, Counters, ErrorState, Tag};
+use candor_core::frame::{Frame, RawId};
 use candor_wire::usbip::{Command, HEADER_BYTES, Header, Reply, Seqnum, Submit, Transfer};
 use candor_wire::{Channel, Device, Model, Notice, Request};
 
-/// What a driver heard, in its own terms.
+/// An event in a driver. The first field is the channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// A frame left the wire whole: channel, slot, timestamp if there is one.
+    /// A frame was transmitted: slot, time stamp if there is one.
     Echo(u8, u32, Option<u32>),
-    /// A frame was dropped: channel, slot.
+    /// A frame was dropped: slot.
     Dropped(u8, u32),
-    /// A frame of another node: channel, frame, timestamp if there is one.
+    /// A frame of another node, time stamp if there is one.
     Received(u8, Frame, Option<u32>),
-    /// An error frame: channel, identifier, data.
+    /// An error frame: identifier, data.
     Error(u8, u32, [u8; 8]),
-    /// Frames were lost: channel.
+    /// Frames were lost.
     Overflow(u8),
 }
 
-/// What both drivers do.
 pub(crate) trait Driver {
-    type Model: Model;
-    /// The host controller under it.
-    fn host(&mut self) -> &mut Host<Self::Model>;
-    /// Sends a frame if there is a slot for it.
+    fn host(&mut self) -> &mut Host;
+    /// Sends a frame if a slot is free, and returns the slot.
     fn send(&mut self, channel: u8, frame: &Frame) -> Option<u32>;
-    /// Takes what the device wrote.
+    /// Handles the output of the device.
     fn poll(&mut self) -> Vec<Heard>;
-    /// Slots that are taken.
+    /// Used slots.
     fn taken(&self) -> usize;
-    /// Takes back the transfer of a frame, as when the interface goes down, and frees its slot when that is confirmed.
+    /// Cancels the transfer of a frame, as when the interface goes down, and frees its slot.
     fn kill(&mut self, channel: u8, slot: u32);
 }
 
-/// A transfer that is not answered.
+/// A pending transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
     In { room: usize },
@@ -52,7 +48,6 @@ enum Waiting {
     Unlink,
 }
 
-/// An answered transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) seqnum: Seqnum,
@@ -60,21 +55,21 @@ pub(crate) struct Answer {
     pub(crate) data: Vec<u8>,
 }
 
-/// vhci-hcd with one device on it.
-pub(crate) struct Host<M> {
-    pub(crate) device: Device<M>,
+/// vhci-hcd with one device.
+pub(crate) struct Host {
+    pub(crate) device: Device,
     pub(crate) requests: Vec<Request>,
     pub(crate) now: BusNs,
-    /// Every byte that was sent, for corpora.
+    /// All bytes sent, for the corpus.
     pub(crate) written: Vec<u8>,
     next: u32,
     waiting: BTreeMap<Seqnum, Waiting>,
 }
 
-impl<M: Model> Host<M> {
-    pub(crate) fn new(model: M, queue_frames: usize) -> Self {
+impl Host {
+    pub(crate) fn new(model: impl Model + 'static, queue_frames: usize) -> Self {
         Self {
-            device: Device::new(model, queue_frames),
+            device: Device::new(Box::new(model), queue_frames),
             requests: Vec::new(),
             now: BusNs(1_000_000_000),
             written: Vec::new(),
@@ -87,7 +82,7 @@ impl<M: Model> Host<M> {
         let mut bytes = Vec::new();
         command.encode(&mut bytes);
         self.written.extend_from_slice(&bytes);
-        self.device.receive(&bytes, self.now, &mut self.requests).expect("a kernel never breaks the protocol");
+        self.device.receive(&bytes, self.now, &mut self.requests).expect("the protocol is valid");
     }
 
     fn number(&mut self, waiting: Waiting) -> Seqnum {
@@ -114,7 +109,7 @@ impl<M: Model> Host<M> {
         self.submit(2, [0; 8], Transfer::Out { data })
     }
 
-    /// Takes a transfer back; `true` if it had not been answered. Other answers that come with it are lost.
+    /// Cancels a transfer; `true` if it was pending. Other answers are dropped.
     pub(crate) fn unlink(&mut self, victim: Seqnum) -> bool {
         let seqnum = self.number(Waiting::Unlink);
         self.write(&Command::Unlink { seqnum, victim });
@@ -129,13 +124,13 @@ impl<M: Model> Host<M> {
         answer.status == -104
     }
 
-    /// What the device wrote, as `vhci_rx.c` takes it.
+    /// Parses the output of the device as `vhci_rx.c` does.
     pub(crate) fn answers(&mut self) -> Vec<Answer> {
         let bytes = std::mem::take(self.device.output());
         let mut rest = &bytes[..];
         let mut answers = Vec::new();
         while !rest.is_empty() {
-            let header = Header::first_of(rest).expect("replies are written whole");
+            let header = Header::first_of(rest).expect("replies are complete");
             rest = &rest[HEADER_BYTES..];
             let reply = Reply::decode(&header).expect("a device only replies");
             let (seqnum, status, length) = match reply {
@@ -165,7 +160,7 @@ impl<M: Model> Host<M> {
         answers
     }
 
-    /// The one answer there is.
+    /// The only answer.
     fn answer(&mut self, seqnum: Seqnum) -> Result<Vec<u8>, i32> {
         let mut answers = self.answers();
         let answer = answers.pop().expect("control transfers are answered at once");
@@ -199,18 +194,18 @@ impl<M: Model> Host<M> {
         self.control_out_raw(setup(kind, request, value, index, length), data)
     }
 
-    /// A control transfer to the device whose data need not fit its setup packet.
+    /// A control transfer whose data may contradict its setup packet.
     pub(crate) fn control_out_raw(&mut self, setup: [u8; 8], data: &[u8]) -> Result<(), i32> {
         let seqnum = self.submit(0, setup, Transfer::Out { data });
         self.answer(seqnum).map(|_| ())
     }
 
-    /// What usbcore does before it looks for a driver. Gives vendor and product.
+    /// Enumerates the device as usbcore does, and returns vendor and product.
     pub(crate) fn enumerate(&mut self) -> (u16, u16) {
         let device = self.control_in(0x80, 6, 0x0100, 0, 64).unwrap();
         assert_eq!(device.len(), 18);
         assert_eq!((device[0], device[1], device[7], device[17]), (18, 1, 64, 1), "high speed, one configuration");
-        assert!(u16::from_le_bytes([device[2], device[3]]) <= 0x0200, "no BOS descriptor is asked for");
+        assert!(u16::from_le_bytes([device[2], device[3]]) <= 0x0200, "no BOS descriptor is requested");
         let head = self.control_in(0x80, 6, 0x0200, 0, 9).unwrap();
         let total = u16::from_le_bytes([head[2], head[3]]);
         let all = self.control_in(0x80, 6, 0x0200, 0, total).unwrap();
@@ -238,50 +233,63 @@ impl<M: Model> Host<M> {
         (u16::from_le_bytes([device[8], device[9]]), u16::from_le_bytes([device[10], device[11]]))
     }
 
-    /// `usb_set_configuration` while transfers of others are under way: whatever else is answered is lost.
+    /// `usb_set_configuration` while other transfers are pending; their answers are dropped.
     pub(crate) fn set_configuration(&mut self, configuration: u16) {
         let seqnum = self.submit(0, setup(0x00, 9, configuration, 0, 0), Transfer::Out { data: &[] });
         let answers = self.answers();
         assert!(answers.iter().any(|answer| answer.seqnum == seqnum && answer.status == 0));
     }
 
-    /// Transfers to the device that are not answered.
+    /// Pending transfers to the device.
     pub(crate) fn held(&self) -> usize {
         self.waiting.values().filter(|waiting| matches!(waiting, Waiting::Out { .. })).count()
     }
 
-    /// The requests since the last time.
+    /// Requests since the last call.
     pub(crate) fn requests(&mut self) -> Vec<Request> {
         std::mem::take(&mut self.requests)
     }
 
-    /// Tags of the frames in some requests.
-    pub(crate) fn tags(requests: &[Request]) -> Vec<(Tag, Frame)> {
-        let tag = |request: &Request| match *request {
-            Request::Send { tag, frame, .. } => Some((tag, frame)),
-            _ => None,
-        };
-        requests.iter().filter_map(tag).collect()
+    /// Frames to send since the last call of [`Self::requests`], with their tags.
+    pub(crate) fn sends(&mut self) -> Vec<(Tag, Frame)> {
+        sends(&self.requests())
     }
 
     pub(crate) fn notice(&mut self, notice: Notice) {
         self.device.notice(&notice, &mut self.requests);
     }
 
-    /// The bus sends a frame of this device.
+    /// The bus has transmitted a frame of this device.
     pub(crate) fn sent(&mut self, channel: u8, (tag, frame): (Tag, Frame), at_us: u64) {
         self.notice(Notice::Sent { channel: Channel(channel), tag, frame, at: BusNs(at_us * 1000) });
     }
 
-    /// The bus gives a frame up.
+    /// The bus has dropped a frame of this device.
     pub(crate) fn failed(&mut self, channel: u8, tag: Tag) {
         self.notice(Notice::Failed { channel: Channel(channel), tag, at: self.now });
     }
 
-    /// A frame of another node.
     pub(crate) fn received(&mut self, channel: u8, frame: Frame, at_us: u64) {
         self.notice(Notice::Received { channel: Channel(channel), frame, at: BusNs(at_us * 1000) });
     }
+}
+
+pub(crate) fn frame(id: u32, payload: &[u8]) -> Frame {
+    Frame::classic(RawId(id), payload).unwrap()
+}
+
+/// A new state of channel 0.
+pub(crate) fn state(state: ErrorState, transmit: u16) -> Notice {
+    Notice::State { channel: Channel(0), state, counters: Counters { transmit, receive: 0 }, at: BusNs(0) }
+}
+
+/// The frames in `requests`, with their tags.
+pub(crate) fn sends(requests: &[Request]) -> Vec<(Tag, Frame)> {
+    let send = |request: &Request| match *request {
+        Request::Send { tag, frame, .. } => Some((tag, frame)),
+        _ => None,
+    };
+    requests.iter().filter_map(send).collect()
 }
 
 fn setup(kind: u8, request: u8, value: u16, index: u16, length: u16) -> [u8; 8] {
@@ -294,7 +302,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// Some words, little endian.
-fn words(words: &[u32]) -> Vec<u8> {
+/// Words, little endian.
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -6,7 +6,7 @@ use candor_wire::usbip::Seqnum;
 
 use super::{Driver, Heard, Host, word};
 
-/// A slot of the driver (`struct ucan_urb_context`).
+/// `struct ucan_urb_context`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     is_taken: bool,
@@ -14,7 +14,7 @@ struct Slot {
 }
 
 pub(crate) struct UcanDriver {
-    pub(crate) host: Host<Ucan>,
+    pub(crate) host: Host,
     slots: Vec<Slot>,
     posted: Vec<Seqnum>,
     pub(crate) is_bus_off: bool,
@@ -126,9 +126,7 @@ impl UcanDriver {
 }
 
 impl Driver for UcanDriver {
-    type Model = Ucan;
-
-    fn host(&mut self) -> &mut Host<Ucan> {
+    fn host(&mut self) -> &mut Host {
         &mut self.host
     }
 
@@ -175,7 +173,7 @@ impl Driver for UcanDriver {
 
     fn kill(&mut self, _channel: u8, slot: u32) {
         let Some(Slot { transfer: Some(seqnum), .. }) = self.slots.get(slot as usize).copied() else { return };
-        assert!(self.host.unlink(seqnum), "nothing was read in between");
+        assert!(self.host.unlink(seqnum), "the transfer is pending");
         self.slots[slot as usize] = Slot::default();
     }
 }

@@ -1,22 +1,21 @@
-//! What a person sees while gateways are measured: first what every laboratory shows, then how far each gateway is.
+//! Progress of `candor-lab bench`: stages of the guest, then frames of each gateway.
 
+use candor_cli::render;
 use candor_lab::observer::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
 use crate::cmd::progress;
-use candor_cli::render;
 
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// Until the tester starts.
+    /// Used until the tester starts.
     boot: progress::Progress,
-    /// From then on.
     bar: ProgressBar,
-    /// Gateways in all, and those that have begun.
     gateways: usize,
-    begun: usize,
-    /// What the tester prints.
+    /// Gateways whose measurement has started.
+    started: usize,
+    /// Output of the tester.
     lines: progress::JsonLines,
 }
 
@@ -25,7 +24,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let template = "{spinner} {msg} [{bar:30}] {pos}/{len} frames, {elapsed}, {eta} to go";
         bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { boot: progress::Progress::new(), bar, gateways, begun: 0, lines: progress::JsonLines::default() }
+        Self { boot: progress::Progress::new(), bar, gateways, started: 0, lines: progress::JsonLines::default() }
     }
 
     pub(super) fn clear(&self) {
@@ -38,14 +37,13 @@ impl Progress {
         let number = |name: &str| event[name].as_u64().unwrap_or(0);
         match event["event"].as_str() {
             Some("start") => {
-                self.begun += 1;
+                self.started += 1;
                 let device = event["device"].as_str().unwrap_or_default();
-                let message = format!("Measuring {device} ({} of {})", self.begun, self.gateways);
+                let message = format!("Measuring {device} ({} of {})", self.started, self.gateways);
                 self.bar.reset();
                 self.bar.set_length(number("frames"));
                 self.bar.set_message(message.clone());
                 if self.bar.is_hidden() {
-                    // A log wants to know why it takes so long.
                     render::err(&format!("candor-lab: {message}\n"));
                 }
             }

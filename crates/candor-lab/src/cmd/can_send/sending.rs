@@ -1,4 +1,4 @@
-//! Frames handed over one after the other, and how long each took.
+//! Sends frames one after the other and measures each `write()`.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use candor_io::clock::{self, MonotonicNs};
 use candor_io::errno::ENOBUFS;
 use candor_lab::stats::{LatencyNs, Series};
 
-use crate::cmd::load::Failed;
+use crate::cmd::method::Failed;
 
-/// How long a sender waits whose frame had no room.
+/// Pause after a refused frame.
 const AGAIN_NS: i64 = 200_000;
-/// Then nothing ever leaves.
+/// Refusals after which the interface is considered stuck.
 const MOST_REFUSED: usize = 1_000_000;
 const PAYLOAD: [u8; 8] = [0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
 
-/// Which frames are sent, as `cangen -I` has it.
+/// The frames to send, as with `cangen -I`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Identifiers {
-    /// Each identifier of 11 bits after the other; extended: the same numbers with 29 bits.
-    Counted { is_extended: bool },
-    /// Always this frame.
+    /// All 11-bit identifiers in turn; extended: the same numbers with 29 bits.
+    Counted {
+        is_extended: bool,
+    },
     Fixed(Frame),
 }
 
-/// What became of the frames.
-pub(super) struct Handed {
-    /// What each `write()` took that handed a frame over, without what the clock takes.
+pub(super) struct Sent {
+    /// Duration of each successful `write()`, without the overhead of the clock.
     pub(super) writes: Series,
-    /// How often there was no room (`ENOBUFS`).
+    /// Refused calls (`ENOBUFS`).
     pub(super) refused: usize,
 }
 
@@ -49,7 +49,7 @@ impl Identifiers {
         }
     }
 
-    /// For people and programs: the frame, or where the count begins.
+    /// The frame, or the first of them.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Counted { .. } => format!("{} and on", self.frame(0)),
@@ -63,13 +63,8 @@ fn of_eight_bytes(id: u32, is_extended: bool) -> Frame {
     Frame::classic(RawId(id | flag), &PAYLOAD).expect("a classic frame has room for eight bytes")
 }
 
-/// Hands frames over, this long after one another, and keeps to it also where there is no room for some of them.
-pub(super) fn send(
-    socket: &CanSocket,
-    identifiers: &Identifiers,
-    gap: Duration,
-    count: usize,
-) -> Result<Handed, Failed> {
+/// Sends frames with a gap before each. Retries refused frames.
+pub(super) fn send(socket: &CanSocket, identifiers: &Identifiers, gap: Duration, count: usize) -> Result<Sent, Failed> {
     let gap_ns = i64::try_from(gap.as_nanos())?;
     let (mut samples, mut refused) = (Vec::with_capacity(count), 0);
     for number in 0..count {
@@ -97,7 +92,7 @@ pub(super) fn send(
         }
     }
     let writes = Series::new(samples).ok_or("--frames must be 1 or more")?;
-    Ok(Handed { writes, refused })
+    Ok(Sent { writes, refused })
 }
 
 #[cfg(test)]
@@ -105,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_those_of_cangen() {
+    fn identifiers_match_cangen() {
         let counted = |is_extended| Identifiers::Counted { is_extended };
         assert_eq!(counted(false).frame(0x7FF).to_string(), "7FF#0011223344556677");
         assert_eq!(counted(false).frame(0x800), counted(false).frame(0));

@@ -1,32 +1,36 @@
-//! What the papers had stand before their buses, as far as kernels have it today.
+//! The queueing disciplines of the papers, as far as current kernels support them.
 //!
-//! The filter `can` of the report (`cls_can`) never came into the kernel: `em_canid` did, behind the filter `basic`. It keeps rules
-//! of 11 bits in a bitmap and those of 29 bits in an array, so both of the report's implementations can be measured: the array
-//! with frames of 29 bits.
+//! The filter `can` of the report (`cls_can`) was not merged into the kernel, unlike `em_canid` for the filter `basic`. It keeps
+//! 11-bit rules in a bitmap and 29-bit rules in an array, so both implementations of the report can be measured: the array with
+//! 29-bit frames.
 //!
 //! # Source
 //! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), Table 4.1 and figures 4.2 to 4.6; em_canid ematch benchmark (2012).
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::sending::Identifiers;
 use crate::cli::PaperSetUps;
 
-/// One configuration and what is sent in it.
+/// A configuration and its frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SetUp {
     pub(super) name: String,
-    /// Rules that a frame is held against, in figure 4.6.
+    /// Number of rules in figure 4.6.
     pub(super) rules: Option<u32>,
-    /// In the language of tc.
+    /// In tc syntax.
     pub(super) tree: String,
     pub(super) sent: Identifiers,
-    /// `SO_SNDBUF` of the sender: some queues are shorter than what a socket may have in them.
+    /// `SO_SNDBUF` of the sender, for queues that are shorter than the default.
     pub(super) send_buffer: Option<u32>,
 }
 
-/// Formats of identifiers.
+impl SetUp {
+    fn new(name: &str, tree: String, sent: Identifiers) -> Self {
+        Self { name: name.to_owned(), rules: None, tree, sent, send_buffer: None }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Sff,
@@ -34,13 +38,13 @@ enum Format {
 }
 
 const FORMATS: [Format; 2] = [Format::Sff, Format::Eff];
-/// Rules that one filter of the report took.
+/// Maximum of rules per filter in the report.
 const RULES_OF_A_FILTER: u32 = 128;
-/// Numbers of rules in figure 4.6, which goes to four filters.
+/// Numbers of rules in figure 4.6, in up to four filters.
 const RULES: [u32; 9] = [1, 16, 32, 64, 128, 192, 256, 384, 512];
-/// `sfq` has room for 127 frames. The program of the report was made to stay below, too.
+/// `sfq` holds 127 frames. The program of the report was limited, too.
 const ROOM_OF_SFQ: u32 = 40_000;
-/// Everything, of both formats.
+/// Matches all frames of both formats.
 const ALL: &str = "sff 0:0 eff 0:0";
 
 pub(super) fn of(which: PaperSetUps) -> Vec<SetUp> {
@@ -54,7 +58,6 @@ pub(super) fn of(which: PaperSetUps) -> Vec<SetUp> {
 }
 
 impl Format {
-    /// Identifiers from here on, one by one.
     fn rules(self, ids: Range<u32>) -> String {
         ids.map(|id| self.rule(id)).collect::<Vec<_>>().join(" ")
     }
@@ -75,7 +78,7 @@ impl Format {
     }
 }
 
-/// The filter of a class, asked in the order of these numbers.
+/// A filter; filters are evaluated in ascending `order`.
 fn filter(order: u32, expression: &str, class: u32) -> String {
     format!("filter parent 1: prio {order} basic match '{expression}' flowid 1:{class:x}\n")
 }
@@ -84,11 +87,8 @@ fn table_4_1() -> Vec<SetUp> {
     let prio1 = prio("sff 123 sff 124", "sff 125 eff 00000125:7ff", "sff 223", ALL);
     let (fixed, counted) = (Format::Sff.frame(0x123), Format::Sff.all_frames());
     let set_up = |name: &str, tree: &str, sent: &Identifiers| SetUp {
-        name: name.to_owned(),
-        rules: None,
-        tree: tree.to_owned(),
-        sent: sent.clone(),
         send_buffer: name.starts_with("prio_sfq").then_some(ROOM_OF_SFQ),
+        ..SetUp::new(name, tree.to_owned(), sent.clone())
     };
     vec![
         set_up("pfifo_fast", "qdisc root pfifo_fast\n", &fixed),
@@ -99,22 +99,14 @@ fn table_4_1() -> Vec<SetUp> {
         set_up("prio128_array", &prio128(Format::Eff), &Format::Eff.all_frames()),
         set_up("htb", HTB, &fixed),
         set_up("htb_inc", HTB, &counted),
-        set_up("prio_sfq", &prio_sfq(), &fixed),
-        set_up("prio_sfq_inc", &prio_sfq(), &counted),
+        set_up("prio_sfq", PRIO_SFQ, &fixed),
+        set_up("prio_sfq_inc", PRIO_SFQ, &counted),
     ]
 }
 
-/// Figure 4.3.
-const HTB: &str = "\
-    qdisc root handle 1: htb\n\
-    class parent 1: classid 1:1 htb rate 100kbps ceil 100kbps\n\
-    class parent 1:1 classid 1:10 htb rate 30kbps ceil 100kbps\n\
-    class parent 1:1 classid 1:11 htb rate 10kbps ceil 100kbps\n\
-    class parent 1:1 classid 1:12 htb rate 60kbps ceil 100kbps\n\
-    qdisc parent 1:12 handle 40: sfq perturb 10\n\
-    filter parent 1: prio 1 basic match 'canid(sff 123 eff 00000123:7ff)' flowid 1:10\n\
-    filter parent 1: prio 2 basic match 'canid(sff 124 eff 00000124:7ff)' flowid 1:11\n\
-    filter parent 1: prio 3 basic match 'canid(sff 125 eff 00000125:7ff)' flowid 1:12\n";
+/// Figures 4.3 and 4.4.
+const HTB: &str = include_str!("files/htb.tc");
+const PRIO_SFQ: &str = include_str!("files/prio-sfq.tc");
 
 /// Figure 4.2: four filters for three classes.
 fn prio(first: &str, second: &str, third: &str, rest: &str) -> String {
@@ -125,44 +117,27 @@ fn prio(first: &str, second: &str, third: &str, rest: &str) -> String {
     text
 }
 
-/// The report has only "using 128 rules for each filter" of it; these are 128 identifiers each, and the last takes everything.
+/// The report only says "using 128 rules for each filter"; here, 128 identifiers each, and the last filter matches all.
 fn prio128(format: Format) -> String {
     let part = |number: u32| format.rules((number + 1) * RULES_OF_A_FILTER..(number + 2) * RULES_OF_A_FILTER);
     let last = format.rules(4 * RULES_OF_A_FILTER..5 * RULES_OF_A_FILTER - 1);
     prio(&part(0), &part(1), &part(2), &format!("{last} {ALL}"))
 }
 
-/// Figure 4.4.
-fn prio_sfq() -> String {
-    let mut text = "qdisc root handle 1: prio\n\
-                    qdisc parent 1:2 handle 10: sfq perturb 10\nqdisc parent 1:3 handle 11: sfq perturb 10\n"
-        .to_owned();
-    text += &filter(1, "canid(sff 111 eff 00000111)", 1);
-    text += &filter(2, "canid(sff 123 eff 00000123 sff 123 eff 00000124 sff 125 eff 00000125)", 2);
-    text + &filter(3, &format!("canid({ALL})"), 3)
-}
-
-/// So many rules, of which only the last one matches, in filters of 128.
+/// `count` rules in filters of 128, of which only the last matches.
 fn last_of(count: u32, format: Format) -> SetUp {
     let mut tree = "qdisc root handle 1: prio\n".to_owned();
     for (order, start) in (1..).zip((0..count).step_by(RULES_OF_A_FILTER as usize)) {
         let rules = format.rules(start..count.min(start + RULES_OF_A_FILTER));
         tree += &filter(order, &format!("canid({rules})"), 1);
     }
-    SetUp { name: format!("rules-{count}"), rules: Some(count), tree, sent: format.frame(count - 1), send_buffer: None }
+    SetUp { rules: Some(count), ..SetUp::new(&format!("rules-{count}"), tree, format.frame(count - 1)) }
 }
 
-/// The note has rules in the format of what is sent; those of its own filter `cls_can` are left out.
+/// The rules have the format of the sent frames. The filter `cls_can` of the note is omitted.
 fn em_canid() -> Vec<SetUp> {
     const CLASSES: u32 = 10;
-    let set_up = |name: &str, tree: String, sent: Identifiers| SetUp {
-        name: name.to_owned(),
-        rules: None,
-        tree,
-        sent,
-        send_buffer: None,
-    };
-    // Ten classes, and what each of them takes: `each` rules joined by `or`.
+    // Ten classes with `each` rules, joined by `or`.
     let classes = |format: Format, each: u32| {
         let mut text = format!("qdisc root handle 1: prio bands {CLASSES}\n");
         for class in 0..CLASSES {
@@ -175,22 +150,17 @@ fn em_canid() -> Vec<SetUp> {
     let mut all = Vec::new();
     for format in FORMATS {
         let (first, last) = (format.frame(0), |each: u32| format.frame(CLASSES * each - 1));
-        all.push(set_up("default_qdisc", "qdisc root pfifo_fast\n".to_owned(), first.clone()));
-        // "2 bands one for classification, one set as default": no filter chooses the first.
-        all.push(set_up("prio_0", prio_0(), first.clone()));
+        all.push(SetUp::new("default_qdisc", "qdisc root pfifo_fast\n".to_owned(), first.clone()));
+        // "2 bands one for classification, one set as default": no filter selects the first.
+        let prio_0 = format!("qdisc root handle 1: prio bands 2 priomap{}\n", " 1".repeat(16));
+        all.push(SetUp::new("prio_0", prio_0, first.clone()));
         for each in [1, CLASSES] {
             let number = if each == 1 { 1 } else { 2 };
-            all.push(set_up(&format!("prio_{number}first"), classes(format, each), first.clone()));
-            all.push(set_up(&format!("prio_{number}last"), classes(format, each), last(each)));
+            all.push(SetUp::new(&format!("prio_{number}first"), classes(format, each), first.clone()));
+            all.push(SetUp::new(&format!("prio_{number}last"), classes(format, each), last(each)));
         }
     }
     all
-}
-
-fn prio_0() -> String {
-    let mut text = "qdisc root handle 1: prio bands 2 priomap".to_owned();
-    (0..16).for_each(|_| write!(text, " 1").expect("a String takes everything"));
-    text + "\n"
 }
 
 #[cfg(test)]
@@ -200,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_them_are_trees() {
+    fn all_set_ups_are_valid_trees() {
         for which in [PaperSetUps::EmCanid, PaperSetUps::Figure46, PaperSetUps::Table41] {
             for set_up in of(which) {
                 let tree = text::parse(&set_up.tree).unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", set_up.tree)).tree;
@@ -210,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configurations_of_the_papers_are_there() {
+    fn names_are_those_of_the_papers() {
         let names = |which| of(which).into_iter().map(|set_up| set_up.name).collect::<Vec<_>>();
         let table = names(PaperSetUps::Table41);
         assert_eq!(table.len(), 10);
@@ -221,7 +191,6 @@ mod tests {
         assert_eq!(names(PaperSetUps::Figure46).len(), 2 * RULES.len());
     }
 
-    /// The frame that is sent is taken by the last rule and by no other.
     #[test]
     fn only_the_last_rule_matches() {
         let many = last_of(512, Format::Sff);

@@ -1,10 +1,10 @@
-//! The gateway under test as a command: what it is doing, and how it ends.
+//! The tested gateway as a command: its state and its end.
 
 use std::io;
 
 use candor_lab::conformance::{Command, CommandError, Line, Started, Verdict};
 
-/// A gateway that somebody else, or a command, has started.
+/// A gateway that was started by a command, or before.
 pub(super) struct Gateway {
     running: Option<Running>,
 }
@@ -12,34 +12,26 @@ pub(super) struct Gateway {
 struct Running {
     command: Command,
     started: Started,
-    /// Whether it was still running when the first frame had crossed; `None` before that.
+    /// True if it was still running when the first frame crossed; `None` before that.
     kept_running: Option<bool>,
 }
 
-/// How the gateway came to be there.
 pub(super) enum State {
-    /// It was there.
+    /// Started before the test.
     Already,
-    /// Its command has returned when the gateway was set up.
-    Returned {
-        /// The program.
-        program: String,
-    },
-    /// Its command runs, or is to.
-    Runs {
-        /// The program.
-        program: String,
-    },
+    /// The command returned when the gateway was set up.
+    Returned { program: String },
+    /// The command runs, or should run.
+    Runs { program: String },
 }
 
 impl Gateway {
-    /// Starts the command, if there is one.
     pub(super) fn start(command: Option<Command>) -> Result<Self, CommandError> {
         let start = |command: Command| Ok(Running { started: command.start()?, command, kept_running: None });
         Ok(Self { running: command.map(start).transpose()? })
     }
 
-    /// Called while the first frame is awaited: a command that has failed will not bring it.
+    /// Checks, before the first frame, that the command has not failed.
     pub(super) fn is_starting(&mut self) -> Result<(), CommandError> {
         let Some(Running { command, started, .. }) = &mut self.running else { return Ok(()) };
         match started.ended(command)? {
@@ -48,7 +40,7 @@ impl Gateway {
         }
     }
 
-    /// Called when the first frame has crossed.
+    /// Records whether the command runs, when the first frame has crossed.
     pub(super) fn has_started(&mut self) -> Result<(), CommandError> {
         let Some(Running { command, started, kept_running }) = &mut self.running else { return Ok(()) };
         if kept_running.is_none() {
@@ -57,10 +49,10 @@ impl Gateway {
         Ok(())
     }
 
-    /// Ends the command, if it runs, and says what it was and how that went.
+    /// Ends the command, if it runs, and returns its state and the result.
     ///
-    /// A command that sets a gateway up may still be at it when the first frame crosses. If it has succeeded since, and
-    /// frames cross all the same, it was one of those.
+    /// A command that sets a gateway up may still run when the first frame crosses. If it has succeeded since, and frames
+    /// still cross, it was one of those.
     pub(super) fn end(
         &mut self,
         still_crosses: impl FnOnce() -> io::Result<bool>,
@@ -79,7 +71,7 @@ impl Gateway {
         Ok((State::Runs { program }, Some(line(verdict, detail))))
     }
 
-    /// Ends what a command that has ended has left behind in its process group, and says so.
+    /// Ends processes that a finished command has left in its process group, and reports them.
     pub(super) fn clear_up(&mut self) -> Result<Option<Line>, CommandError> {
         let Some(Running { command, started, .. }) = &mut self.running else { return Ok(None) };
         if !started.left_others(command)? {
@@ -94,7 +86,7 @@ fn stop(command: &Command, started: &mut Started) -> Result<(Verdict, String), C
     let program = command.program();
     let had_ended = started.ended(command)?.is_some();
     match started.stop(command) {
-        Ok(_status) if had_ended => Ok((Verdict::Ok, format!("what {program} has started has ended"))),
+        Ok(_status) if had_ended => Ok((Verdict::Ok, format!("the processes of {program} have ended"))),
         Ok(status) => Ok((Verdict::Ok, format!("{program} has ended: {status}"))),
         Err(error @ (CommandError::DoesNotEnd { .. } | CommandError::LeavesOthers { .. })) => {
             Ok((Verdict::No, error.to_string()))

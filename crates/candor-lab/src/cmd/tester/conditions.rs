@@ -1,26 +1,21 @@
-//! Under which conditions gateways are measured: all of a command under the same, because figures of different ones say
-//! nothing about each other.
+//! Conditions of a measurement, equal for all gateways of a command, because their figures could not be compared otherwise.
 
 use candor_config::engine::{Engine, UserEngine};
 use candor_io::schedule::Policy;
 use candor_lab::tester::Origin;
 
-use crate::cli::{ConditionArgs, FramesFrom, TesterPolicy};
+use crate::cli::{ConditionArgs, TesterPolicy};
 
-/// What is the same for all gateways of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conditions {
     pub(crate) policy: Policy,
     pub(crate) origin: Origin,
-    /// Why they are not the usual ones, for people.
+    /// The reason for unusual conditions.
     pub(crate) because: Option<String>,
 }
 
 impl Conditions {
-    /// Those that the arguments ask for, or that the engines need.
-    ///
-    /// # Errors
-    /// A sentence that says why an engine cannot be measured like that, and what to type.
+    /// The conditions of the arguments, or those that the engines need. Fails if an engine cannot be measured like that.
     pub(crate) fn of(args: ConditionArgs, processors: usize, engines: &[Engine]) -> Result<Self, String> {
         let shared = processors == 1;
         let spinning = engines.iter().find_map(|engine| match engine {
@@ -28,12 +23,12 @@ impl Conditions {
             _ => None,
         });
         let origin = match (args.frames_from, spinning) {
-            (FramesFrom::Timer, _) | (FramesFrom::Auto, Some(_)) => Origin::Timer,
-            (FramesFrom::Auto | FramesFrom::Call, None) => Origin::Call,
-            (FramesFrom::Call, Some(engine)) => {
+            (Some(Origin::Timer), _) | (None, Some(_)) => Origin::Timer,
+            (None | Some(Origin::Call), None) => Origin::Call,
+            (Some(Origin::Call), Some(engine)) => {
                 return Err(format!(
-                    "{} Whatever the tester does after it has sent a frame would be measured as part of it: \
-                     --frames-from timer has the kernel send, or measure it on a machine with more processors",
+                    "{} The work of the tester after sending would be included in the latency: add --frames-from timer, or \
+                     use a machine with more processors",
                     never_waits(engine)
                 ));
             }
@@ -41,7 +36,7 @@ impl Conditions {
         let policy = match (args.policy.0, spinning) {
             (Some(Policy::Idle), Some(engine)) => {
                 return Err(format!(
-                    "{} A tester at idle would never run: --policy fifo, or leave --policy out",
+                    "{} An idle-priority tester would never run: use --policy fifo, or omit --policy",
                     never_waits(engine)
                 ));
             }
@@ -49,10 +44,10 @@ impl Conditions {
             (None, _) if shared && origin == Origin::Call => Policy::Idle,
             (None, _) => TesterPolicy::FIFO,
         };
-        let because = spinning.filter(|_| args.frames_from == FramesFrom::Auto).map(|engine| {
+        let because = spinning.filter(|_| args.frames_from.is_none()).map(|engine| {
             format!(
-                "{} So the frames of all gateways come from a timer (--frames-from timer); figures with frames from calls \
-                 are no measure for these",
+                "{} So the frames of all gateways come from a timer (--frames-from timer); do not compare these figures with those \
+                 of frames from calls",
                 never_waits(engine)
             )
         });
@@ -68,8 +63,7 @@ fn never_waits(engine: UserEngine) -> String {
 mod tests {
     use super::*;
 
-    const AUTO: ConditionArgs =
-        ConditionArgs { frames_from: FramesFrom::Auto, policy: TesterPolicy(None), baselines: false };
+    const AUTO: ConditionArgs = ConditionArgs { frames_from: None, policy: TesterPolicy(None), baselines: false };
 
     fn engines(names: &[&str]) -> Vec<Engine> {
         names.iter().map(|name| Engine::named(name).unwrap()).collect()
@@ -80,13 +74,13 @@ mod tests {
     }
 
     #[test]
-    fn one_engine_that_never_waits_decides_for_all() {
+    fn polling_engine_determines_conditions_of_all() {
         let waiting = ["kernel", "auto", "read-write", "mmap-adaptive"];
         assert_eq!(of(AUTO, 1, &waiting), Ok((Policy::Idle, Origin::Call)));
         assert_eq!(of(AUTO, 1, &[]), Ok((Policy::Idle, Origin::Call)));
         for spinning in ["mmapbusy-write", "mmapbusy-adaptive", "readnb-write", "readnb-mmsg"] {
             assert_eq!(of(AUTO, 1, &["kernel", spinning]), Ok((TesterPolicy::FIFO, Origin::Timer)));
-            // With a processor for each nothing has to be special.
+            // With two processors the conditions are the usual ones.
             assert_eq!(of(AUTO, 2, &[spinning]), Ok((TesterPolicy::FIFO, Origin::Call)));
         }
         let all = Conditions::of(AUTO, 1, &engines(&["kernel", "mmapbusy-write"])).unwrap();
@@ -95,8 +89,8 @@ mod tests {
     }
 
     #[test]
-    fn what_would_measure_something_else_is_refused_with_what_to_type() {
-        let call = ConditionArgs { frames_from: FramesFrom::Call, ..AUTO };
+    fn unsuitable_conditions_are_refused_with_a_remedy() {
+        let call = ConditionArgs { frames_from: Some(Origin::Call), ..AUTO };
         assert!(of(call, 1, &["readnb-write"]).unwrap_err().contains("--frames-from timer"));
         assert_eq!(of(call, 4, &["readnb-write"]), Ok((TesterPolicy::FIFO, Origin::Call)));
         let idle = ConditionArgs { policy: TesterPolicy(Some(Policy::Idle)), ..AUTO };
@@ -105,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_done() {
-        let timer = ConditionArgs { frames_from: FramesFrom::Timer, ..AUTO };
+    fn arguments_override_defaults() {
+        let timer = ConditionArgs { frames_from: Some(Origin::Timer), ..AUTO };
         assert_eq!(of(timer, 1, &["kernel"]), Ok((TesterPolicy::FIFO, Origin::Timer)));
         let normal = ConditionArgs { policy: TesterPolicy(Some(Policy::Normal)), ..timer };
         assert_eq!(of(normal, 1, &["mmapbusy-write"]), Ok((Policy::Normal, Origin::Timer)));

@@ -1,4 +1,4 @@
-//! What a command measures, one after the other.
+//! The devices that a command measures, one after the other.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,20 @@ use candor_config::plan::Plan;
 use candor_lab::device::Gateway;
 use candor_lab::record::baseline_of;
 
-/// A device under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceUnderTest {
-    /// In tables, and the stem of its record.
+    /// Stem of its record.
     pub(crate) name: String,
-    /// What runs it, as records tell it.
+    /// Engine, as in records.
     pub(crate) engine: String,
-    /// Whether it takes a whole processor.
+    /// True if it polls and so occupies a processor.
     pub(crate) spins: bool,
-    /// `None` if it is there without candor.
+    /// `None` if something else forwards.
     pub(crate) gateway: Option<Gateway>,
 }
 
-/// The gateways of files, each with its baseline loop behind it if that is asked for.
-///
-/// # Errors
-/// Two of the same name, or a gateway that has no baseline loop.
+/// The gateways of files, each followed by its baseline loop if `baselines`. Fails for equal names, or if a gateway has no
+/// baseline loop.
 pub(crate) fn devices_under_test(files: &[(PathBuf, Plan)], baselines: bool) -> Result<Vec<DeviceUnderTest>, String> {
     let mut all: Vec<DeviceUnderTest> = Vec::new();
     for (file, plan) in files {
@@ -52,12 +49,12 @@ fn name_of(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The baseline loop of a gateway; can-gw and what `auto` makes of a file have none.
+/// The baseline loop of a gateway; the engines `kernel` and `auto` have none.
 fn baseline(name: &str, plan: &Plan) -> Result<Option<Gateway>, String> {
     let Engine::User(engine) = plan.engine() else { return Ok(None) };
     let [first, rest @ ..] = plan.routes() else { return Ok(None) };
     if rest.iter().any(|route| (route.from, route.to, route.echo) != (first.from, first.to, first.echo)) {
-        return Err(format!("--baselines: {name} has routes between several buses, and a baseline loop knows one way"));
+        return Err(format!("--baselines: {name} has routes between several buses, and a baseline loop has one route"));
     }
     let interface = |bus| plan.bus(bus).interface.as_str();
     Ok(Some(Gateway::baseline(engine, interface(first.from), interface(first.to), first.echo)))
@@ -78,7 +75,7 @@ mod tests {
     const ROUTE: &str = "[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n";
 
     #[test]
-    fn a_baseline_follows_each_engine_of_user_space() {
+    fn baseline_follows_each_user_space_engine() {
         let files =
             ["kernel", "auto", "mmap-write"].map(|engine| (format!("d/{engine}.toml").into(), plan(engine, ROUTE)));
         let names = |baselines| {
@@ -88,12 +85,12 @@ mod tests {
         assert_eq!(names(true), ["kernel", "auto", "mmap-write", "mmap-write-baseline"]);
         let all = devices_under_test(&files, true).unwrap();
         assert_eq!((all[2].engine.as_str(), all[3].engine.as_str()), ("mmap-write", "baseline of mmap-write"));
-        let Engine::User(engine) = files[2].1.engine() else { panic!("it is one of user space") };
+        let Engine::User(engine) = files[2].1.engine() else { panic!("a user-space engine") };
         assert_eq!(all[3].gateway, Some(Gateway::baseline(engine, "can2", "can3", Echo::Off)));
     }
 
     #[test]
-    fn a_gateway_of_several_ways_has_no_baseline() {
+    fn gateway_with_several_directions_has_no_baseline() {
         let back = ROUTE.replace("\"r\"", "\"s\"").replace("\"a\"\nto = \"b\"", "\"b\"\nto = \"a\"");
         let files = [("d/both.toml".into(), plan("read-write", &format!("{ROUTE}{back}")))];
         assert_eq!(devices_under_test(&files, false).unwrap().len(), 1);
@@ -101,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn two_gateways_of_one_name_are_refused() {
+    fn equal_names_are_refused() {
         let files = ["d/x.toml", "e/x.toml"].map(|file| (file.into(), plan("kernel", ROUTE)));
         assert!(devices_under_test(&files, false).unwrap_err().contains("called x"));
         let files = ["d/x.toml", "e/x-baseline.toml"].map(|file| (file.into(), plan("read-write", ROUTE)));

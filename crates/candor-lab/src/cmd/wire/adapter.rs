@@ -1,4 +1,4 @@
-//! One adapter as the kernel has it: its port, its interfaces, and what they were set to before somebody pulled the plug.
+//! The kernel's side of an adapter: its port and its interfaces, whose configuration survives unplugging.
 
 use std::error::Error;
 use std::io;
@@ -16,38 +16,37 @@ use candor_wire::host::{Netdev, Port, Vhci};
 use candor_wire::{DeviceId, Place};
 
 use super::adapters::Planned;
-use super::spec::BusSpec;
+use crate::cli::BusSpec;
 
-/// An enumeration takes half a second where nothing else is to be done.
+/// Enumeration takes half a second on an idle machine.
 const APPEARS_WITHIN: Duration = Duration::from_secs(15);
 const GONE_WITHIN: Duration = Duration::from_secs(15);
-/// The kernel looks at links once a second.
+/// The kernel updates operational states once a second.
 const OPERATIONAL_WITHIN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) type Failure = Box<dyn Error>;
 
-/// An adapter that is plugged in, or was.
 #[derive(Debug)]
 pub(super) struct Adapter {
     pub(super) device: DeviceId,
-    /// Our end of its stream, which the thread of the buses has too.
+    /// Our end of its stream, shared with the bus thread.
     stream: UnixStream,
     port: Option<Port>,
-    /// What its interfaces are to be, in the order of their channels.
+    /// Configuration of its interfaces, in the order of channels.
     settings: Vec<Setting>,
-    /// As many as there are by now, in the same order.
+    /// Interfaces that exist, in the same order.
     interfaces: Vec<InterfaceIndex>,
 }
 
-/// What an interface is set to.
+/// Configuration of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Setting {
     name: String,
     rate: BitRate,
     data_rate: Option<BitRate>,
     restart_ms: Option<NonZeroU32>,
-    /// `None`: as the kernel makes it.
+    /// `None`: the default of the kernel.
     tx_queue_len: Option<u32>,
     up: bool,
 }
@@ -58,8 +57,8 @@ impl Setting {
         Self { name: name.to_owned(), rate, data_rate, restart_ms: None, tx_queue_len: None, up: true }
     }
 
-    /// What somebody has made of it meanwhile.
-    fn learn(&mut self, link: &Link) {
+    /// Records changes that were made with other tools.
+    fn update(&mut self, link: &Link) {
         self.name.clone_from(&link.name);
         (self.up, self.tx_queue_len) = (link.up, Some(link.tx_queue_len));
         if let Some(can) = link.can {
@@ -67,14 +66,8 @@ impl Setting {
             (self.data_rate, self.restart_ms) = (can.data_bitrate, can.restart_ms);
         }
     }
-
-    /// Bit rates as people write them.
-    fn rates(&self) -> String {
-        rates(self.rate, self.data_rate)
-    }
 }
 
-/// Bit rates as people write them.
 pub(super) fn rates(rate: BitRate, data_rate: Option<BitRate>) -> String {
     match data_rate {
         Some(data) => format!("{rate} and {data}"),
@@ -83,7 +76,7 @@ pub(super) fn rates(rate: BitRate, data_rate: Option<BitRate>) -> String {
 }
 
 impl Adapter {
-    /// An adapter that is not plugged in yet, with our end of its stream.
+    /// An adapter that is not plugged in yet.
     pub(super) fn new(buses: &[BusSpec], planned: &Planned, device: DeviceId, stream: UnixStream) -> Self {
         let channels = planned.places.iter().zip(&planned.interfaces);
         let of = |(place, name): (&Place, &String)| Some(Setting::new(buses.get(place.bus)?, name));
@@ -91,10 +84,10 @@ impl Adapter {
         Self { device, stream, port: None, settings, interfaces: Vec::new() }
     }
 
-    /// Gives the kernel its end of the stream, and the interfaces their names.
+    /// Attaches the stream to the kernel and renames the interfaces.
     pub(super) fn plug_in(&mut self, client: &mut Client, vhci: &Vhci, kernels: UnixStream) -> Result<(), Failure> {
         let port = vhci.attach(&kernels)?;
-        // The kernel has it now; as long as a copy is open here, it would not notice our end.
+        // The kernel would not notice the end of the stream while a copy is open here.
         drop(kernels);
         self.port = Some(port.clone());
         let netdevs = netdevs(&port, self.settings.len())?;
@@ -103,11 +96,12 @@ impl Adapter {
         rename(client, &netdevs.iter().zip(names).collect::<Vec<_>>())
     }
 
-    /// Sets the interfaces to what they are to be.
-    pub(super) fn set(&self, client: &mut Client) -> Result<(), Failure> {
+    /// Configures the interfaces and sets them up.
+    pub(super) fn configure(&self, client: &mut Client) -> Result<(), Failure> {
         for (&index, setting) in self.interfaces.iter().zip(&self.settings) {
             let name = &setting.name;
-            let refused = |error| format!("{name} cannot be set to {}: {error}", setting.rates());
+            let refused =
+                |error| format!("{name} cannot be set to {}: {error}", rates(setting.rate, setting.data_rate));
             link::set_can_bitrates(client, index, setting.rate, setting.data_rate).map_err(refused)?;
             if setting.restart_ms.is_some() {
                 link::set_can_restart(client, index, setting.restart_ms)?;
@@ -122,8 +116,7 @@ impl Adapter {
         Ok(())
     }
 
-    /// Waits until the interfaces that are up carry frames.
-    pub(super) fn wait_for_operation(&self) -> Result<(), Failure> {
+    pub(super) fn wait_until_operational(&self) -> Result<(), Failure> {
         for Setting { name, .. } in self.settings.iter().filter(|setting| setting.up) {
             if !can::wait_until_operational(name, OPERATIONAL_WITHIN) {
                 return Err(format!("{name} is up but does not become operational").into());
@@ -132,40 +125,39 @@ impl Adapter {
         Ok(())
     }
 
-    /// Sets the interfaces down.
     pub(super) fn set_down(&self, client: &mut Client) {
         for &index in &self.interfaces {
-            // One that somebody unplugged is gone.
+            // An unplugged one is gone.
             let _gone = link::set_down(client, index);
         }
     }
 
-    /// Closes the stream, which the kernel takes for a pulled plug, after a last look at what is set.
-    pub(super) fn pull(&mut self, client: &mut Client) -> Result<(), Failure> {
+    /// Closes the stream, which unplugs the adapter, after recording its configuration.
+    pub(super) fn unplug(&mut self, client: &mut Client) -> Result<(), Failure> {
         let links = link::list(client)?;
         for (index, setting) in self.interfaces.iter().zip(&mut self.settings) {
             if let Some(link) = links.iter().find(|link| link.index == *index) {
-                setting.learn(link);
+                setting.update(link);
             }
         }
         self.close();
         Ok(())
     }
 
-    /// Ends the stream, whoever has copies of our end.
+    /// Shuts the stream down, including copies of our end.
     pub(super) fn close(&self) {
-        // It fails only where the kernel has ended it before.
+        // Fails only if the kernel has closed it.
         let _ended = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// Another stream, for an adapter that is plugged in again: gives the ends for the buses and for the kernel.
+    /// Creates a new stream for an adapter that is replugged: returns the ends for the buses and for the kernel.
     pub(super) fn renew(&mut self) -> io::Result<(UnixStream, UnixStream)> {
         let (ours, kernels) = UnixStream::pair()?;
         self.stream = ours.try_clone()?;
         Ok((ours, kernels))
     }
 
-    /// Waits until the kernel has removed everything.
+    /// Waits until the kernel has removed the interfaces and freed the port.
     pub(super) fn wait_until_gone(&mut self, client: &mut Client) -> Result<(), Failure> {
         for (index, Setting { name, .. }) in self.interfaces.drain(..).zip(&self.settings) {
             let is_gone = || Ok(link::list(client)?.iter().all(|link| link.index != index).then_some(()));
@@ -179,17 +171,16 @@ impl Adapter {
     }
 }
 
-/// The interfaces of a device, as soon as all are there.
+/// Waits for the interfaces of a device.
 fn netdevs(port: &Port, channels: usize) -> Result<Vec<Netdev>, Failure> {
     let all = || Ok(Some(port.netdevs()?).filter(|netdevs| netdevs.len() >= channels));
     wait(APPEARS_WITHIN, all)?.ok_or_else(|| {
-        "The kernel makes no interfaces for the adapter. It does so in the first network namespace only; otherwise dmesg \
-         may say why"
+        "The kernel created no interfaces for the adapter. It does so only in the initial network namespace; see dmesg"
             .into()
     })
 }
 
-/// Gives the interfaces their names. One may have the name that another is to have.
+/// Renames the interfaces. One may have a name that is meant for another.
 fn rename(client: &mut Client, appeared: &[(&Netdev, &str)]) -> Result<(), Failure> {
     let wrong = || appeared.iter().filter(|(netdev, name)| netdev.name != *name);
     for (netdev, _) in wrong() {
@@ -202,7 +193,7 @@ fn rename(client: &mut Client, appeared: &[(&Netdev, &str)]) -> Result<(), Failu
     Ok(())
 }
 
-/// Looks until there is something, at most so long.
+/// Polls until there is a result; `None` on timeout.
 fn wait<T>(at_most: Duration, mut look: impl FnMut() -> Result<Option<T>, Failure>) -> Result<Option<T>, Failure> {
     let deadline = Instant::now() + at_most;
     loop {

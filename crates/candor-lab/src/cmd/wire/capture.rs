@@ -1,30 +1,24 @@
-//! What happened on the wires, for Wireshark: pcapng with an interface for each bus.
+//! The trace of the buses for Wireshark: pcapng with an interface for each bus.
 //!
 //! ```text
 //!  section header │ interface description (each bus) │ enhanced packet (each event), …
 //!  block: type │ length │ body │ options: code, length, value, padding to 4 │ length
 //! ```
 //!
-//! Times are those of the bus, in nanoseconds since the program began: a packet has the time at which its frame had come
-//! whole, which is when a socket could hear of it at the earliest. The rest of what is known stands in its comment.
+//! Times are bus time, in nanoseconds since the program started. The time of a packet is the end of its frame, the earliest
+//! time at which a socket can receive it. All other information is in its comment.
 //!
 //! # Source
 //! draft-ietf-opsawg-pcapng sections 4.1 to 4.3; <https://www.tcpdump.org/linktypes/LINKTYPE_CAN_SOCKETCAN.html>, whose
-//! identifier is big-endian whatever the byte order of the file is.
+//! identifier is big-endian regardless of the byte order of the file.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-
-use candor_bus::{BusNs, Counters, Event, NodeId};
+use candor_bus::{BusNs, Counters, Event};
 use candor_core::frame::{CANFD_FDF, Frame, FrameFormat};
 use candor_wire::Part;
-use candor_wire::fault::Happening;
-use candor_wire::host::Told;
 use candor_wire::model::ErrorReport;
 
-use super::log::{self, failed};
-use super::spec::BusSpec;
+use super::log::{kind_name, names, node_name, state_name};
+use crate::cli::BusSpec;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -39,63 +33,28 @@ const IF_NAME: u16 = 2;
 const IF_SPEED: u16 = 8;
 const IF_TSRESOL: u16 = 9;
 
-/// Identifier, length, flags and two bytes that say nothing here.
-const CAN_HEADER_BYTES: usize = 8;
-
-/// A capture that is being written.
-#[derive(Debug)]
-pub(crate) struct Capture {
-    path: PathBuf,
-    file: File,
-    buses: Vec<BusSpec>,
-    bytes: Vec<u8>,
-}
-
-impl Capture {
-    pub(crate) fn create(path: &Path, buses: &[BusSpec]) -> io::Result<Self> {
-        let file = File::create(path).map_err(|error| failed(path, &error))?;
-        Ok(Self { path: path.to_owned(), file, buses: buses.to_vec(), bytes: headers(buses) })
-    }
-
-    pub(crate) fn write(&mut self, story: &[Told]) -> io::Result<()> {
-        for told in story {
-            // Faults on command are no packets; what they do to frames is.
-            if let (Some(bus), Happening::Event(event)) = (self.buses.get(told.bus), &told.what) {
-                packet(&mut self.bytes, told.bus, bus, event);
-            }
-        }
-        self.file.write_all(&self.bytes).map_err(|error| failed(&self.path, &error))?;
-        self.bytes.clear();
-        Ok(())
-    }
-}
-
-fn headers(buses: &[BusSpec]) -> Vec<u8> {
+pub(super) fn headers(buses: &[BusSpec]) -> Vec<u8> {
     let mut bytes = Vec::new();
     block(&mut bytes, SECTION_HEADER, |body| {
         body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
-        body.extend(1_u16.to_le_bytes()); // version 1.0
-        body.extend(0_u16.to_le_bytes());
+        body.extend([1, 0, 0, 0]); // version 1.0
         body.extend(u64::MAX.to_le_bytes()); // a section of unknown length
         option(body, SHB_USERAPPL, concat!("candor ", env!("CARGO_PKG_VERSION")).as_bytes());
-        end_of_options(body);
     });
     for bus in buses {
         block(&mut bytes, INTERFACE_DESCRIPTION, |body| {
             body.extend(LINKTYPE_CAN_SOCKETCAN.to_le_bytes());
-            body.extend(0_u16.to_le_bytes());
-            body.extend(0_u32.to_le_bytes()); // packets are never cut
+            body.extend([0; 6]); // reserved, and a snap length of 0: unlimited
             option(body, IF_NAME, bus.name.as_bytes());
             option(body, IF_SPEED, &u64::from(bus.rate.bits_per_second()).to_le_bytes());
             option(body, IF_TSRESOL, &[9]); // 10^-9 s
-            end_of_options(body);
         });
     }
     bytes
 }
 
-fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &Event) {
-    let name = |NodeId(node): NodeId| bus.interfaces.get(usize::from(node)).map_or(log::STRANGER, String::as_str);
+pub(super) fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &Event) {
+    let name = |node| node_name(bus, node);
     let (at, packet, comment) = match *event {
         Event::Delivered { end, start, sender, frame, retries, lost, .. } => {
             let comment =
@@ -103,14 +62,11 @@ fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &Event) {
             (end, of_frame(&frame), comment)
         }
         Event::Error { at, start, end, sender, frame, bit, kind, detected, .. } => {
-            // The counters of whom? Those that change are told as states.
+            // The counters differ between nodes; changes are reported as states.
             let report = ErrorReport::Bus { kind, part: Part::Sender, counters: Counters::default() };
-            let comment = format!(
-                "{frame} of {} from {start} to {end} s: {} error in bit {bit}, seen by {}",
-                name(sender),
-                log::kind_name(kind),
-                log::names(detected, name),
-            );
+            let (sender, kind, detected) = (name(sender), kind_name(kind), names(bus, detected));
+            let comment =
+                format!("{frame} of {sender} from {start} to {end} s: {kind} error in bit {bit}, seen by {detected}");
             (at, of_error(report), comment)
         }
         Event::LostArbitration { at, node, bit, .. } => {
@@ -119,11 +75,8 @@ fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &Event) {
         }
         Event::State { at, node, state, counters } => {
             let Counters { transmit, receive } = counters;
-            let comment = format!(
-                "{} is {}; transmit error counter {transmit}, receive {receive}",
-                name(node),
-                log::state_name(state)
-            );
+            let (node, is) = (name(node), state_name(state));
+            let comment = format!("{node} is {is}; transmit error counter {transmit}, receive {receive}");
             (at, of_error(ErrorReport::State { state, counters }), comment)
         }
     };
@@ -134,11 +87,10 @@ fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &Event) {
         let len = u32::try_from(packet.len()).unwrap_or(u32::MAX).to_le_bytes();
         body.extend(u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
         body.extend([high, low].concat());
-        body.extend([len, len].concat()); // as it is here, and as it was
+        body.extend([len, len].concat()); // captured and original length
         body.extend(&packet);
         pad(body);
         option(body, OPT_COMMENT, comment.as_bytes());
-        end_of_options(body);
     });
 }
 
@@ -158,19 +110,16 @@ fn of_error(report: ErrorReport) -> Vec<u8> {
 }
 
 fn of_parts(id: u32, len: u8, flags: u8, data: &[u8]) -> Vec<u8> {
-    let mut packet = Vec::with_capacity(CAN_HEADER_BYTES + data.len());
-    packet.extend(id.to_be_bytes());
-    packet.extend([len, flags, 0, 0]);
-    packet.extend(data);
-    packet
+    [&id.to_be_bytes()[..], &[len, flags, 0, 0], data].concat()
 }
 
-/// A block with its length in front and behind, where a reader from the end finds it.
+/// Appends a block: its length precedes and follows the body, and a zero ends the options.
 fn block(bytes: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
     let start = bytes.len();
     bytes.extend(kind.to_le_bytes());
     bytes.extend([0; 4]);
     body(bytes);
+    bytes.extend([0; 4]);
     let len = u32::try_from(bytes.len() + 4 - start).unwrap_or(u32::MAX).to_le_bytes();
     bytes[start + 4..start + 8].copy_from_slice(&len);
     bytes.extend(len);
@@ -184,62 +133,28 @@ fn option(bytes: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(bytes);
 }
 
-fn end_of_options(bytes: &mut Vec<u8>) {
-    bytes.extend([0; 4]);
-}
-
-/// To a multiple of four bytes. All that stands before a field is one, too.
+/// Pads to a multiple of four bytes. Everything before is padded already.
 fn pad(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
 #[cfg(test)]
 mod tests {
-    use candor_bus::{ErrorKind, ErrorState, NodeSet, Tag};
-
+    use super::super::log::tests::events;
     use super::*;
 
-    /// What a reader finds that goes from block to block by their lengths: kind and body.
+    /// Kind and body of each block, found by its length.
     fn blocks(mut bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
         let mut blocks = Vec::new();
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
         while !bytes.is_empty() {
             let len = word(&bytes[4..]) as usize;
             assert_eq!(len % 4, 0);
-            assert_eq!(word(&bytes[len - 4..]) as usize, len, "the length behind is the one in front");
+            assert_eq!(word(&bytes[len - 4..]) as usize, len, "both lengths are equal");
             blocks.push((word(bytes), bytes[8..len - 4].to_vec()));
             bytes = &bytes[len..];
         }
         blocks
-    }
-
-    fn events() -> Vec<Event> {
-        let (start, end, sender, node) = (BusNs(5_000_000_000), BusNs(5_000_222_000), NodeId(0), NodeId(1));
-        let receivers: NodeSet = [node].into_iter().collect();
-        let whole = |text: &str| {
-            let frame = text.parse().unwrap();
-            Event::Delivered { end, start, sender, tag: Tag(1), frame, retries: 2, lost: 1, receivers }
-        };
-        let broken = Event::Error {
-            at: BusNs(5_000_014_000),
-            start,
-            end,
-            sender,
-            frame: "123#11".parse().unwrap(),
-            bit: 7,
-            kind: ErrorKind::Stuff,
-            detected: receivers,
-            given_up: None,
-        };
-        let counters = Counters { transmit: 128, receive: 3 };
-        vec![
-            whole("123#112233"),
-            whole("12345678##5112233"),
-            whole("123#R4"),
-            broken,
-            Event::LostArbitration { at: start, node, bit: 9, given_up: None },
-            Event::State { at: end, node, state: ErrorState::Passive, counters },
-        ]
     }
 
     #[test]
@@ -260,9 +175,9 @@ mod tests {
 
     #[test]
     fn each_event_is_a_packet_with_its_time_and_a_comment() {
-        let bus = "b0:500k:can0,can1".parse().unwrap();
+        let bus = "b0:500k:can0,can1,can2".parse().unwrap();
         let mut bytes = Vec::new();
-        for event in events() {
+        for event in events(&["123#112233", "12345678##5112233", "123#R4"]) {
             packet(&mut bytes, 3, &bus, &event);
         }
         let mut text = String::new();
@@ -284,9 +199,9 @@ mod tests {
         5000222000 0000012303000000112233 can0 from 5.000000000 to 5.000222000 s, retries: 2, arbitration lost: 1
         5000222000 9234567803050000112233 can0 from 5.000000000 to 5.000222000 s, retries: 2, arbitration lost: 1
         5000222000 4000012304000000 can0 from 5.000000000 to 5.000222000 s, retries: 2, arbitration lost: 1
-        5000014000 20000088080000000000840000000000 123#11 of can0 from 5.000000000 to 5.000222000 s: stuff error in bit 7, seen by can1
-        5000000000 20000002080000000900000000000000 can1 lost arbitration in bit 9
-        5000222000 20000004080000000020000000008003 can1 is error-passive; transmit error counter 128, receive 3
+        5000014000 20000088080000000000840000000000 123#11 of can0 from 5.000000000 to 5.000222000 s: stuff error in bit 7, seen by can1,can2
+        5000000000 20000002080000000900000000000000 can2 lost arbitration in bit 9
+        5000222000 20000004080000000020000000008003 can2 is error-passive; transmit error counter 128, receive 3
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! Words for faults as orders to a bus, and what came of them as words.
+//! Faults of the command line as orders to a bus, and their description in the log.
 
 use std::fmt::Write as _;
 
@@ -6,28 +6,27 @@ use candor_bus::{CAN_BUS_OFF_THRESHOLD, Counters, NodeId, Target};
 use candor_wire::fault::{Fault, Hold};
 use candor_wire::{DeviceId, Place};
 
-use super::adapters::Fleet;
-use super::spec::BusSpec;
+use super::adapters::Adapters;
+use crate::cli::BusSpec;
 use crate::cli::{FaultWords, Identifier};
 
-/// Where faults can happen.
+/// Buses and adapters by the names of the command line.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     buses: Vec<BusSpec>,
-    fleet: Fleet,
+    adapters: Adapters,
 }
 
-/// A fault with its bus.
+/// A fault and the index of its bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Placed {
-    /// In the order of the buses.
     pub(super) bus: usize,
     pub(super) fault: Fault,
 }
 
 impl Places {
-    pub(super) fn new(buses: &[BusSpec], fleet: &Fleet) -> Self {
-        Self { buses: buses.to_vec(), fleet: fleet.clone() }
+    pub(super) fn new(buses: &[BusSpec], adapters: &Adapters) -> Self {
+        Self { buses: buses.to_vec(), adapters: adapters.clone() }
     }
 
     pub(super) fn bus(&self, bus: usize) -> Option<&BusSpec> {
@@ -42,21 +41,21 @@ impl Places {
         self.buses.iter()
     }
 
-    /// Finds what the words name.
+    /// Resolves the names of a fault.
     pub(super) fn place(&self, words: &FaultWords) -> Result<Placed, String> {
         match words {
             FaultWords::Babble { bus, frame, node, .. } => {
                 let bus = self.bus_called(bus)?;
                 let node = node.as_deref().map(|node| self.node(bus, node)).transpose()?;
-                Ok(Placed { bus, fault: Fault::Babble { frame: frame.0, node } })
+                Ok(Placed { bus, fault: Fault::Babble { frame: *frame, node } })
             }
             FaultWords::BitError { bus, node, id, bit, times } => {
                 let (bus, target) = self.target(bus, node.as_deref(), *id)?;
-                Ok(Placed { bus, fault: Fault::BitError { target, bit: *bit, times: at_least_once(*times)? } })
+                Ok(Placed { bus, fault: Fault::BitError { target, bit: *bit, times: positive(*times)? } })
             }
             FaultWords::BitErrorRate { bus, rate } => {
                 if !(0.0..=1.0).contains(rate) {
-                    return Err(format!("{rate} is no probability; it is from 0 to 1, such as 1e-5"));
+                    return Err(format!("{rate} is not a probability: use 0 to 1, such as 1e-5"));
                 }
                 Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::BitErrorRate { rate: *rate } })
             }
@@ -64,21 +63,19 @@ impl Places {
             FaultWords::Clear { bus } => Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Clear }),
             FaultWords::Counters { node, tx, rx } => {
                 if *tx > TRANSMIT_MAX || *rx > RECEIVE_MAX {
-                    return Err(format!(
-                        "No controller counts that far: TX goes to {TRANSMIT_MAX}, RX to {RECEIVE_MAX}"
-                    ));
+                    return Err(format!("The maximum of TX is {TRANSMIT_MAX}, that of RX {RECEIVE_MAX}"));
                 }
                 let counters = Counters { transmit: *tx, receive: *rx };
                 self.at_node(node, |node| Fault::Counters { node, counters })
             }
             FaultWords::ErrorFrame { node, id, bit, times } => {
-                let (id, bit, times) = (id.map(|id| id.0), *bit, at_least_once(*times)?);
+                let (id, bit, times) = (id.map(|id| id.0), *bit, positive(*times)?);
                 self.at_node(node, |node| Fault::ErrorFrame { node, id, bit, times })
             }
             FaultWords::Freeze { node, .. } => self.at_node(node, |node| Fault::Freeze { node }),
             FaultWords::LostAck { bus, node, id, times } => {
                 let (bus, target) = self.target(bus, node.as_deref(), *id)?;
-                Ok(Placed { bus, fault: Fault::LostAck { target, times: at_least_once(*times)? } })
+                Ok(Placed { bus, fault: Fault::LostAck { target, times: positive(*times)? } })
             }
             FaultWords::Release { bus } => {
                 Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Release { what: Hold::All } })
@@ -93,7 +90,7 @@ impl Places {
     fn bus_called(&self, name: &str) -> Result<usize, String> {
         self.buses().position(|bus| bus.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.buses().map(|bus| bus.name.as_str()).collect();
-            format!("There is no bus {name} here; there is {}", names.join(", "))
+            format!("There is no bus {name}; there is {}", names.join(", "))
         })
     }
 
@@ -105,7 +102,7 @@ impl Places {
         Err(format!("The interface {name} is on the bus {}, not on {}", self.bus_name(on), self.bus_name(bus)))
     }
 
-    /// The bus of an interface, and which of its nodes it is.
+    /// The bus and the node of an interface.
     fn interface(&self, name: &str) -> Result<(usize, NodeId), String> {
         let of = |(number, bus): (usize, &BusSpec)| {
             let node = bus.interfaces.iter().position(|interface| interface == name)?;
@@ -130,49 +127,49 @@ impl Places {
 
     fn at_device(&self, name: &str, fault: impl FnOnce(DeviceId) -> Fault) -> Result<Placed, String> {
         let (bus, node) = self.interface(name)?;
-        let device = self.fleet.device_at(Place { bus, node }).ok_or("The interface has no adapter")?;
+        let device = self.adapters.device_at(Place { bus, node }).ok_or("The interface has no adapter")?;
         Ok(Placed { bus, fault: fault(device) })
     }
 
-    /// A fault as the log has it: a name, and what there is to say about it as KEY=VALUE.
+    /// A fault in the format of the log: its name, then KEY=VALUE.
     pub(super) fn describe(&self, bus: usize, fault: &Fault) -> String {
         let Some(spec) = self.buses.get(bus) else { return String::new() };
         let name = |NodeId(node): NodeId| spec.interfaces.get(usize::from(node)).map_or("?", String::as_str);
-        let adapter = |device| self.fleet.interfaces_of(device).join(",");
-        let mut said = Said(String::new());
+        let adapter = |device| self.adapters.interfaces_of(device).join(",");
+        let mut text = Description(String::new());
         match *fault {
-            Fault::Babble { frame, node } => said.word("babble").key("frame", frame).maybe("node", node.map(name)),
+            Fault::Babble { frame, node } => text.word("babble").key("frame", frame).maybe("node", node.map(name)),
             Fault::BitError { target, bit, times } => {
-                said.word("bit-error").target(target, name).maybe("bit", bit).key("times", times)
+                text.word("bit-error").target(target, name).maybe("bit", bit).key("times", times)
             }
-            Fault::BitErrorRate { rate } => said.word("bit-error-rate").key("rate", rate),
-            Fault::BusOff { node } => said.word("bus-off").key("node", name(node)),
-            Fault::Clear => said.word("clear"),
+            Fault::BitErrorRate { rate } => text.word("bit-error-rate").key("rate", rate),
+            Fault::BusOff { node } => text.word("bus-off").key("node", name(node)),
+            Fault::Clear => text.word("clear"),
             Fault::Counters { node, counters: Counters { transmit, receive } } => {
-                said.word("counters").key("node", name(node)).key("tx", transmit).key("rx", receive)
+                text.word("counters").key("node", name(node)).key("tx", transmit).key("rx", receive)
             }
             Fault::ErrorFrame { node, id, bit, times } => {
                 let id = id.map(Identifier);
-                said.word("error-frame").key("node", name(node)).maybe("id", id).maybe("bit", bit).key("times", times)
+                text.word("error-frame").key("node", name(node)).maybe("id", id).maybe("bit", bit).key("times", times)
             }
-            Fault::Freeze { node } => said.word("freeze").key("node", name(node)),
-            Fault::LostAck { target, times } => said.word("lost-ack").target(target, name).key("times", times),
-            Fault::Release { what } => said.word("release").key("what", hold_name(what)),
-            Fault::Replug { device } => said.word("replug").key("adapter", adapter(device)),
-            Fault::Stuck => said.word("stuck"),
-            Fault::Thaw { node } => said.word("thaw").key("node", name(node)),
-            Fault::Unplug { device } => said.word("unplug").key("adapter", adapter(device)),
+            Fault::Freeze { node } => text.word("freeze").key("node", name(node)),
+            Fault::LostAck { target, times } => text.word("lost-ack").target(target, name).key("times", times),
+            Fault::Release { what } => text.word("release").key("what", hold_name(what)),
+            Fault::Replug { device } => text.word("replug").key("adapter", adapter(device)),
+            Fault::Stuck => text.word("stuck"),
+            Fault::Thaw { node } => text.word("thaw").key("node", name(node)),
+            Fault::Unplug { device } => text.word("unplug").key("adapter", adapter(device)),
         };
-        said.0
+        text.0
     }
 }
 
-/// What a transmit error counter is at bus-off, and what receive error counters stop at.
+/// The transmit error counter at bus-off, and the maximum of receive error counters.
 const TRANSMIT_MAX: u16 = CAN_BUS_OFF_THRESHOLD;
 const RECEIVE_MAX: u16 = 255;
 
-fn at_least_once(times: u32) -> Result<u32, String> {
-    if times == 0 { Err("0 times is never; leave out --times to have it once".to_owned()) } else { Ok(times) }
+fn positive(times: u32) -> Result<u32, String> {
+    if times == 0 { Err("--times must be at least 1".to_owned()) } else { Ok(times) }
 }
 
 const fn hold_name(what: Hold) -> &'static str {
@@ -183,17 +180,16 @@ const fn hold_name(what: Hold) -> &'static str {
     }
 }
 
-/// Words in the making.
-struct Said(String);
+struct Description(String);
 
-impl Said {
+impl Description {
     fn word(&mut self, word: &str) -> &mut Self {
         self.0.push_str(word);
         self
     }
 
     fn key(&mut self, key: &str, value: impl std::fmt::Display) -> &mut Self {
-        write!(self.0, " {key}={value}").expect("text takes everything");
+        write!(self.0, " {key}={value}").expect("writing to memory cannot fail");
         self
     }
 
@@ -210,19 +206,19 @@ impl Said {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::cli::TimedFault;
     use crate::cmd::wire::adapters::Kind;
 
-    fn places() -> Places {
+    pub(in super::super) fn places() -> Places {
         let buses: Vec<BusSpec> =
             ["b0:500k:can0,can1,can2,can3", "b1:125k:can4"].map(|bus| bus.parse().unwrap()).into();
         let kinds: Vec<Kind> = buses.iter().map(|bus| Kind::choose(None, None, bus).unwrap()).collect();
-        Places::new(&buses, &Fleet::of(&buses, &kinds, &["can3,can4".parse().unwrap()]).unwrap())
+        Places::new(&buses, &Adapters::of(&buses, &kinds, &["can3,can4".parse().unwrap()]).unwrap())
     }
 
-    fn told(text: &str) -> String {
+    fn describe(text: &str) -> String {
         let places = places();
         let fault: TimedFault = text.parse().unwrap();
         match places.place(&fault.words) {
@@ -234,8 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_finds_its_place() {
-        let told = [
+    fn faults_are_described_with_their_bus() {
+        let described = [
             "babble b0",
             "babble b1 --frame 123#11 --node can4 --for 1s",
             "bit-error b0 --node can1 --id 123 --bit 20 --times 3",
@@ -253,13 +249,13 @@ mod tests {
             "thaw can1",
             "unplug can3",
         ]
-        .map(told);
-        insta::assert_snapshot!(told.join("\n"));
+        .map(describe);
+        insta::assert_snapshot!(described.join("\n"));
     }
 
     #[test]
-    fn what_is_not_there_is_told() {
-        let told = [
+    fn unknown_names_and_values_are_refused() {
+        let described = [
             "stuck b2",
             "bus-off can9",
             "bit-error b0 --node can4",
@@ -267,7 +263,7 @@ mod tests {
             "bit-error-rate b0 2",
             "counters can0 257 0",
         ]
-        .map(told);
-        insta::assert_snapshot!(told.join("\n"));
+        .map(describe);
+        insta::assert_snapshot!(described.join("\n"));
     }
 }

@@ -1,21 +1,18 @@
-//! `[wire]` of a file in place of options.
+//! `[wire]` of a file instead of options.
 
 use std::path::{Path, PathBuf};
 
 use candor_config::config::{self, MAX_FILE_BYTES};
-use candor_config::wire::{Wire, WireBus, WireModel as Model, WireOrder as Order};
+use candor_config::wire::{Wire, WireBus};
 
-use super::spec::{AdapterSpec, BusSpec};
-use crate::cli::{TimedFault, WireArgs, WireModel, WireOrder};
+use crate::cli::{AdapterSpec, BusSpec};
+use crate::cli::{TimedFault, WireArgs};
 use candor_cli::gateway_file::{read_bytes, tally};
 use candor_cli::render::{self, Source};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// The arguments, with what the file says where they say nothing; `None` after all that is wrong with the file was written.
-///
-/// # Errors
-/// If the file cannot be read or has no buses.
+/// Completes the arguments from the file; `None` after printing findings. Fails if the file cannot be read or has no buses.
 pub(super) fn complete(args: &WireArgs, path: &Path) -> Result<Option<WireArgs>, Failure> {
     let (name, bytes) = read_bytes(path, MAX_FILE_BYTES)?;
     let source = Source::new(name, &bytes);
@@ -37,14 +34,6 @@ pub(super) fn complete(args: &WireArgs, path: &Path) -> Result<Option<WireArgs>,
 
 fn filled(args: &WireArgs, wire: Wire, faults: Vec<TimedFault>) -> WireArgs {
     let args = args.clone();
-    let model = |model| match model {
-        Model::GsUsb => WireModel::GsUsb,
-        Model::Ucan => WireModel::Ucan,
-    };
-    let order = |order| match order {
-        Order::Fifo => WireOrder::Fifo,
-        Order::LowestId => WireOrder::LowestId,
-    };
     let bus = |WireBus { name, bitrate: rate, data_bitrate: data_rate, interfaces }| BusSpec {
         name,
         rate,
@@ -55,10 +44,10 @@ fn filled(args: &WireArgs, wire: Wire, faults: Vec<TimedFault>) -> WireArgs {
     WireArgs {
         bus: wire.buses.into_iter().map(bus).collect(),
         adapter: if args.adapter.is_empty() { wire.adapters.into_iter().map(adapter).collect() } else { args.adapter },
-        model: args.model.or_else(|| wire.model.map(model)),
+        model: args.model.or(wire.model),
         depth: args.depth.or(wire.depth),
         force_rates: args.force_rates || wire.force_rates,
-        order: args.order.or_else(|| wire.order.map(order)),
+        order: args.order.or(wire.order),
         seed: args.seed.or(wire.seed),
         late: args.late.or(wire.late),
         log: args.log.or_else(|| wire.log.map(PathBuf::from)),

@@ -1,4 +1,4 @@
-//! Buses that are played, and whoever commands them.
+//! A run of `candor-lab wire`: buses and the faults injected into them.
 
 use std::error::Error;
 use std::io;
@@ -9,80 +9,61 @@ use candor_wire::fault::{Effect, FaultId, FaultOrder};
 use candor_wire::host::Reply;
 use serde_json::{Value, json};
 
-use super::control::{Asked, Control};
+use super::control::{Control, Request};
 use super::faults::Places;
 use super::virtual_buses::VirtualBuses;
 use super::warn;
-use crate::cli::TimedFault;
+use crate::cli::{BusSpec, TimedFault};
 use candor_cli::render;
 
-/// The thread of the buses has a higher priority than anybody; it answers at once, or never.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time for the bus thread to answer. It has the highest priority.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The virtual buses and their orders.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
-    virtual_buses: VirtualBuses,
+    pub(super) virtual_buses: VirtualBuses,
     places: &'a Places,
-    control: Option<Control>,
+    pub(super) control: Option<Control>,
     json: bool,
     next_order: u64,
 }
 
-/// An order that was carried out or will be.
-struct Arranged {
+/// An order that was carried out or is scheduled.
+struct Accepted {
     bus: String,
     what: String,
     at: BusNs,
     is_done: bool,
 }
 
-/// Why it was not.
-type Because = String;
-
 impl<'a> Session<'a> {
     pub(super) const fn new(virtual_buses: VirtualBuses, places: &'a Places, json: bool) -> Self {
         Self { virtual_buses, places, control: None, json, next_order: 0 }
     }
 
-    /// Gives the first orders, and takes others from now on.
+    /// Injects the faults of the command line and opens the control socket.
     pub(super) fn begin(&mut self, faults: &[TimedFault]) -> Result<(), Box<dyn Error>> {
         for fault in faults {
-            if let Err(because) = self.order(fault)? {
-                let ready = self.virtual_buses.ready_at();
-                let text =
-                    format!("--fault is refused: {because} (the interfaces were there at {ready} s of bus time)");
-                return Err(text.into());
+            if let Err(reason) = self.order(fault)? {
+                let ready = self.virtual_buses.ready_at;
+                return Err(format!("--fault is refused: {reason} (interfaces are up since {ready} s)").into());
             }
         }
         match super::sockets::own().and_then(|path| Control::open(&path)) {
             Ok(control) => self.control = Some(control),
-            Err(error) => warn(self.json, &format!("candor-lab wire inject will not find this one: {error}"))?,
+            Err(error) => warn(self.json, &format!("candor-lab wire inject is not available: {error}"))?,
         }
         Ok(())
     }
 
-    pub(super) const fn virtual_buses(&self) -> &VirtualBuses {
-        &self.virtual_buses
-    }
-
-    pub(super) const fn control(&self) -> Option<&Control> {
-        self.control.as_ref()
-    }
-
-    /// Nobody commands any more.
-    pub(super) fn end(self) -> VirtualBuses {
-        self.virtual_buses
-    }
-
-    /// Does what was asked, and tells what has happened.
+    /// Answers requests and reports the outcome of orders.
     pub(super) fn look(&mut self) -> Result<(), Box<dyn Error>> {
-        let asked: Vec<Asked> = self.control.iter().flat_map(Control::asked).collect();
-        for asked in asked {
-            let answer = self.answer(&asked.line)?;
-            asked.answer(answer);
+        let requests: Vec<Request> = self.control.iter().flat_map(Control::requests).collect();
+        for request in requests {
+            let answer = self.answer(&request.line)?;
+            request.answer(answer);
         }
-        for reply in self.virtual_buses.replies(Duration::ZERO)? {
+        for reply in self.virtual_buses.running.replies(Duration::ZERO)? {
             self.follow(&reply)?;
         }
         Ok(())
@@ -91,51 +72,51 @@ impl<'a> Session<'a> {
     fn answer(&mut self, line: &str) -> Result<Value, Box<dyn Error>> {
         let question: Value = match serde_json::from_str(line) {
             Ok(question) => question,
-            Err(error) => return Ok(refused(&format!("This is no JSON: {error}"))),
+            Err(error) => return Ok(refused(&format!("Not JSON: {error}"))),
         };
         if question["ask"] == "buses" {
             return Ok(self.buses()?);
         }
         let fault: TimedFault = match serde_json::from_value(question) {
             Ok(fault) => fault,
-            Err(error) => return Ok(refused(&format!("This is no fault: {error}"))),
+            Err(error) => return Ok(refused(&format!("Not a fault: {error}"))),
         };
         Ok(match self.order(&fault)? {
-            Ok(Arranged { bus, what, at, is_done }) => {
+            Ok(Accepted { bus, what, at, is_done }) => {
                 json!({ "bus": bus, "at_ns": at.0, "what": what, "done": is_done })
             }
-            Err(because) => refused(&because),
+            Err(reason) => refused(&reason),
         })
     }
 
     fn buses(&self) -> io::Result<Value> {
-        let bus = |bus: &super::spec::BusSpec| json!({ "bus": bus.name, "interfaces": bus.interfaces });
+        let bus = |bus: &BusSpec| json!({ "bus": bus.name, "interfaces": bus.interfaces });
         let buses: Vec<Value> = self.places.buses().map(bus).collect();
-        Ok(json!({ "buses": buses, "now_ns": self.virtual_buses.now()?.0 }))
+        Ok(json!({ "buses": buses, "now_ns": self.virtual_buses.running.now()?.0 }))
     }
 
-    /// Gives an order and waits until it is carried out, planned or refused.
-    fn order(&mut self, fault: &TimedFault) -> Result<Result<Arranged, Because>, Box<dyn Error>> {
+    /// Sends an order and waits until it is carried out, scheduled or refused.
+    fn order(&mut self, fault: &TimedFault) -> Result<Result<Accepted, String>, Box<dyn Error>> {
         let placed = match self.places.place(&fault.words) {
             Ok(placed) => placed,
-            Err(because) => return Ok(Err(because)),
+            Err(reason) => return Ok(Err(reason)),
         };
         let id = FaultId(self.next_order);
         self.next_order += 1;
         let (at, lasts_ns) = (fault.at.map(|at| BusNs(at.0)), fault.words.lasts().map(|lasts| lasts.0));
-        self.virtual_buses.order(placed.bus, FaultOrder { id, at, lasts_ns, fault: placed.fault })?;
+        self.virtual_buses.running.order(placed.bus, FaultOrder { id, at, lasts_ns, fault: placed.fault })?;
         let what = self.places.describe(placed.bus, &placed.fault);
         let bus = self.places.bus_name(placed.bus).to_owned();
         let outcome = self.outcome(id)?;
-        Ok(outcome.map(|(at, is_done)| Arranged { bus, what, at, is_done }))
+        Ok(outcome.map(|(at, is_done)| Accepted { bus, what, at, is_done }))
     }
 
-    /// Waits for what becomes of an order: when, and whether that has been.
-    fn outcome(&mut self, id: FaultId) -> Result<Result<(BusNs, bool), Because>, Box<dyn Error>> {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline && !self.virtual_buses.has_ended() {
+    /// Waits for the outcome of an order: its time, and whether it was carried out.
+    fn outcome(&mut self, id: FaultId) -> Result<Result<(BusNs, bool), String>, Box<dyn Error>> {
+        let deadline = Instant::now() + TIMEOUT;
+        while Instant::now() < deadline && !self.virtual_buses.running.has_ended() {
             let mut outcome = None;
-            for reply in self.virtual_buses.replies(PATIENCE)? {
+            for reply in self.virtual_buses.running.replies(TIMEOUT)? {
                 let failed = self.follow(&reply)?;
                 outcome = outcome.or_else(|| of_order(id, &reply, failed));
             }
@@ -143,11 +124,11 @@ impl<'a> Session<'a> {
                 return Ok(outcome);
             }
         }
-        Err("The thread that plays the buses does not answer".into())
+        Err("The bus thread does not answer".into())
     }
 
-    /// Tells of an effect and does the kernel's part of it. Gives why that failed, if it did.
-    fn follow(&mut self, reply: &Reply) -> Result<Option<Because>, Box<dyn Error>> {
+    /// Does the kernel's part of an effect and reports it. Returns the reason if that failed.
+    fn follow(&mut self, reply: &Reply) -> Result<Option<String>, Box<dyn Error>> {
         let Reply::Effect { bus, effect } = reply else { return Ok(None) };
         let failed = self.virtual_buses.follow(effect).err().map(|error| error.to_string());
         let (name, what) = (self.places.bus_name(*bus), self.places.describe(*bus, &effect.fault));
@@ -164,16 +145,16 @@ impl<'a> Session<'a> {
     }
 }
 
-fn refused(because: &str) -> Value {
-    json!({ "error": because })
+fn refused(reason: &str) -> Value {
+    json!({ "error": reason })
 }
 
-/// What a reply says of an order.
-fn of_order(id: FaultId, reply: &Reply, failed: Option<Because>) -> Option<Result<(BusNs, bool), Because>> {
+/// The outcome of an order, if this is the reply to it.
+fn of_order(id: FaultId, reply: &Reply, failed: Option<String>) -> Option<Result<(BusNs, bool), String>> {
     match *reply {
         Reply::Effect { effect: Effect { at, order, refused, .. }, .. } if order == id => {
-            let because = refused.map(|refusal| refusal.to_string()).or(failed);
-            Some(because.map_or(Ok((at, true)), Err))
+            let reason = refused.map(|refusal| refusal.to_string()).or(failed);
+            Some(reason.map_or(Ok((at, true)), Err))
         }
         Reply::Planned { order, at } if order == id => Some(Ok((at, false))),
         Reply::Effect { .. } | Reply::Planned { .. } => None,

@@ -1,4 +1,4 @@
-//! Where processes of `candor-lab wire` take commands: `/run/candor-wire/NETNS-PID`, or that folder of `$XDG_RUNTIME_DIR`.
+//! Paths of the control sockets: `/run/candor-wire/NETNS-PID`, or the same directory in `$XDG_RUNTIME_DIR`.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use candor_io::lock;
 
-/// Only its owner opens the folder.
 const PRIVATE: u32 = 0o700;
 
 /// A running `candor-lab wire` of this network namespace.
@@ -17,10 +16,7 @@ pub(super) struct Wire {
     pub(super) socket: PathBuf,
 }
 
-/// The socket for this process.
-///
-/// # Errors
-/// If no folder can be made for it.
+/// The socket path for this process; creates its directory.
 pub(super) fn own() -> io::Result<PathBuf> {
     let (folders, name) = (folders(), name(std::process::id())?);
     let made = folders.iter().map(|folder| {
@@ -37,10 +33,7 @@ pub(super) fn own() -> io::Result<PathBuf> {
     Err(first.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
 }
 
-/// Those that run, by process number. What killed ones left is removed.
-///
-/// # Errors
-/// If the network namespace of this process cannot be read, or the folders are closed to this user.
+/// Running processes, by process id. Removes sockets of processes that were killed.
 pub(super) fn all() -> io::Result<Vec<Wire>> {
     let mut wires = Vec::new();
     for folder in folders() {
@@ -63,8 +56,7 @@ fn in_folder(folder: &Path, namespace: u64) -> io::Result<Vec<Wire>> {
         if Path::new("/proc").join(format!("{pid}")).exists() {
             wires.push(Wire { pid, socket });
         } else {
-            // One that stays is of no process that runs.
-            let _ = fs::remove_file(socket);
+            let _no_permission = fs::remove_file(socket);
         }
     }
     Ok(wires)
@@ -91,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sockets_of_running_processes_are_found() {
+    fn finds_only_sockets_of_running_processes() {
         let folder = tempfile::tempdir().unwrap();
         let path = |namespace: u64, pid: u32| folder.path().join(format!("{namespace}-{pid}"));
         let (own, dead, other) = (path(7, std::process::id()), path(7, u32::MAX), path(1, std::process::id()));

@@ -9,7 +9,7 @@
 //!  GET_STATE      │state│receive counter│transmit counter│
 //! ```
 //!
-//! Words of 4 bytes, little endian; the first three fields and the next of DEVICE_CONFIG are bytes.
+//! 4-byte words, little endian; the first four fields of DEVICE_CONFIG are bytes.
 
 use candor_bus::{BusNs, ErrorState, Timing};
 use candor_core::units::BitRate;
@@ -31,7 +31,7 @@ const DATA_BITTIMING: u8 = 10;
 const BT_CONST_EXT: u8 = 11;
 const GET_STATE: u8 = 14;
 
-/// `GS_CAN_FEATURE_*`; where a mode can be asked for, `GS_CAN_MODE_*` is the same bit.
+/// `GS_CAN_FEATURE_*`; `GS_CAN_MODE_*` has the same bits.
 const LISTEN_ONLY: u32 = 1 << 0;
 const ONE_SHOT: u32 = 1 << 3;
 const HW_TIMESTAMP: u32 = 1 << 4;
@@ -43,7 +43,7 @@ const HAS_GET_STATE: u32 = 1 << 13;
 /// `GS_CAN_STATE_STOPPED`.
 const STOPPED: u32 = 4;
 
-/// Clock and registers of an M_CAN, the controller of most FD adapters.
+/// Limits of an M_CAN, the controller of most FD adapters.
 const NOMINAL: TimingLimits =
     TimingLimits { clock_hz: 80_000_000, tseg1: 2..=256, tseg2: 2..=128, sjw_max: 128, brp: 1..=512 };
 const DATA: TimingLimits =
@@ -64,7 +64,7 @@ pub(super) fn answer(
     if setup.recipient != Recipient::Interface {
         return Err(Stall);
     }
-    // wValue of DEVICE_CONFIG is no channel, and that of TIMESTAMP means the device.
+    // wValue is a channel, except for DEVICE_CONFIG and TIMESTAMP.
     let health = || health.get(usize::from(setup.value)).copied().ok_or(Stall);
     match setup.request {
         DEVICE_CONFIG => {
@@ -104,12 +104,12 @@ pub(super) fn obey(options: &Options, channels: &mut [Registers], setup: &Setup,
         return Err(Stall);
     }
     if setup.request == HOST_FORMAT {
-        return Ok(Action::Nothing); // little endian, whatever the host is
+        return Ok(Action::Nothing); // always little endian
     }
     let channel = Channel(u8::try_from(setup.value).map_err(|_no_channel| Stall)?);
     let registers = channels.get_mut(usize::from(channel.0)).ok_or(Stall)?;
     match setup.request {
-        // Kept over a reset: drivers up to 2025 set it once, when `ip link` does, and later ones at each start.
+        // Survives a reset: drivers up to 2025 set it only when `ip link` does, later ones at each start.
         BITTIMING => registers.nominal = Some(bit_rate(&NOMINAL, data)?),
         DATA_BITTIMING if options.fd => registers.data = Some(bit_rate(&DATA, data)?),
         MODE => return mode(options, channel, registers, data),
@@ -144,7 +144,7 @@ fn bit_rate(limits: &TimingLimits, data: &[u8]) -> Result<BitRate, Stall> {
     limits.bit_rate(&BitTiming { prop_seg, phase_seg1, phase_seg2, sjw, brp }).map_err(|_out_of_range| Stall)
 }
 
-/// The words of `struct gs_device_bt_const` from the clock on.
+/// `struct gs_device_bt_const` without its features.
 fn limits(limits: &TimingLimits) -> [u32; 9] {
     let TimingLimits { clock_hz, tseg1, tseg2, sjw_max, brp } = limits;
     [*clock_hz, *tseg1.start(), *tseg1.end(), *tseg2.start(), *tseg2.end(), *sjw_max, *brp.start(), *brp.end(), 1]
@@ -154,7 +154,7 @@ fn words(words: &[u32], into: &mut Vec<u8>) {
     into.extend(words.iter().flat_map(|word| word.to_le_bytes()));
 }
 
-/// Exactly so many words.
+/// Exactly `N` words.
 fn read_words<const N: usize>(bytes: &[u8]) -> Result<[u32; N], Stall> {
     let (words, rest) = bytes.as_chunks::<4>();
     let words: &[[u8; 4]; N] = words.try_into().map_err(|_other_length| Stall)?;

@@ -5,8 +5,8 @@
 //!       │echo id │can id  │dlc  │channel  │flags  │pad  │data, 8 or 64 bytes│stamp in us, 4 bytes, to the host only│
 //! ```
 //!
-//! Little endian. The echo id is the driver's slot, and comes back when the frame was sent; 0xffff_ffff marks a frame of
-//! another node. Payloads have their full size, and what the driver has behind the length is whatever was in memory.
+//! Little endian. The echo id is the driver's slot, returned when the frame was sent; 0xffff_ffff marks a frame of another
+//! node. Payloads have their full size; the driver leaves the bytes after the length uninitialised.
 
 use candor_core::frame::{
     CAN_MAX_DLEN, CANFD_BRS, CANFD_ESI, CANFD_FDF, CANFD_MAX_DLEN, FD_LENGTHS, Frame, FrameFormat, fd_dlc,
@@ -26,7 +26,7 @@ const FLAG_FD: u8 = 0x02;
 const FLAG_BRS: u8 = 0x04;
 const FLAG_ESI: u8 = 0x08;
 
-/// Reads a frame of the driver.
+/// Decodes a frame of the driver.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Channel, u32, Frame), Malformed> {
     let (header, payload) = bytes.split_first_chunk::<HEADER>().ok_or(Malformed)?;
     let &[e0, e1, e2, e3, i0, i1, i2, i3, dlc, channel, flags, _pad] = header;
@@ -73,7 +73,7 @@ pub(super) fn encode(message: &Message, is_stamped: bool, into: &mut Vec<u8>) {
             encode_header(message, NO_ECHO, id, 8, 0, into);
             into.extend_from_slice(&data);
         }
-        // The transfer fails instead: Aborts::FailTheTransfer.
+        // The transfer fails instead: Aborts::FailTransfer.
         Content::Failed { .. } => return,
     }
     if is_stamped {

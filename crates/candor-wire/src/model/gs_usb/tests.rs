@@ -1,4 +1,4 @@
-//! Bytes written down by hand from the structures of `gs_usb.c`.
+//! Bytes written by hand from the structures of `gs_usb.c`.
 
 use candor_bus::Counters;
 use candor_core::frame::{CANFD_BRS, CANFD_ESI};
@@ -23,7 +23,7 @@ fn answer(model: &GsUsb, number: u8, value: u16) -> Vec<u8> {
 }
 
 #[test]
-fn answers_to_control_requests() {
+fn control_requests_are_answered() {
     // struct gs_device_config: 3 reserved, icount = channels - 1, sw_version 2, hw_version 1
     assert_eq!(answer(&model(true), 5, 1), [0, 0, 0, 2, 2, 0, 0, 0, 1, 0, 0, 0]);
     // timestamp in us: 4294967296789 = 2^32 × 1000 + 789 → modulo 2^32
@@ -58,7 +58,7 @@ fn encoded(message: &Message, is_stamped: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_received_frame() {
+fn received_frame_is_encoded() {
     let frame = Frame::classic(RawId(0x9234_5678), &[1, 2, 3]).unwrap();
     let expected = [
         0xFF, 0xFF, 0xFF, 0xFF, // echo_id: GS_HOST_FRAME_ECHO_ID_RX
@@ -72,7 +72,7 @@ fn a_received_frame() {
 }
 
 #[test]
-fn an_echo_of_an_fd_frame_that_came_before_a_loss() {
+fn overflow_is_flagged_in_fd_echo() {
     let frame = Frame::fd(RawId(0x123), CANFD_BRS | CANFD_ESI, &[9; 48]).unwrap();
     let bytes = encoded(&message(Content::Sent { slot: 7, frame }, true), true);
     assert_eq!(bytes.len(), 12 + 64 + 4);
@@ -81,13 +81,13 @@ fn an_echo_of_an_fd_frame_that_came_before_a_loss() {
 }
 
 #[test]
-fn what_the_driver_leaves_in_memory_is_not_sent() {
+fn uninitialised_payload_is_ignored() {
     let mut bytes = vec![3, 0, 0, 0, 0x23, 0xF1, 0, 0x20, 2, 1, 0, 0]; // slot, id with stray bits and CAN_ERR_FLAG
     bytes.extend([0xAA; 8]);
     let expected = Frame::classic(RawId(0x123), &[0xAA, 0xAA]).unwrap();
     let outgoing = model(false).decode(&bytes).unwrap();
     assert_eq!(outgoing, Outgoing::Frame { channel: Channel(1), slot: 3, frame: expected });
-    assert_eq!(model(false).decode(&bytes[..14]), Ok(outgoing), "only what the length says is looked at");
+    assert_eq!(model(false).decode(&bytes[..14]), Ok(outgoing), "bytes after the length are optional");
     for length in 0..14 {
         assert_eq!(model(false).decode(&bytes[..length]), Err(Malformed));
     }
@@ -95,5 +95,5 @@ fn what_the_driver_leaves_in_memory_is_not_sent() {
     assert_eq!(model(false).decode(&bytes), Err(Malformed), "a length code has 4 bits");
     bytes[8] = 2;
     bytes[..4].fill(0xFF);
-    assert_eq!(model(false).decode(&bytes), Err(Malformed), "not an echo that could come back");
+    assert_eq!(model(false).decode(&bytes), Err(Malformed), "not a valid echo id");
 }

@@ -38,11 +38,10 @@ const ONE_SHOT: u16 = 1 << 3;
 const BERR_REPORT: u16 = 1 << 4;
 const MODES: u16 = SILENT | ONE_SHOT | BERR_REPORT;
 
-/// Clock and registers of a bxCAN. All of `tseg` and `sjw` must fit into bytes here.
+/// Limits of a bxCAN. `tseg` and `sjw` must fit into bytes.
 const LIMITS: TimingLimits =
     TimingLimits { clock_hz: 48_000_000, tseg1: 1..=16, tseg2: 1..=8, sjw_max: 4, brp: 1..=1024 };
 
-/// The one channel.
 const CHANNEL: Channel = Channel(0);
 
 pub(super) fn answer(depth: NonZeroU8, setup: &Setup, into: &mut Vec<u8>) -> Result<(), Stall> {
@@ -98,7 +97,7 @@ pub(super) fn obey(nominal: &mut Option<BitRate>, setup: &Setup, data: &[u8]) ->
 }
 
 fn bit_rate(data: &[u8]) -> Result<BitRate, Stall> {
-    // The quantum in ns is rounded and the sample point follows from the rest; neither says more than the registers.
+    // The quantum in ns and the sample point follow from the registers.
     let &[_, _, _, _, brp_low, brp_high, _, _, prop_seg, phase_seg1, phase_seg2, sjw] = data else { return Err(Stall) };
     let timing = BitTiming {
         prop_seg: prop_seg.into(),

@@ -8,8 +8,8 @@
 //!   in  │       │ 1   │0         │slot│flags│slot│flags│…      flags: 1 sent, 0 not │  completed
 //! ```
 //!
-//! Little endian. The length is that of the whole message and says how long the data are. Messages to the host follow
-//! each other in one transfer, each at an offset divisible by 4.
+//! Little endian. The length is that of the whole message and determines that of the data. A transfer to the host carries
+//! several messages, each at an offset divisible by 4.
 
 use std::num::NonZeroU8;
 
@@ -26,10 +26,9 @@ const SEND: u8 = 2;
 const COMPLETED: u8 = 1;
 /// `UCAN_IN_RX`.
 const RECEIVED: u8 = 2;
-/// An error frame: identifier and eight bytes.
 const ERROR_BYTES: usize = HEADER + 4 + CAN_MAX_DLEN;
 
-/// Reads a frame of the driver.
+/// Decodes a frame of the driver.
 pub(super) fn decode(bytes: &[u8], depth: NonZeroU8) -> Result<Outgoing, Malformed> {
     let (&[len_low, len_high, kind, slot, i0, i1, i2, i3], data) = bytes.split_first_chunk::<8>().ok_or(Malformed)?;
     let length = usize::from(u16::from_le_bytes([len_low, len_high]));
@@ -54,7 +53,7 @@ pub(super) fn decode(bytes: &[u8], depth: NonZeroU8) -> Result<Outgoing, Malform
     Ok(Outgoing::Frame { channel: Channel(0), slot: slot.into(), frame })
 }
 
-/// Size of a message to the driver, with the one that it lost frames.
+/// Size of a message to the driver, including the overflow message after it.
 pub(super) fn size(message: &Message) -> usize {
     let size = match &message.content {
         Content::Error(_) => ERROR_BYTES,
@@ -64,7 +63,7 @@ pub(super) fn size(message: &Message) -> usize {
     if message.overflow { size.next_multiple_of(4) + ERROR_BYTES } else { size }
 }
 
-/// Appends a message to the driver, and the one that it lost frames.
+/// Appends a message to the driver, and the overflow message after it.
 pub(super) fn encode(message: &Message, into: &mut Vec<u8>) {
     let start = into.len();
     match &message.content {
@@ -79,14 +78,12 @@ pub(super) fn encode(message: &Message, into: &mut Vec<u8>) {
     }
 }
 
-/// Data bytes of a received frame; one, the length, for a remote frame.
+/// Data bytes of a received frame; for a remote frame one byte, its length.
 const fn received_bytes(frame: &Frame) -> usize {
-    if frame.id.is_rtr() {
-        1
-    } else if frame.len < 8 {
-        frame.len as usize
-    } else {
-        8
+    match frame.len {
+        _ if frame.id.is_rtr() => 1,
+        len @ 0..8 => len as usize,
+        _ => 8,
     }
 }
 

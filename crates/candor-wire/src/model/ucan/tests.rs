@@ -1,4 +1,4 @@
-//! Bytes written down by hand from the structures of `ucan.c`.
+//! Bytes written by hand from the structures of `ucan.c`.
 
 use candor_core::frame::{CAN_RTR_FLAG, Frame, RawId};
 
@@ -20,7 +20,7 @@ fn encoded(content: Content, overflow: bool) -> Vec<u8> {
 }
 
 #[test]
-fn the_device_information() {
+fn device_information_is_answered() {
     let setup = Setup {
         is_in: true,
         kind: Kind::Vendor,
@@ -48,7 +48,7 @@ fn the_device_information() {
 }
 
 #[test]
-fn messages_to_the_driver() {
+fn messages_are_encoded() {
     let data = Frame::classic(RawId(0x123), &[0xCA, 0xFE, 1]).unwrap();
     // len, UCAN_IN_RX, subtype, id, data
     assert_eq!(encoded(Content::Received(data), false), [11, 0, 2, 0, 0x23, 1, 0, 0, 0xCA, 0xFE, 1]);
@@ -63,7 +63,7 @@ fn messages_to_the_driver() {
 }
 
 #[test]
-fn a_loss_follows_in_a_message_of_its_own() {
+fn overflow_follows_in_its_own_message() {
     let bytes = encoded(Content::Failed { slot: 1 }, true);
     assert_eq!(bytes[..8], [6, 0, 1, 0, 1, 0, 0, 0], "aligned");
     assert_eq!(bytes[8..], [16, 0, 2, 0, 4, 0, 0, 0x20, 0, 1, 0, 0, 0, 0, 0, 0]);

@@ -1,41 +1,33 @@
-//! The acts for people.
+//! The results as text.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
+use candor_cli::gateway_file::plural;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::act::{ACTS, Act, File};
+use super::act::{self, acts};
 use super::bound::Bound;
 use super::report::{OfAct, OfRun, Report};
 use super::stage::QUEUE_FRAMES;
-use candor_cli::gateway_file::plural;
 
 pub(super) fn of(report: &Report, out: Option<&Path>) -> String {
     let mut text = head(report);
-    for ((number, act), of_act) in (1..).zip(&ACTS).zip(&report.acts) {
-        write!(text, "\nAct {number}: {}\n\n{}\n", act.title, act.story).expect(INFALLIBLE);
-        write!(text, "{}\n{}", table(of_act), bounds(of_act)).expect(INFALLIBLE);
-        writeln!(text, "What remains: {}", act.remains).expect(INFALLIBLE);
+    for ((number, act), of_act) in (1..).zip(&acts()).zip(&report.acts) {
+        text += &format!("\nAct {number}: {}\n\n{}\n", act.title, act.story);
+        text += &format!("{}\n{}What remains: {}\n", table(of_act), bounds(of_act), act.remains);
     }
     text.push('\n');
-    match out {
-        Some(folder) => {
-            writeln!(text, "Gateway files, latency profiles and figures are in {}", folder.display())
-                .expect(INFALLIBLE);
-        }
-        None => text.push_str(&files()),
-    }
-    text.push_str("For a bus of your own, change interface and bitrate: sudo candor egress apply one-queue.toml\n\n");
-    text.push_str(&verdict(report));
-    text
+    text += &match out {
+        Some(folder) => format!("Gateway files, latency profiles and figures are in {}\n", folder.display()),
+        None => files(),
+    };
+    text += "For your own bus, change interface and bitrate: sudo candor egress apply one-queue.toml\n\n";
+    text + &verdict(report)
 }
-
-const INFALLIBLE: &str = "writing to a String cannot fail";
 
 fn head(report: &Report) -> String {
     format!(
-        "How long urgent CAN frames wait, from their program's call to their last bit on the wire: one each\n\
+        "Latency of urgent CAN frames, from the program's call to the last bit on the bus: one frame every\n\
          {} ms, controllers that hold {}, queues of {QUEUE_FRAMES}, Linux {}.\n",
         ms(report.every_ns),
         plural(report.depth_frames.into(), "frame"),
@@ -72,38 +64,30 @@ fn row(run: &OfRun) -> Vec<String> {
     cells
 }
 
-/// What each bound is made of.
+/// The parts of each bound.
 fn bounds(act: &OfAct) -> String {
-    let line = |(run, bound): (&OfRun, Bound)| format!("bound {}: {}\n", run.name, made_of(&bound));
+    let line = |(run, bound): (&OfRun, Bound)| format!("bound {}: {}\n", run.name, parts(&bound));
     act.runs.iter().filter_map(|run| Some((run, run.bound?))).map(line).collect()
 }
 
-fn made_of(bound: &Bound) -> String {
+fn parts(bound: &Bound) -> String {
     let parts = [
-        (bound.earlier_buses_ns, "its first bus"),
-        (bound.blocking_ns, "the frame on the wire"),
-        (bound.controller_ns, "what the controller holds"),
+        (bound.earlier_buses_ns, "first bus"),
+        (bound.blocking_ns, "frame on the bus"),
+        (bound.controller_ns, "frames in the controller"),
         (bound.other_nodes_ns, "other nodes"),
-        (bound.own_ns, "itself"),
+        (bound.own_ns, "the frame itself"),
     ];
     let parts = parts.iter().filter(|(ns, _)| *ns > 0).map(|(ns, what)| format!("{} {what}", ms(*ns)));
     parts.collect::<Vec<_>>().join(" + ")
 }
 
-/// The files whole, to be copied from the screen.
+/// The gateway files, to be copied from the screen.
 fn files() -> String {
-    let mut text = String::new();
-    for File { name, text: file } in ACTS.iter().flat_map(|act: &Act| act.runs).flat_map(|run| run.files) {
-        // Of two runs with the same file it is told once.
-        let title = format!("── {name} ──\n");
-        if !text.contains(&title) {
-            writeln!(text, "{title}{file}").expect(INFALLIBLE);
-        }
-    }
-    text
+    act::files().map(|(name, file)| format!("── {name} ──\n{file}\n")).collect()
 }
 
-/// One line for each act: from what to what.
+/// One line for each act, and one for each bound that does not hold.
 fn verdict(report: &Report) -> String {
     let mut text = String::new();
     for (number, act) in (1..).zip(&report.acts) {
@@ -112,12 +96,12 @@ fn verdict(report: &Report) -> String {
         else {
             continue;
         };
-        writeln!(text, "Act {number}, {}: the longest wait went from {} to {} ms", act.title, ms(before), ms(after))
-            .expect(INFALLIBLE);
+        let (title, before, after) = (&act.title, ms(before), ms(after));
+        text += &format!("Act {number}, {title}: the maximum latency went from {before} to {after} ms\n");
     }
     for (act, run) in report.acts.iter().flat_map(|act| act.runs.iter().map(move |run| (act, run))) {
         if run.holds == Some(false) {
-            writeln!(text, "{}, {}: {}", act.title, run.name, why_not(run)).expect(INFALLIBLE);
+            text += &format!("{}, {}: {}\n", act.title, run.name, reason(run));
         }
     }
     if report.acts.iter().all(OfAct::holds) {
@@ -126,15 +110,15 @@ fn verdict(report: &Report) -> String {
     text
 }
 
-fn why_not(run: &OfRun) -> String {
+fn reason(run: &OfRun) -> String {
     let missing = run.refused + run.lost;
     match (missing, run.bound, run.latency) {
-        (1.., ..) => format!("{missing} urgent frames never went over the wire"),
+        (1.., ..) => format!("{missing} urgent frames were not transmitted"),
         (_, Some(bound), Some(of)) => {
             let took = ms(of.max_ns.unsigned_abs());
-            format!("the bound is MISSED: a frame took {took} ms, and {} were reckoned", ms(bound.total_ns))
+            format!("the bound is MISSED: a frame took {took} ms, with a bound of {} ms", ms(bound.total_ns))
         }
-        _ => "there is no bound: other nodes send more than the bus takes".to_owned(),
+        _ => "there is no bound: other nodes overload the bus".to_owned(),
     }
 }
 
@@ -149,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_that_is_missed_is_told_with_its_act() {
+    fn missed_bound_is_reported_with_its_act() {
         let before = run(&[500_000, 29_000_000], 0, None);
         let act = |title: &str, after| OfAct { title: title.to_owned(), runs: vec![before.clone(), after] };
         let acts = vec![
@@ -159,11 +143,11 @@ mod tests {
         ];
         let report = Report { kernel_release: "6.1".to_owned(), every_ns: 10_000_000, depth_frames: 2, acts };
         insta::assert_snapshot!(verdict(&report), @r"
-        Act 1, one queue: the longest wait went from 29.000 to 1.296 ms
-        Act 2, two nodes: the longest wait went from 29.000 to 2.000 ms
-        Act 3, gateway: the longest wait went from 29.000 to 0.460 ms
-        two nodes, a run: the bound is MISSED: a frame took 2.000 ms, and 1.876 were reckoned
-        gateway, a run: 2 urgent frames never went over the wire
+        Act 1, one queue: the maximum latency went from 29.000 to 1.296 ms
+        Act 2, two nodes: the maximum latency went from 29.000 to 2.000 ms
+        Act 3, gateway: the maximum latency went from 29.000 to 0.460 ms
+        two nodes, a run: the bound is MISSED: a frame took 2.000 ms, with a bound of 1.876 ms
+        gateway, a run: 2 urgent frames were not transmitted
         ");
         insta::assert_snapshot!(format!("{}\n{}", table(&report.acts[1]), bounds(&report.acts[1])), @r"
         ┌─────────────────────────────────────────────────────────────────────────────────────┐
@@ -172,7 +156,7 @@ mod tests {
         │ a run        3         0      0   0.500    0.500   29.000   29.000       –          │
         │ a run        3         0      0   0.460    0.460    2.000    2.000   1.876   MISSED │
         └─────────────────────────────────────────────────────────────────────────────────────┘
-        bound a run: 0.469 the frame on the wire + 0.938 what the controller holds + 0.469 itself
+        bound a run: 0.469 frame on the bus + 0.938 frames in the controller + 0.469 the frame itself
         ");
         let files = files();
         for name in ["one-queue.toml", "two-nodes.toml", "two-nodes-other.toml", "gateway.toml"] {

@@ -1,7 +1,7 @@
-//! How long an urgent frame takes at most once bands have put it first: what is reckoned from bits alone.
+//! The maximum latency of an urgent frame with the highest priority, computed from bit times.
 //!
 //! ```text
-//!  sent ─▶│ another frame │ what the controller holds, and what other nodes win from it │ itself │
+//!  sent ─▶│ another frame │ frames in the controller, and other nodes that win         │ itself │
 //!         │ on the wire   │                                                             │        │
 //! ```
 //!
@@ -15,56 +15,46 @@ use candor_core::frame::Frame;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
-use super::act::{Act, Burst, Run};
-use crate::cmd::wire::spec::BusSpec;
+use super::Failure;
+use super::act::{Act, Burst, Run, plan_of};
 
-/// What makes a bound, in the order in which it passes.
+/// The parts of a bound, in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bound {
-    /// The frame itself, on the buses before the one where it has to wait.
+    /// The frame itself, on the buses before the one where it waits.
     pub(super) earlier_buses_ns: u64,
-    /// The longest frame on the wire, which nobody interrupts.
+    /// The longest frame, which may be on the bus.
     pub(super) blocking_ns: u64,
-    /// As many of the longest frames as the controller holds.
+    /// The frames in the controller, of maximum length.
     pub(super) controller_ns: u64,
-    /// Frames of other nodes that win against those.
+    /// Frames of other nodes that win arbitration against these.
     pub(super) other_nodes_ns: u64,
     /// The frame itself.
     pub(super) own_ns: u64,
-    /// All of it.
     pub(super) total_ns: u64,
 }
 
-/// How another node sends.
+/// Traffic of another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
-    Bursts {
-        frames: u64,
-        every_ns: u64,
-    },
-    /// One frame at a time.
-    Throttled {
-        every_ns: u64,
-    },
+    Bursts { frames: u64, every_ns: u64 },
+    Throttled { every_ns: u64 },
 }
 
-/// Windows that grow beyond so many steps have no end.
+/// Iterations after which the window is considered unbounded.
 const STEPS: u32 = 10_000;
 
-type Failure = Box<dyn std::error::Error>;
-
-/// The bound of a run, if there is one: other nodes may send more than the bus takes.
+/// The bound of a run; `None` if other nodes overload the bus.
 pub(super) fn of(act: &Act, run: &Run, depth: u8, urgent_frames: u16) -> Result<Option<Bound>, Failure> {
-    let rates = act.buses.iter().map(|bus| Ok(bus.parse::<BusSpec>()?.rate));
-    let rates = rates.collect::<Result<Vec<BitRate>, Failure>>()?;
+    let rates: Vec<BitRate> = act.buses()?.iter().map(|bus| bus.rate).collect();
     let (earlier, rate) = match rates.split_at_checked(act.waits_on) {
-        // Urgent frames go over the first bus only, and over that where they wait.
+        // Urgent frames cross the first bus and the one where they wait.
         Some((earlier, [rate, ..])) => (earlier.first(), *rate),
         _ => return Err("an act without its bus".into()),
     };
-    let urgent = (0..urgent_frames).map(|number| act.urgent_frame(number)).collect::<Result<Vec<_>, _>>()?;
+    let urgent = act.urgent_frames(urgent_frames)?;
     let mut all = urgent.clone();
-    for burst in act.bursts {
+    for burst in &act.bursts {
         all.extend(burst.frames()?);
     }
     let (slot_ns, own_ns) = (longest_ns(&all, rate, FrameBits::of), longest_ns(&urgent, rate, alone));
@@ -93,21 +83,21 @@ fn longest_ns(frames: &[Frame], rate: BitRate, bits: fn(&Frame) -> FrameBits) ->
     frames.iter().map(|frame| bits(frame).wire_time_ns(rate, None)).max().unwrap_or(0)
 }
 
-/// How a burst comes to the bus: as it is sent, or as `[egress]` of its interface lets it.
+/// The traffic of a burst on the bus: as sent, or as throttled by `[egress]` of its interface.
 fn pace(rival: &Burst, run: &Run) -> Result<Pace, Failure> {
-    for file in run.files {
-        let plan = file.plan()?;
-        for egress in plan.egress().iter().filter(|one| plan.bus(one.bus).interface == rival.source.interface) {
+    for file in &run.files {
+        let plan = plan_of(file)?;
+        for egress in plan.egress().iter().filter(|one| plan.bus(one.bus).interface == rival.interface) {
             let Wish::Bands(policy) = &egress.wish else { continue };
             if let Some(rate) = policy.bands().last().and_then(|band| band.rate) {
                 return Ok(Pace::Throttled { every_ns: 1_000_000_000 / u64::from(rate.frames_per_second()) });
             }
         }
     }
-    Ok(Pace::Bursts { frames: rival.frames.into(), every_ns: u64::try_from(rival.every.as_nanos())? })
+    Ok(Pace::Bursts { frames: rival.frames.into(), every_ns: u64::try_from(rival.every().as_nanos())? })
 }
 
-/// How long frames of the other node take that come within a window which they make longer themselves.
+/// Time of the other node's frames within a window that they extend themselves.
 fn interference_ns(pace: Pace, without_ns: u64, slot_ns: u64) -> Option<u64> {
     let mut others_ns = 0;
     for _ in 0..STEPS {
@@ -121,8 +111,8 @@ fn interference_ns(pace: Pace, without_ns: u64, slot_ns: u64) -> Option<u64> {
 }
 
 impl Pace {
-    /// Frames that come to the bus within a window at most. What came before it may still have to wait there: of a burst as
-    /// long as a frame on the wire and an urgent one take, of throttled frames one.
+    /// The maximum of frames within a window. Earlier frames may still wait: a burst for the time of a frame on the bus and an
+    /// urgent one, throttled frames for one.
     const fn frames_within(self, window_ns: u64, slot_ns: u64) -> u64 {
         match self {
             Self::Bursts { frames, every_ns } => frames * (window_ns + 2 * slot_ns).div_ceil(every_ns),
@@ -133,15 +123,16 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::super::act::ACTS;
+    use super::super::act::acts;
     use super::*;
 
     fn bound(act: usize, run: usize, depth: u8) -> Bound {
-        of(&ACTS[act], &ACTS[act].runs[run], depth, 200).unwrap().unwrap()
+        let act = &acts()[act];
+        of(act, &act.runs[run], depth, 200).unwrap().unwrap()
     }
 
     #[test]
-    fn a_queue_alone_adds_a_frame_and_what_the_controller_holds() {
+    fn bound_of_one_queue_is_a_frame_and_the_controller() {
         let (two, three) = (bound(0, 1, 2), bound(0, 1, 3));
         assert_eq!((two.earlier_buses_ns, two.other_nodes_ns), (0, 0));
         assert_eq!(two.controller_ns, 2 * two.blocking_ns);
@@ -152,24 +143,24 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bus_of_a_gateway_counts() {
+    fn bound_of_a_gateway_includes_the_first_bus() {
         let bound = bound(2, 1, 2);
         assert_eq!(bound.earlier_buses_ns, bound.own_ns);
     }
 
     #[test]
-    fn another_node_that_leaves_room_takes_less() {
+    fn throttled_node_interferes_less() {
         let (burst, throttled) = (bound(1, 1, 2), bound(1, 2, 2));
         assert_eq!(burst.other_nodes_ns, 16 * burst.blocking_ns);
         assert!(throttled.other_nodes_ns < burst.other_nodes_ns / 2, "{throttled:?}");
     }
 
     #[test]
-    fn windows_grow_by_what_comes_within_them() {
+    fn window_grows_by_interference() {
         let pace = Pace::Bursts { frames: 2, every_ns: 10_000 };
-        // 1000 of their own and 4 of 1000 make 5000, within which, and 2000 before, there is one burst of two.
+        // 1000 and 4 of 1000 are 5000; within these and the 2000 before there is one burst of two.
         assert_eq!(interference_ns(pace, 1000, 1000), Some(2000));
-        // 7000, 2000 before, 2000 of the first: then the second comes within.
+        // 7000, 2000 before and 2000 of the first burst include the second.
         assert_eq!(interference_ns(pace, 7000, 1000), Some(4000));
         let flood = Pace::Throttled { every_ns: 900 };
         assert_eq!(interference_ns(flood, 1000, 1000), None);

@@ -1,6 +1,5 @@
-//! One run: buses, queues, a gateway, and the programs that send.
+//! One run: buses, queueing disciplines, a gateway, and the sending programs.
 
-use std::error::Error;
 use std::io::{self, Write as _};
 use std::num::NonZeroU8;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +7,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use candor_bus::{BusNs, Event, Order};
+use candor_cli::gateway_file::plural;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_core::realtime::RtPriority;
 use candor_egress::compile;
@@ -22,96 +22,97 @@ use candor_lab::tester as interfaces;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 use candor_wire::Settings;
-use candor_wire::fault::Happening;
-use candor_wire::host::{Report, Told};
+use candor_wire::fault::TraceEntry;
+use candor_wire::host::{Report, Traced};
 
-use super::act::{Act, Burst, File, Run, Source};
-use super::latency::{self, Latencies, Sent};
-use crate::cmd::wire::adapters::{Fleet, Kind};
-use crate::cmd::wire::spec::BusSpec;
+use super::Failure;
+use super::act::{Act, Burst, Run, plan_of, text_of};
+use super::report::{Latencies, Sent};
+use crate::cli::BusSpec;
+use crate::cmd::method::Failed;
+use crate::cmd::wire::adapters::{Adapters, Kind};
 use crate::cmd::wire::virtual_buses::VirtualBuses;
-use candor_cli::gateway_file::plural;
 
-/// How the urgent frames are sent, and to what.
+/// Urgent frames, and the frames that a controller holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pattern {
     pub(super) every: Duration,
     pub(super) frames: u16,
-    /// Frames that a controller holds.
     pub(super) depth: NonZeroU8,
 }
 
-/// Frames that an interface lets wait, so that no burst is refused: the default of drivers is 10, less than any burst.
+/// txqueuelen, so that no burst is refused: the default of drivers is 10, less than any burst.
 pub(super) const QUEUE_FRAMES: u32 = 200;
-/// Of the program whose frames are urgent: it is never late itself, and the buses come first all the same.
+/// Policy of the urgent program: below the bus thread, above everything else.
 const URGENT: Policy = Policy::Fifo(RtPriority::new(80).expect("80 is between 1 and 99"));
-/// Beyond this the buses were none.
+/// Maximum lateness of the buses.
 const LATE: Duration = Duration::from_millis(1);
-/// Programs begin so much later than they are started.
+/// From the start of the programs to their first frame.
 const LEAD: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(10);
-/// The longest queue of an act is empty after a part of this.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time for the queues to drain, with a margin.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-type Failure = Box<dyn Error>;
-/// Of a thread.
-type Failed = Box<dyn Error + Send + Sync>;
-
-/// Plays a run. Whatever happens, nothing is left of it.
-pub(super) fn play(act: &Act, run: &Run, pattern: &Pattern, signals: &EndingSignals) -> Result<Latencies, Failure> {
-    let buses = act.buses.iter().map(|bus| Ok(bus.parse()?)).collect::<Result<Vec<BusSpec>, Failure>>()?;
-    let kinds = buses.iter().map(|bus| Kind::choose(None, Some(pattern.depth), bus)).collect::<Result<Vec<_>, _>>()?;
-    let fleet = Fleet::of(&buses, &kinds, &[])?;
-    let settings = |_: &BusSpec| Settings { seed: 1, order: Order::Fifo, rates: None };
-    let virtual_buses = VirtualBuses::build(&buses, &kinds, &fleet, settings, true)?;
-    let mut story = Vec::new();
-    let played = perform(act, run, pattern, signals, &virtual_buses, &mut story);
-    let started_at = virtual_buses.started_at();
-    // What happens from here on is that nodes leave while others still send.
-    let (report, _rest, _) = virtual_buses.dismantle()?;
-    let sent = played?;
-    believe(&buses, &report, &story)?;
-    Ok(latency::of(&sent, &ends(act, &story), started_at))
+/// The simulated buses during a run, and the trace so far.
+struct Watch<'a> {
+    signals: &'a EndingSignals,
+    virtual_buses: &'a VirtualBuses,
+    trace: Vec<Traced>,
 }
 
-/// With the buses there.
+/// Plays a run, and removes everything that it created.
+pub(super) fn play(act: &Act, run: &Run, pattern: &Pattern, signals: &EndingSignals) -> Result<Latencies, Failure> {
+    let buses = act.buses()?;
+    let kinds = buses.iter().map(|bus| Kind::choose(None, Some(pattern.depth), bus)).collect::<Result<Vec<_>, _>>()?;
+    let adapters = Adapters::of(&buses, &kinds, &[])?;
+    let settings = |_: &BusSpec| Settings { seed: 1, order: Order::Fifo, rates: None };
+    let virtual_buses = VirtualBuses::build(&buses, &kinds, &adapters, settings, true)?;
+    let mut watch = Watch { signals, virtual_buses: &virtual_buses, trace: Vec::new() };
+    let played = perform(act, run, &buses, pattern, &mut watch);
+    let trace = watch.trace;
+    let started_at = virtual_buses.running.started_at();
+    // The rest of the trace only shows nodes that leave.
+    let (report, _rest) = virtual_buses.dismantle()?;
+    let sent = played?;
+    check_validity(&buses, &report, &trace)?;
+    Ok(Latencies::of(&sent, &ends(act, &trace), started_at))
+}
+
+/// Configures the interfaces, starts the gateway and sends.
 fn perform(
     act: &Act,
     run: &Run,
+    buses: &[BusSpec],
     pattern: &Pattern,
-    signals: &EndingSignals,
-    virtual_buses: &VirtualBuses,
-    story: &mut Vec<Told>,
+    watch: &mut Watch<'_>,
 ) -> Result<Vec<Sent>, Failure> {
-    lengthen_queues(act)?;
-    let Some(text) = run.gateway else {
-        apply(run.files)?;
-        return send(act, pattern, signals, virtual_buses, story);
+    lengthen_queues(buses)?;
+    let Some(gateway) = &run.gateway else {
+        apply(&run.files)?;
+        return send(act, pattern, watch);
     };
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile()?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(text_of(gateway)?.as_bytes())?;
     let gateway = Device::start(&std::env::current_exe()?, &Gateway::of_file(file.path()))?;
-    let sent = send(act, pattern, signals, virtual_buses, story)?;
+    let sent = send(act, pattern, watch)?;
     gateway.stop()?;
     Ok(sent)
 }
 
-fn lengthen_queues(act: &Act) -> Result<(), Failure> {
+fn lengthen_queues(buses: &[BusSpec]) -> Result<(), Failure> {
     let mut client = Client::open()?;
-    for bus in act.buses {
-        for name in &bus.parse::<BusSpec>()?.interfaces {
-            let link = interfaces::find(&mut client, name)?;
-            link::set_tx_queue_len(&mut client, link.index, QUEUE_FRAMES)?;
-        }
+    for name in buses.iter().flat_map(|bus| &bus.interfaces) {
+        let link = interfaces::find(&mut client, name)?;
+        link::set_tx_queue_len(&mut client, link.index, QUEUE_FRAMES)?;
     }
     Ok(())
 }
 
-/// Gives the interfaces what `[egress]` of these files says, as `candor egress apply` does.
-fn apply(files: &[File]) -> Result<(), Failure> {
+/// Applies `[egress]` of these files, like `candor egress apply`.
+fn apply(files: &[String]) -> Result<(), Failure> {
     let mut targets = Vec::new();
     for file in files {
-        let plan = file.plan()?;
+        let plan = plan_of(file)?;
         for (bus, tree) in compile::trees(plan.egress()) {
             let (name, bus) = (plan.bus(bus).interface.clone(), plan.bus(bus).name.clone());
             targets.push(Target { kernel: kernel::open(&name, Some(&bus))?, name, wanted: tree });
@@ -121,18 +122,12 @@ fn apply(files: &[File]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the programs send until the last urgent frame was sent, and waits until the buses have carried it.
-fn send(
-    act: &Act,
-    pattern: &Pattern,
-    signals: &EndingSignals,
-    virtual_buses: &VirtualBuses,
-    story: &mut Vec<Told>,
-) -> Result<Vec<Sent>, Failure> {
+/// Runs the programs until the last urgent frame was sent, and waits until it was transmitted.
+fn send(act: &Act, pattern: &Pattern, watch: &mut Watch<'_>) -> Result<Vec<Sent>, Failure> {
     let begin = MonotonicNs(clock::monotonic()?.0 + nanoseconds(LEAD)?);
-    let urgent = (0..pattern.frames).map(|number| act.urgent_frame(number)).collect::<Result<Vec<_>, _>>()?;
-    let urgent_socket = open(&act.urgent)?;
-    let bursts = act.bursts.iter().map(|burst| Ok((burst, open(&burst.source)?, burst.frames()?)));
+    let urgent = act.urgent_frames(pattern.frames)?;
+    let urgent_socket = open(&act.urgent.interface)?;
+    let bursts = act.bursts.iter().map(|burst| Ok((burst, open(&burst.interface)?, burst.frames()?)));
     let bursts = bursts.collect::<Result<Vec<_>, Failure>>()?;
     let ended = AtomicBool::new(false);
     let sent = thread::scope(|scope| {
@@ -141,7 +136,7 @@ fn send(
             .map(|(burst, socket, frames)| scope.spawn(|| send_bursts(burst, socket, frames, begin, &ended)))
             .collect();
         let urgent = scope.spawn(|| send_urgent(&urgent_socket, &urgent, pattern.every, begin, &ended));
-        let watched = watch(&urgent, signals, virtual_buses, story);
+        let watched = watch.until(|_| Ok(urgent.is_finished()));
         if watched.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
@@ -152,7 +147,9 @@ fn send(
         }
         watched.and(sent)
     })?;
-    await_the_last(act, &sent, signals, virtual_buses, story)?;
+    let accepted = sent.iter().filter(|sent| !sent.is_refused).count();
+    let deadline = clock::monotonic()?.0 + nanoseconds(DRAIN_TIMEOUT)?;
+    watch.until(|trace| Ok(ends(act, trace).len() >= accepted || clock::monotonic()?.0 >= deadline))?;
     Ok(sent)
 }
 
@@ -160,54 +157,31 @@ fn join<T>(thread: ScopedJoinHandle<'_, Result<T, Failed>>) -> Result<T, Failure
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(|error| -> Failure { error })
 }
 
-/// Collects what happens on the buses, until the urgent frames are sent.
-fn watch<T>(
-    urgent: &ScopedJoinHandle<'_, T>,
-    signals: &EndingSignals,
-    virtual_buses: &VirtualBuses,
-    story: &mut Vec<Told>,
-) -> Result<(), Failure> {
-    while !urgent.is_finished() {
-        look(signals, virtual_buses, story)?;
+impl Watch<'_> {
+    /// Collects the trace until `is_done`.
+    fn until(&mut self, is_done: impl Fn(&[Traced]) -> Result<bool, Failure>) -> Result<(), Failure> {
+        while !is_done(&self.trace)? {
+            if self.signals.wait(LOOK)?.is_some() {
+                return Err("Interrupted by a signal".into());
+            }
+            if self.virtual_buses.running.has_ended() {
+                return Err("The bus thread has ended".into());
+            }
+            self.trace.extend(self.virtual_buses.running.trace());
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-fn look(signals: &EndingSignals, virtual_buses: &VirtualBuses, story: &mut Vec<Told>) -> Result<(), Failure> {
-    if signals.wait(LOOK)?.is_some() {
-        return Err("Ended by a signal".into());
-    }
-    if virtual_buses.has_ended() {
-        return Err("The thread that plays the buses has ended".into());
-    }
-    story.extend(virtual_buses.story());
-    Ok(())
-}
-
-fn await_the_last(
-    act: &Act,
-    sent: &[Sent],
-    signals: &EndingSignals,
-    virtual_buses: &VirtualBuses,
-    story: &mut Vec<Told>,
-) -> Result<(), Failure> {
-    let taken = sent.iter().filter(|sent| !sent.is_refused).count();
-    let deadline = clock::monotonic()?.0 + nanoseconds(PATIENCE)?;
-    while ends(act, story).len() < taken && clock::monotonic()?.0 < deadline {
-        look(signals, virtual_buses, story)?;
-    }
-    Ok(())
-}
-
-/// Where urgent frames have to wait: the number of each that went over the wire, and when its last bit was over.
-fn ends(act: &Act, story: &[Told]) -> Vec<(u16, BusNs)> {
-    let end = |told: &Told| match told.what {
-        Happening::Event(Event::Delivered { end, frame, .. }) if told.bus == act.waits_on => {
+/// Numbers and end times of urgent frames on the bus where they wait.
+fn ends(act: &Act, trace: &[Traced]) -> Vec<(u16, BusNs)> {
+    let end = |traced: &Traced| match traced.what {
+        TraceEntry::Event(Event::Delivered { end, frame, .. }) if traced.bus == act.waits_on => {
             Some((act.number(&frame)?, end))
         }
         _ => None,
     };
-    story.iter().filter_map(end).collect()
+    trace.iter().filter_map(end).collect()
 }
 
 fn send_urgent(
@@ -239,20 +213,20 @@ fn send_bursts(
     MonotonicNs(begin): MonotonicNs,
     ended: &AtomicBool,
 ) -> Result<(), Failed> {
-    let every = i64::try_from(burst.every.as_nanos())?;
+    let every = i64::try_from(burst.every().as_nanos())?;
     let mut moment = begin;
     while !ended.load(Ordering::Relaxed) {
         clock::sleep_until(MonotonicNs(moment))?;
         moment += every;
         for frame in frames {
-            // A frame for which there is no room is the loss of who sends too much.
+            // Frames of a burst may be refused.
             send_now(socket, frame)?;
         }
     }
     Ok(())
 }
 
-/// Whether the interface has taken it.
+/// Returns false if the queue is full.
 fn send_now(socket: &CanSocket, frame: &Frame) -> io::Result<bool> {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);
@@ -264,21 +238,22 @@ fn send_now(socket: &CanSocket, frame: &Frame) -> io::Result<bool> {
 }
 
 /// A socket that only sends.
-fn open(source: &Source) -> Result<CanSocket, Failure> {
-    let link = interfaces::find(&mut Client::open()?, source.interface)?;
+fn open(interface: &str) -> Result<CanSocket, Failure> {
+    let link = interfaces::find(&mut Client::open()?, interface)?;
     let options = Options { filters: &[], loopback: Loopback::Off, ..Options::default() };
     Ok(CanSocket::open(link.index, &options)?)
 }
 
-/// Times of buses that were late are worth nothing, nor are those of frames that were sent twice.
-fn believe(buses: &[BusSpec], report: &Report, story: &[Told]) -> Result<(), Failure> {
+/// The times are invalid if the buses were late or frames were retransmitted.
+fn check_validity(buses: &[BusSpec], report: &Report, trace: &[Traced]) -> Result<(), Failure> {
     for (number, (bus, of)) in buses.iter().zip(&report.buses).enumerate() {
-        let is_error = |told: &&Told| told.bus == number && matches!(told.what, Happening::Event(Event::Error { .. }));
-        let errors = story.iter().filter(is_error).count();
+        let is_error =
+            |traced: &&Traced| traced.bus == number && matches!(traced.what, TraceEntry::Event(Event::Error { .. }));
+        let errors = trace.iter().filter(is_error).count();
         if of.worst_late > LATE || of.dropped > 0 || of.lost_devices > 0 || errors > 0 {
             return Err(format!(
-                "The bus {} was {:?} late at worst, with {} and {} that the kernel did not fetch: its times are worth \
-                 nothing (candor-lab wire needs a processor for itself)",
+                "The bus {} was up to {:?} late, with {} and {} that the kernel did not fetch: its times are invalid \
+                 (candor-lab wire needs a processor of its own)",
                 bus.name,
                 of.worst_late,
                 plural(errors, "error frame"),

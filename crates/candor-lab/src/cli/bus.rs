@@ -1,4 +1,4 @@
-//! `NAME:RATE[/DATARATE]:IF,IF,…`.
+//! Buses and adapters on the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,35 +8,32 @@ use candor_config::wire::is_bus_name;
 use candor_core::interface_name::{self, MAX_INTERFACE_NAME_BYTES};
 use candor_core::units::{BitRate, QuantityError};
 
-/// A bus that is asked for.
+/// `NAME:RATE[/DATARATE]:IF,IF,…`: a bus with one interface for each node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BusSpec {
     pub(crate) name: String,
     pub(crate) rate: BitRate,
     pub(crate) data_rate: Option<BitRate>,
-    /// One for each node.
     pub(crate) interfaces: Vec<String>,
 }
 
-/// An adapter that is asked for: `IF,IF,…`.
+/// `IF,IF,…`: an adapter with one interface for each channel, on any bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AdapterSpec {
-    /// One for each channel, whichever bus it is on.
     pub(crate) interfaces: Vec<String>,
 }
 
-/// Text that is no bus.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BusSpecError {
-    #[error("a bus is written NAME:RATE:IF,IF,… as in b0:500k:can0,can1")]
+    #[error("a bus has the form NAME:RATE:IF,IF,… such as b0:500k:can0,can1")]
     Form,
-    #[error("the bus has no name in front of the first colon")]
+    #[error("the name before the first colon is empty")]
     NoName,
-    #[error("`{0}` is no name of a bus: letters, digits, - and _")]
+    #[error("invalid bus name `{0}`: use letters, digits, - and _")]
     BusName(String),
-    #[error("`{text}` is no bit rate: {source}")]
+    #[error("invalid bit rate `{text}`: {source}")]
     Rate { text: String, source: QuantityError },
-    #[error("`{0}` is no name of an interface: up to {MAX_INTERFACE_NAME_BYTES} characters, no spaces, / or :")]
+    #[error("invalid interface name `{0}`: use up to {MAX_INTERFACE_NAME_BYTES} characters without spaces, / or :")]
     Interface(String),
     #[error("the data bit rate {data} is below the bit rate {nominal}")]
     SlowData { data: BitRate, nominal: BitRate },
@@ -56,7 +53,7 @@ impl FromStr for BusSpec {
         let rate =
             |text: &str| text.parse::<BitRate>().map_err(|source| BusSpecError::Rate { text: text.to_owned(), source });
         let (nominal, data) = match rates.split_once('/') {
-            // The slash of `500kbit/s` is none between two rates.
+            // The slash of `500kbit/s` does not separate two rates.
             Some((_, "s")) | None => (rate(rates)?, None),
             Some((nominal, data)) => (rate(nominal)?, Some(rate(data)?)),
         };
@@ -89,25 +86,25 @@ fn interface_names(text: &str) -> Result<Vec<String>, BusSpecError> {
     }
 }
 
-/// What an interface may be renamed to, of plain characters: `%` would have the kernel put a number there.
+/// Printable characters, without `%`, which the kernel replaces by a number.
 fn is_interface_name(name: &str) -> bool {
     interface_name::check(name).is_ok() && name.chars().all(|letter| letter.is_ascii_graphic() && letter != '%')
 }
 
-/// Whether the buses go together.
-pub(crate) fn check(buses: &[BusSpec]) -> Result<(), String> {
+/// Checks that names are unique and buses are not too large.
+pub(crate) fn check_buses(buses: &[BusSpec]) -> Result<(), String> {
     for (at, bus) in buses.iter().enumerate() {
         if buses.iter().take(at).any(|other| other.name == bus.name) {
             return Err(format!("Two buses are called {}", bus.name));
         }
         let nodes = bus.interfaces.len();
         if nodes > NodeSet::MAX_NODES {
-            return Err(format!("A bus has {} nodes at most; {} has {nodes}", NodeSet::MAX_NODES, bus.name));
+            return Err(format!("A bus has at most {} nodes; {} has {nodes}", NodeSet::MAX_NODES, bus.name));
         }
         for (position, name) in bus.interfaces.iter().enumerate() {
             let before = bus.interfaces.iter().take(position);
             if before.chain(buses.iter().take(at).flat_map(|other| &other.interfaces)).any(|other| other == name) {
-                return Err(format!("The interface {name} is asked for twice; each node needs one of its own"));
+                return Err(format!("The interface {name} is used twice; each node needs its own"));
             }
         }
     }
@@ -123,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn buses_are_read() {
+    fn buses_are_parsed() {
         let bus: BusSpec = "b0:500k/2M:can0,can1".parse().unwrap();
         assert_eq!((bus.rate, bus.data_rate), (rate(500_000), Some(rate(2_000_000))));
         assert_eq!((bus.name.as_str(), bus.interfaces.len()), ("b0", 2));
@@ -132,31 +129,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bus_is_told() {
+    fn invalid_buses_are_refused() {
         let error = |text: &str| text.parse::<BusSpec>().unwrap_err().to_string();
         insta::assert_snapshot!(
             ["b0:500k", ":500k:can0", "b 0:500k:can0", "b0:500:can0", "b0:500k:", "b0:500k:can0,", "b0:1M/500k:can0",
              "b0:500k:a-name-beyond-15"].map(error).join("\n"),
             @r"
-        a bus is written NAME:RATE:IF,IF,… as in b0:500k:can0,can1
-        the bus has no name in front of the first colon
-        `b 0` is no name of a bus: letters, digits, - and _
-        `500` is no bit rate: The number has no unit; write bit/s, kbit/s or Mbit/s after it
-        `` is no name of an interface: up to 15 characters, no spaces, / or :
-        `` is no name of an interface: up to 15 characters, no spaces, / or :
+        a bus has the form NAME:RATE:IF,IF,… such as b0:500k:can0,can1
+        the name before the first colon is empty
+        invalid bus name `b 0`: use letters, digits, - and _
+        invalid bit rate `500`: The number has no unit; write bit/s, kbit/s or Mbit/s after it
+        invalid interface name ``: use up to 15 characters without spaces, / or :
+        invalid interface name ``: use up to 15 characters without spaces, / or :
         the data bit rate 500kbit/s is below the bit rate 1Mbit/s
-        `a-name-beyond-15` is no name of an interface: up to 15 characters, no spaces, / or :
+        invalid interface name `a-name-beyond-15`: use up to 15 characters without spaces, / or :
         ");
     }
 
     #[test]
-    fn names_are_used_once() {
+    fn names_are_unique() {
         let buses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>();
-        assert!(check(&buses(&["b0:500k:can0,can1", "b1:500k:can2"])).is_ok());
-        assert!(check(&buses(&["b0:500k:can0", "b0:500k:can1"])).unwrap_err().contains("called b0"));
-        assert!(check(&buses(&["b0:500k:can0", "b1:500k:can0"])).unwrap_err().contains("can0"));
-        assert!(check(&buses(&["b0:500k:can0,can0"])).unwrap_err().contains("can0"));
+        assert!(check_buses(&buses(&["b0:500k:can0,can1", "b1:500k:can2"])).is_ok());
+        assert!(check_buses(&buses(&["b0:500k:can0", "b0:500k:can1"])).unwrap_err().contains("called b0"));
+        assert!(check_buses(&buses(&["b0:500k:can0", "b1:500k:can0"])).unwrap_err().contains("can0"));
+        assert!(check_buses(&buses(&["b0:500k:can0,can0"])).unwrap_err().contains("can0"));
         let many: Vec<String> = (0..65).map(|node| format!("can{node}")).collect();
-        assert!(check(&buses(&[&format!("b0:500k:{}", many.join(","))])).unwrap_err().contains("64 nodes at most"));
+        assert!(
+            check_buses(&buses(&[&format!("b0:500k:{}", many.join(","))])).unwrap_err().contains("at most 64 nodes")
+        );
     }
 }

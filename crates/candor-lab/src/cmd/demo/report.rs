@@ -1,12 +1,14 @@
-//! The figures: what a guest gives to its host, and `--json` to programs.
+//! The figures, as transferred from a guest and printed by `--json`.
 
+use std::collections::BTreeMap;
+
+use candor_bus::BusNs;
+use candor_io::clock::MonotonicNs;
 use candor_lab::stats::{LatencyNs, Quantile, Series};
 use serde::{Deserialize, Serialize};
 
 use super::bound::Bound;
-use super::latency::Latencies;
 
-/// All acts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) kernel_release: String,
@@ -24,18 +26,17 @@ pub(super) struct OfAct {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OfRun {
     pub(super) name: String,
-    /// Files whose `[egress]` was applied; without any it is the run that shows the problem.
+    /// Files whose `[egress]` was applied; none in the run that shows the problem.
     pub(super) files: Vec<String>,
-    /// Urgent frames.
     pub(super) frames: u16,
     pub(super) refused: usize,
     pub(super) lost: usize,
-    /// Order statistics; `None` if no frame went over the wire.
+    /// `None` if no frame was transmitted.
     pub(super) latency: Option<Figures>,
     pub(super) bound: Option<Bound>,
-    /// Whether every frame went over the wire within the bound; `None` without `[egress]`.
+    /// True if every frame was transmitted within the bound; `None` without `[egress]`.
     pub(super) holds: Option<bool>,
-    /// In the order in which the frames were sent.
+    /// In the order of sending.
     pub(super) latencies_ns: Vec<i64>,
 }
 
@@ -68,8 +69,7 @@ impl OfRun {
             let longest = series.as_ref().map(|series| series.max().0);
             longest.is_some_and(|longest| i64::try_from(bound.total_ns).is_ok_and(|bound| longest <= bound))
         };
-        let is_cured = !files.is_empty();
-        let holds = is_cured.then(|| refused == 0 && lost == 0 && bound.as_ref().is_some_and(within));
+        let holds = (!files.is_empty()).then(|| refused == 0 && lost == 0 && bound.as_ref().is_some_and(within));
         let latency = series.as_ref().map(Figures::of);
         Self { name: name.to_owned(), files, frames, refused, lost, latency, bound, holds, latencies_ns }
     }
@@ -88,6 +88,41 @@ impl Figures {
             p90_ns: quantile(Quantile::P90),
             max_ns: series.max().0,
         }
+    }
+}
+
+/// An urgent frame of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) number: u16,
+    /// Just before the system call.
+    pub(super) at: MonotonicNs,
+    /// The queue was full.
+    pub(super) is_refused: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Latencies {
+    /// From the system call to the last bit on the bus, in the order of sending.
+    pub(super) latencies: Vec<LatencyNs>,
+    pub(super) refused: usize,
+    /// Accepted, but not transmitted.
+    pub(super) lost: usize,
+}
+
+impl Latencies {
+    /// Matches frames by their number. Bus time starts at `started_at`.
+    pub(super) fn of(sent: &[Sent], ends: &[(u16, BusNs)], MonotonicNs(started_at): MonotonicNs) -> Self {
+        let ends: BTreeMap<u16, BusNs> = ends.iter().copied().collect();
+        let mut all = Self::default();
+        for Sent { number, at: MonotonicNs(at), is_refused } in sent {
+            match ends.get(number).and_then(|end| i64::try_from(end.0).ok()) {
+                Some(end) => all.latencies.push(LatencyNs(started_at.saturating_add(end).saturating_sub(*at))),
+                None if *is_refused => all.refused += 1,
+                None => all.lost += 1,
+            }
+        }
+        all
     }
 }
 
@@ -110,16 +145,24 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_bound_holds_for_all_frames_or_not() {
+    fn bound_must_hold_for_all_frames() {
         assert_eq!(run(&[1, 3, 2], 0, Some(3)).holds, Some(true));
         assert_eq!(run(&[1, 4, 2], 0, Some(3)).holds, Some(false));
-        assert_eq!(run(&[1, 2], 1, Some(3)).holds, Some(false), "a lost frame takes for ever");
+        assert_eq!(run(&[1, 2], 1, Some(3)).holds, Some(false), "a lost frame exceeds it");
         assert_eq!(run(&[], 0, Some(3)).holds, Some(false));
         assert_eq!(run(&[1, 4, 2], 0, None).holds, None);
     }
 
     #[test]
-    fn what_the_guest_says_is_what_the_host_reads() {
+    fn latencies_are_matched_by_number() {
+        let sent = |number, at, is_refused| Sent { number, at: MonotonicNs(at), is_refused };
+        let sent = [sent(0, 1000, false), sent(1, 2000, false), sent(2, 3000, true), sent(3, 4000, false)];
+        let of = Latencies::of(&sent, &[(1, BusNs(2500)), (0, BusNs(900))], MonotonicNs(500));
+        assert_eq!(of, Latencies { latencies: vec![LatencyNs(400), LatencyNs(1000)], refused: 1, lost: 1 });
+    }
+
+    #[test]
+    fn report_survives_the_transfer_from_the_guest() {
         let acts = vec![OfAct { title: "t".into(), runs: vec![run(&[5], 0, Some(8)), run(&[], 3, None)] }];
         let report = Report { kernel_release: "6.1".into(), every_ns: 10, depth_frames: 2, acts };
         assert_eq!(serde_json::from_str::<Report>(&report.to_json().unwrap()).unwrap(), report);
