@@ -53,11 +53,6 @@ const ACCEPTED: &[Circle] = &[
         "a filter has a control group, and control groups are collected from a tree",
     ),
     ("candor-lab::cmd", &["cells", "device"], "a device reports that it is gone to the cells that it serves"),
-    (
-        "candor-lab::cmd::papers",
-        &["claim", "data", "measurement", "method", "quantity"],
-        "data describe claims, measurements and quantities, which refer to data",
-    ),
     ("xtask", &["docs", "tools"], "docs installs its tool, and the nightly run builds the docs"),
     ("candor-egress::classify", &["chain", "tables"], "a chain looks up tables, and a table continues with a chain"),
     (
@@ -102,14 +97,6 @@ const ACCEPTED: &[Circle] = &[
     ),
     ("candor-lab", &["record", "tester", "throughput"], "samples belong to record, and their origin to tester"),
     ("candor-lab::cmd", &["cells", "under_test"], "share the error of a gateway that ended early"),
-    (
-        "candor-lab::cmd",
-        &["measure", "report"],
-        "measure reads records as report does, and report reads the results of measure",
-    ),
-    ("candor-lab::cmd::measure", &["guests", "machines", "progress"], "the parts of one loop"),
-    ("candor-lab::experiment", &["check", "parse"], "parse names the factors of check"),
-    ("candor-lab::report", &["chart", "html", "matrix"], "charts are parts of both pages and use their number format"),
     (
         "candor-wire",
         &["fault", "harness", "segment"],

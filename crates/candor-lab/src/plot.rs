@@ -21,8 +21,7 @@ pub use panel::{Axis, Mark, Panel};
 pub use scale::Scale;
 pub use style::{class, sheet};
 
-/// A coordinate to a tenth of a pixel, which keeps files small and their bytes stable.
-#[must_use]
+/// A coordinate to a tenth of a pixel: small files with stable bytes.
 pub fn px(value: f64) -> String {
     format!("{value:.1}")
 }

@@ -1,7 +1,6 @@
 //! Numbers in the text of plots and tables.
 
 /// Separates groups of three digits with a narrow no-break space.
-#[must_use]
 pub fn grouped(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
     let mut grouped = String::from(sign);
@@ -15,7 +14,6 @@ pub fn grouped(digits: &str) -> String {
 }
 
 /// A tick's label: an integer in groups of three digits, any other number as it is.
-#[must_use]
 pub fn number(value: f64) -> String {
     if value.fract() == 0.0 { grouped(&format!("{value:.0}")) } else { value.to_string() }
 }

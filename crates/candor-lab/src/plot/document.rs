@@ -7,20 +7,19 @@ use super::style::resolved;
 /// Space above the drawing.
 const TITLE_HEIGHT: f64 = 40.0;
 
-/// An SVG file that loads nothing, with its name and description for readers who do not see it.
+/// An SVG file without external references. Screen readers read title and description.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
     /// Drawn above the plot.
     pub title: &'a str,
     /// Not drawn: axes and series in a sentence.
     pub description: &'a str,
-    /// Width and height without the title, in pixels.
+    /// In pixels, without the title.
     pub size: [f64; 2],
 }
 
 impl Document<'_> {
-    /// The text of the file. The drawing's origin is below the title.
-    #[must_use]
+    /// The text of the file. The origin of the drawing is below the title.
     pub fn with(&self, drawing: &Markup) -> String {
         let [width, height] = [self.size[0], self.size[1] + TITLE_HEIGHT];
         let svg = html! {

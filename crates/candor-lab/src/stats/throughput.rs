@@ -1,15 +1,13 @@
-//! The highest rate at which frames pass, searched with trials.
+//! Search for the highest rate at which frames pass.
 //!
 //! ```text
-//!  Bounds ──▶ Search ──step()──▶ Step::Trial(rate) ──somebody sends──▶ Trial { sent, lost } ──record()──▶ Search …
+//!  Bounds ──▶ Search ──step()──▶ Step::Trial(rate) ──frames are sent──▶ Trial { sent, lost } ──record()──▶ Search …
 //!                       └──────▶ Step::Done(Found { ndr, pdr })
 //! ```
 //!
-//! In software whether a frame is lost is chance, not a function of the rate: a rate may pass once and fail once, and a
-//! higher rate may pass where a lower one failed. So a rate is judged by the majority of several trials, and what counts is
-//! the highest rate that passes below all that fail.
-//!
-//! For the traffic `throughput` of plans.
+//! In software, loss is random and not a function of the rate: a rate may pass once and fail once, and a higher rate may pass
+//! where a lower one failed. So the majority of several trials decides about a rate, and the result is the highest rate that
+//! passes below all that fail.
 //!
 //! # Source
 //! The idea, two goals and the width are those of MLRsearch (FD.io CSIT); its trial durations and exceed ratios are not
@@ -19,14 +17,13 @@ use std::fmt;
 
 use candor_egress::policy::FrameRate;
 
-/// Half a percent.
+/// 0.5 %.
 const PARTIAL_LOSS_PPM: u64 = 5_000;
-/// How near each other the rates that pass and that fail must be: half a percent of the latter, in parts per million.
+/// The search ends when a passing and a failing rate differ by at most 0.5 %.
 const WIDTH_PPM: u64 = 5_000;
-/// Trials that agree decide about a rate: two of at most three.
+/// Trials that decide about a rate: two of at most three.
 const MAJORITY: usize = 2;
 
-/// Between which rates to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     lower: FrameRate,
@@ -34,58 +31,50 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// `None` unless the lower rate is below the upper one.
-    #[must_use]
+    /// `None` unless `lower < upper`.
     pub fn new(lower: FrameRate, upper: FrameRate) -> Option<Self> {
         (lower < upper).then_some(Self { lower, upper })
     }
 }
 
-/// What became of the frames of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// How many were to be sent in that time. A frame that the tester could not send on time counts as lost: else a rate
-    /// that nobody sent would pass.
+    /// Due frames. One that the tester could not send on time counts as lost: otherwise a rate that was never sent
+    /// could pass.
     pub sent: u64,
-    /// How many of them did not arrive.
     pub lost: u64,
 }
 
-/// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Both rates are known.
     Done(Found),
-    /// Frames are to be sent at this rate, and the result is to be recorded.
+    /// Send at this rate and record the result.
     Trial(FrameRate),
 }
 
-/// What the search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The highest rate without loss.
+    /// Non-drop rate: the highest without loss.
     pub ndr: Throughput,
-    /// The highest rate with no more than 0.5 % loss.
+    /// Partial drop rate: the highest with at most 0.5 % loss.
     pub pdr: Throughput,
 }
 
-/// A highest rate that passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
-    /// The upper bound of the search passes.
+    /// The upper bound passes.
     AtLeast(FrameRate),
-    /// Even the lower bound of the search fails.
+    /// The lower bound fails.
     Below(FrameRate),
-    /// One rate passes, and one that is no more than 0.5 % (or one frame per second) above it fails.
+    /// The two differ by at most 0.5 % or one frame/s.
     Between {
-        /// The highest that passes below those that fail.
+        /// Highest passing rate below all failing ones.
         passes: FrameRate,
-        /// The lowest that fails.
         fails: FrameRate,
     },
 }
 
-/// A search under way. The same results give the same rates.
+/// A search in progress; the same results give the same rates.
 #[derive(Clone, Debug)]
 pub struct Search {
     bounds: Bounds,
@@ -93,14 +82,11 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search between these rates.
-    #[must_use]
     pub const fn new(bounds: Bounds) -> Self {
         Self { bounds, trials: Vec::new() }
     }
 
-    /// What is to be done next; the same until a result is recorded.
-    #[must_use]
+    /// The next step; unchanged until a result is recorded.
     pub fn step(&self) -> Step {
         match (self.find(Goal::Ndr), self.find(Goal::Pdr)) {
             (Ok(ndr), Ok(pdr)) => Step::Done(Found { ndr, pdr }),
@@ -108,18 +94,12 @@ impl Search {
         }
     }
 
-    /// Takes the result of a trial at this rate. Any rate will do, also one that was not asked for.
+    /// Accepts any rate.
     pub fn record(&mut self, rate: FrameRate, trial: Trial) {
         self.trials.push((rate, trial));
     }
 
-    /// How many trials were made.
-    #[must_use]
-    pub const fn trials(&self) -> usize {
-        self.trials.len()
-    }
-
-    /// The highest rate that reaches a goal, or the rate to try next.
+    /// `Err` is the rate to try next.
     fn find(&self, goal: Goal) -> Result<Throughput, FrameRate> {
         let Bounds { lower, upper } = self.bounds;
         if self.judge(upper, goal)? == Judgement::Passes && self.lowest_that_fails(goal).is_none() {
@@ -149,8 +129,7 @@ impl Search {
         self.trials.iter().map(|&(rate, _)| rate).filter(move |&rate| self.judge(rate, goal) == Ok(judgement))
     }
 
-    /// What the majority of trials says of a rate, or the rate itself if there is none yet. As many that fail as that pass
-    /// are a failure.
+    /// Majority of the trials, `Err(rate)` without one. A tie fails.
     fn judge(&self, rate: FrameRate, goal: Goal) -> Result<Judgement, FrameRate> {
         let results: Vec<Trial> =
             self.trials.iter().filter(|(tried, _)| *tried == rate).map(|(_, trial)| *trial).collect();
@@ -166,16 +145,14 @@ impl Search {
     }
 }
 
-/// What a rate must do to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
-    /// Lose nothing.
+    /// No loss.
     Ndr,
-    /// Lose no more than [`PARTIAL_LOSS_PPM`].
+    /// At most [`PARTIAL_LOSS_PPM`] lost.
     Pdr,
 }
 
-/// What is thought of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Fails,
@@ -183,7 +160,7 @@ enum Judgement {
 }
 
 impl Goal {
-    /// Nothing sent is nothing reached.
+    /// False without any frame sent.
     const fn is_reached(self, Trial { sent, lost }: Trial) -> bool {
         let most = match self {
             Self::Ndr => 0,
@@ -194,8 +171,7 @@ impl Goal {
 }
 
 impl Throughput {
-    /// The highest rate that passes; `None` if none did.
-    #[must_use]
+    /// `None` if no rate passes.
     pub const fn rate(self) -> Option<FrameRate> {
         match self {
             Self::AtLeast(rate) | Self::Between { passes: rate, .. } => Some(rate),
@@ -203,8 +179,7 @@ impl Throughput {
         }
     }
 
-    /// The rate to measure at: the highest that passes, or the lowest that was tried.
-    #[must_use]
+    /// The rate to measure at: the highest that passes, or the lowest tried.
     pub const fn tried(&self) -> FrameRate {
         match self {
             Self::AtLeast(rate) | Self::Below(rate) | Self::Between { passes: rate, .. } => *rate,
@@ -223,7 +198,7 @@ impl fmt::Display for Throughput {
     }
 }
 
-/// The rate in the middle, unless the two are near enough.
+/// `None` if the two are close enough.
 fn between(passes: FrameRate, fails: FrameRate) -> Option<FrameRate> {
     let (passes, fails) = (passes.frames_per_second(), fails.frames_per_second());
     let width = fails.saturating_sub(passes);

@@ -1,11 +1,10 @@
-//! Devices that are only numbers: one that has a limit, one that is noisy around it, and ones that make no sense.
+//! Simulated devices: with a limit, with noise around it, and random ones.
 
 use proptest::prelude::*;
 
 use super::*;
 use candor_core::random::SplitMix64;
 
-/// Frames of a trial.
 const SENT: u64 = 10_000;
 
 fn rate(frames_per_second: u32) -> FrameRate {
@@ -16,7 +15,7 @@ fn bounds(lower: u32, upper: u32) -> Bounds {
     Bounds::new(rate(lower), rate(upper)).unwrap()
 }
 
-/// Searches with a device that says how many frames it loses at a rate.
+/// Searches with a device that loses `lost(rate)` frames.
 fn search(bounds: Bounds, mut lost: impl FnMut(u32) -> u64) -> (Found, Search) {
     let mut search = Search::new(bounds);
     for _ in 0..300 {
@@ -28,7 +27,7 @@ fn search(bounds: Bounds, mut lost: impl FnMut(u32) -> u64) -> (Found, Search) {
     panic!("no end after 300 trials: {search:?}");
 }
 
-/// What a device loses that passes on so many frames in a second and no more.
+/// Losses of a device that passes at most `limit` frames/s.
 fn over(limit: u32, rate: u32) -> u64 {
     SENT * u64::from(rate.saturating_sub(limit)) / u64::from(rate)
 }
@@ -41,21 +40,21 @@ fn ends(throughput: Throughput) -> (u32, u32) {
 }
 
 #[test]
-fn a_device_that_bears_everything_is_tried_twice() {
+fn lossless_device_is_tried_twice() {
     let (found, search) = search(bounds(100, 8000), |_| 0);
     assert_eq!(found, Found { ndr: Throughput::AtLeast(rate(8000)), pdr: Throughput::AtLeast(rate(8000)) });
-    assert_eq!((search.trials(), found.ndr.to_string()), (2, "at least 8000 frames/s".to_owned()));
+    assert_eq!((search.trials.len(), found.ndr.to_string()), (2, "at least 8000 frames/s".to_owned()));
 }
 
 #[test]
-fn a_device_that_bears_nothing_is_below() {
+fn device_that_loses_everything_is_below_the_bounds() {
     let (found, _) = search(bounds(100, 8000), |_| SENT);
     assert_eq!(found, Found { ndr: Throughput::Below(rate(100)), pdr: Throughput::Below(rate(100)) });
     assert_eq!((found.pdr.rate(), found.pdr.to_string()), (None, "below 100 frames/s".to_owned()));
 }
 
 #[test]
-fn a_little_loss_is_partial() {
+fn small_loss_is_partial() {
     let (found, _) = search(bounds(100, 8000), |rate| if rate > 1000 { 50 } else { 0 });
     assert_eq!(found.pdr, Throughput::AtLeast(rate(8000)));
     let (passes, fails) = ends(found.ndr);
@@ -65,15 +64,15 @@ fn a_little_loss_is_partial() {
 }
 
 #[test]
-fn a_trial_without_frames_passes_nothing() {
+fn trial_without_frames_fails() {
     let mut search = Search::new(bounds(1, 2));
     (0..2).for_each(|_| search.record(rate(2), Trial { sent: 0, lost: 0 }));
     assert_eq!(search.step(), Step::Trial(rate(1)));
 }
 
-/// A frame that is lost now and then by something else does not bring the rate down.
+/// An occasional loss does not lower the rate.
 #[test]
-fn a_hiccup_is_outvoted() {
+fn occasional_loss_is_outvoted() {
     let right = (0..200).filter(|&seed| {
         let mut random = SplitMix64::new(seed);
         let (found, _) = search(bounds(100, 8000), |rate| over(5000, rate).max(u64::from(random.below(100) < 3)));
@@ -83,14 +82,14 @@ fn a_hiccup_is_outvoted() {
     assert!(right >= 185, "{right} of 200");
 }
 
-/// None, a little, and more than may be lost.
+/// None, a few, and more than allowed.
 fn some_loss() -> impl Strategy<Value = u64> {
     prop::sample::select(vec![0, 0, 1, 51])
 }
 
 proptest! {
     #[test]
-    fn a_limit_is_found(limit in 200u32..1_000_000) {
+    fn limit_is_found(limit in 200u32..1_000_000) {
         let (found, search) = search(bounds(100, 2_000_000), |rate| over(limit, rate));
         // The first loss of one frame of the trial.
         let (passes, fails) = ends(found.ndr);
@@ -100,12 +99,12 @@ proptest! {
         let (passes, fails) = ends(found.pdr);
         prop_assert!(over(limit, passes) <= 50 && over(limit, fails) > 50);
         prop_assert!(fails - passes <= 1.max(fails / 200));
-        prop_assert!(search.trials() <= 100, "{}", search.trials());
+        prop_assert!(search.trials.len() <= 100, "{}", search.trials.len());
     }
 
-    /// Between the rates at which frames never and always are lost, chance decides.
+    /// Between the rates at which frames are never and always lost, chance decides.
     #[test]
-    fn a_noisy_limit_is_found_within_its_noise(never in 1000u32..50_000, wide in 0u32..5000, seed: u64) {
+    fn noisy_limit_is_found_within_its_noise(never in 1000u32..50_000, wide in 0u32..5000, seed: u64) {
         let always = never + wide;
         let mut random = SplitMix64::new(seed);
         let (found, _) = search(bounds(100, 100_000), |rate| match rate {
@@ -120,9 +119,9 @@ proptest! {
         }
     }
 
-    /// Whatever a device does, the search ends, and what it says is true of the trials that were made.
+    /// For any device the search ends, and its result agrees with the trials.
     #[test]
-    fn a_device_without_sense_gets_a_lawful_answer(losses in prop::collection::vec(some_loss(), 1..60), lower in 1u32..1000,
+    fn random_device_gets_a_consistent_result(losses in prop::collection::vec(some_loss(), 1..60), lower in 1u32..1000,
                                                    range in 1u32..1_000_000) {
         let mut losses = losses.into_iter().cycle();
         let (found, search) = search(bounds(lower, lower + range), |_| losses.next().unwrap());

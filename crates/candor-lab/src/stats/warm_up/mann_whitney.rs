@@ -1,26 +1,25 @@
-//! Whether two windows of frames have the same middle.
+//! Rank test for two windows of frames.
 
 use super::super::LatencyNs;
 
-/// 1.96 squared: a normal variable is farther from its middle once in twenty times.
+/// A normal variable exceeds 1.96 once in twenty times.
 const FAR_SQUARED: f64 = 1.959_964 * 1.959_964;
 
-/// Whether neither window has latencies that are mostly longer than the other's: two-sided, at 5 %, with equal latencies
-/// sharing their ranks.
+/// Two-sided test at 5 %, with shared ranks for ties.
 ///
 /// # Source
 /// H. B. Mann, D. R. Whitney, On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other,
 /// 1947; the variance with ties as in E. L. Lehmann, Nonparametrics, section 1.4. The sum of ranks of some hundred
-/// latencies is normal enough, whatever the latencies are.
+/// latencies is normal enough for any latencies.
 pub(super) fn are_alike(first: &[Option<LatencyNs>], second: &[Option<LatencyNs>]) -> bool {
     let moments = Moments::of(first, second);
     // Latencies that are all equal have no variance, and no difference either.
     moments.distance * moments.distance <= FAR_SQUARED * moments.variance
 }
 
-/// Where the count of pairs in which the first is longer lies, beside where it lies by chance.
+/// Number of pairs in which the first is longer, relative to its expectation.
 struct Moments {
-    /// From its mean; a pair of equals counts half.
+    /// From the mean; a tie counts half.
     distance: f64,
     variance: f64,
 }
@@ -32,26 +31,20 @@ impl Moments {
         let mut all: Vec<_> = of_first.chain(second.iter().map(|frame| (key(frame), false))).collect();
         all.sort_unstable();
         // Ranks count from 1. Twice the rank is whole where equals share the middle of theirs.
-        let (mut before, mut twice_ranks, mut ties) = (0, 0.0, 0.0);
+        let (mut before, mut twice_ranks, mut ties) = (0.0, 0.0, 0.0);
         for equals in all.chunk_by(|one, next| one.0 == next.0) {
-            let count = equals.len();
-            let ours = equals.iter().filter(|one| one.1).count();
-            twice_ranks += real(ours) * real(2 * before + count + 1);
-            ties += real(count) * (real(count) * real(count) - 1.0);
+            let count = equals.len() as f64;
+            let ours = equals.iter().filter(|one| one.1).count() as f64;
+            twice_ranks += ours * (2.0 * before + count + 1.0);
+            ties += count * (count * count - 1.0);
             before += count;
         }
-        let (n, m) = (real(first.len()), real(second.len()));
+        let (n, m) = (first.len() as f64, second.len() as f64);
         let all = n + m;
         let distance = twice_ranks / 2.0 - n * (all + 1.0) / 2.0;
         let variance = n * m / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)).max(1.0));
         Self { distance, variance }
     }
-}
-
-fn real(count: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "windows have hundreds of frames")]
-    let real = count as f64;
-    real
 }
 
 #[cfg(test)]
@@ -64,14 +57,14 @@ mod tests {
         values.iter().map(|&ns| (ns < 8).then_some(LatencyNs(ns))).collect()
     }
 
-    /// By comparing each with each; 8 and above is a lost frame.
+    /// Over all pairs; 8 and above is a lost frame.
     fn distance(first: &[i64], second: &[i64]) -> f64 {
         let pairs = first.iter().flat_map(|one| second.iter().map(move |other| one.min(&8).cmp(other.min(&8))));
         pairs.map(|order| f64::from(order as i8) / 2.0).sum()
     }
 
     #[test]
-    fn windows_are_told_apart() {
+    fn shifted_windows_differ() {
         let low: Vec<_> = (0..500).map(|at| Some(LatencyNs(at % 97))).collect();
         let high: Vec<_> = (0..500).map(|at| Some(LatencyNs(at % 97 + 20))).collect();
         assert!(are_alike(&low, &low) && !are_alike(&low, &high) && !are_alike(&high, &low));
@@ -79,15 +72,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_distance_is_that_of_all_pairs(first in prop::collection::vec(0i64..10, 1..40),
+        fn distance_matches_all_pairs(first in prop::collection::vec(0i64..10, 1..40),
                                              second in prop::collection::vec(0i64..10, 1..40)) {
             let found = Moments::of(&frames(&first), &frames(&second)).distance;
             prop_assert!((found - distance(&first, &second)).abs() < 1e-6);
         }
 
-        /// The variance is that over all ways to deal the latencies out.
+        /// Variance over all deals of the latencies.
         #[test]
-        fn the_variance_is_that_of_all_deals(values in prop::collection::vec(0i64..10, 2..11), share in 1usize..10) {
+        fn variance_matches_all_deals(values in prop::collection::vec(0i64..10, 2..11), share in 1usize..10) {
             let first = share.min(values.len() - 1);
             let deals = (0u32..1 << values.len()).filter(|deal| deal.count_ones() as usize == first);
             let squares: Vec<f64> = deals.map(|deal| {
@@ -95,7 +88,7 @@ mod tests {
                 let side = |side: Vec<(usize, &i64)>| side.into_iter().map(|(_, &value)| value).collect::<Vec<_>>();
                 distance(&side(ours), &side(theirs)).powi(2)
             }).collect();
-            let wanted = squares.iter().sum::<f64>() / real(squares.len());
+            let wanted = squares.iter().sum::<f64>() / squares.len() as f64;
             let (ours, theirs) = values.split_at(first);
             let found = Moments::of(&frames(ours), &frames(theirs)).variance;
             prop_assert!((found - wanted).abs() < 1e-6, "{} {}", found, wanted);
