@@ -24,8 +24,9 @@ pub(super) fn plan(spec: &Spec, available: Available<'_>, findings: &mut Finding
         rules: rules.keys().map(String::as_str).collect(),
     };
     let cells = terms.cells(spec, findings);
-    let time =
-        |written: &Option<Spanned<Duration>>, us| written.as_ref().map_or(Duration::from_micros(us), |time| time.value);
+    let time = |written: &Option<Spanned<Duration>>, us| {
+        written.as_ref().map_or_else(|| Duration::from_micros(us), |time| time.value)
+    };
     let number = |written: &Option<Spanned<u32>>, default| written.as_ref().map_or(default, |number| number.value);
     let gap = (time(&spec.gap_min, 500), time(&spec.gap_max, 1500));
     if gap.0 > gap.1 {

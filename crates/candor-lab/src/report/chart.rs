@@ -291,8 +291,8 @@ mod tests {
     fn picture_has_lines_and_limits_and_no_references() {
         let series = |all: &[i64]| Series::new(all.iter().map(|&ns| LatencyNs(ns)).collect());
         let summaries = [
-            Summary::of_series("slow <", 2, 0, series(&[1_000_000, 30_000_000])),
-            Summary::of_series("quick", 3, 1, series(&[500_000, 900_000])),
+            Summary::of_series("slow <", 2, 0, series(&[1_000_000, 30_000_000]).as_ref()),
+            Summary::of_series("quick", 3, 1, series(&[500_000, 900_000]).as_ref()),
             Summary::of_series("nothing", 3, 3, None),
         ];
         let rules = [Rule { of: 1, at: LatencyNs(40_000_000), name: "bound".to_owned() }];

@@ -40,19 +40,19 @@ impl Summary {
 
     pub(super) fn of(record: &Record) -> Self {
         let lost = record.samples.iter().filter(|sample| sample.is_missing()).count();
-        let of_series = Self::of_series(&record.header.device, record.samples.len(), lost, record.series());
+        let of_series = Self::of_series(&record.header.device, record.samples.len(), lost, record.series().as_ref());
         Self { engine: record.header.engine.clone(), ..of_series }
     }
 
     /// For measurements without a record.
-    pub fn of_series(name: &str, frames: usize, lost: usize, series: Option<Series>) -> Self {
+    pub fn of_series(name: &str, frames: usize, lost: usize, series: Option<&Series>) -> Self {
         Self {
             device: name.to_owned(),
             engine: String::new(),
             frames,
             lost,
-            figures: series.as_ref().map(Figures::of),
-            profile: Profile::of(series.as_ref(), lost),
+            figures: series.map(Figures::of),
+            profile: Profile::of(series, lost),
             kernel_ratio: None,
             baseline_ratio: None,
         }

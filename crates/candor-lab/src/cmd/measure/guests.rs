@@ -14,7 +14,7 @@ use candor_lab::job::{HOME, OUT, WIRE_EARS};
 use candor_lab::observer::Observer;
 
 use super::machines::Supervisors;
-use super::progress::{News, Progress};
+use super::progress::{Event, Progress};
 use super::results::Results;
 use crate::cli::GuestLimits;
 use crate::cmd::progress::JsonLines;
@@ -66,7 +66,7 @@ pub(super) fn run(
     let progress = Progress::new(total, done);
     let run = Mutex::new(Run::default());
     let begin = Instant::now();
-    let (tell, news) = mpsc::channel();
+    let (sender, events) = mpsc::channel();
     let note = |block: &Block<'_>, outcome: Result<(Duration, Duration), String>| {
         let mut run = run.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match outcome {
@@ -80,18 +80,18 @@ pub(super) fn run(
     };
     thread::scope(|scope| {
         scope.spawn(|| {
-            let tell = tell;
+            let sender = sender;
             in_parallel(jobs, &guests, |(block, order)| {
-                let exit = one(limits, results, block, order, &candor, &tell);
+                let exit = one(limits, results, block, order, &candor, &sender);
                 note(block, exit.map(|exit| (exit.boot, exit.wall)));
             });
             for ordered in alone {
                 let begin = Instant::now();
-                let outcome = supervisors.one(limits, results, ordered, &tell);
+                let outcome = supervisors.one(limits, results, ordered, &sender);
                 note(ordered.0, outcome.map(|()| (Duration::ZERO, begin.elapsed())));
             }
         });
-        news.iter().for_each(|news| progress.tell(todo, news));
+        events.iter().for_each(|event| progress.update(todo, event));
     });
     progress.finish();
     let mut run = run.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -106,16 +106,16 @@ fn one(
     block: &Block<'_>,
     order: &Order,
     candor: &std::path::Path,
-    tell: &Sender<News>,
+    events: &Sender<Event>,
 ) -> Result<guest::GuestExit, String> {
     let part = results.begin(&block.name).map_err(|error| error.to_string())?;
     let spec = specification(limits, block, order, candor, part)?;
-    let mut heard = Heard { tell, lines: JsonLines::default(), states: Vec::new() };
-    let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
+    let mut output = GuestOutput { events, lines: JsonLines::default(), states: Vec::new() };
+    let exit = guest::run(&spec, &mut output).map_err(|error| causes::in_full(&error))?;
     if exit.status != 0 {
         return Err(format!("the guest's command ended with status {}", exit.status));
     }
-    results.finish_block(block, order, &heard.states)?;
+    results.finish_block(block, order, &output.states)?;
     Ok(exit)
 }
 
@@ -145,36 +145,36 @@ fn specification(
     Ok(spec)
 }
 
-struct Heard<'a> {
-    tell: &'a Sender<News>,
+struct GuestOutput<'a> {
+    events: &'a Sender<Event>,
     lines: JsonLines,
     states: Vec<Said>,
 }
 
-impl Heard<'_> {
-    fn tell(&self, news: News) {
+impl GuestOutput<'_> {
+    fn send(&self, event: Event) {
         // The receiver is gone only at the end.
-        let _ = self.tell.send(news);
+        let _ = self.events.send(event);
     }
 }
 
-impl Observer for Heard<'_> {
+impl Observer for GuestOutput<'_> {
     fn stage(&mut self, stage: &str) {
-        self.tell(News::Stage(stage.to_owned()));
+        self.send(Event::Stage(stage.to_owned()));
     }
 
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
-        self.tell(News::Stage(format!("Fetching {what}: {} of {} MB", bytes / 1_000_000, total / 1_000_000)));
+        self.send(Event::Stage(format!("Fetching {what}: {} of {} MB", bytes / 1_000_000, total / 1_000_000)));
     }
 
     fn stdout(&mut self, bytes: &[u8]) {
         for said in self.lines.take::<Said>(bytes) {
             self.states.push(said.clone());
-            self.tell(News::Said(said));
+            self.send(Event::Said(said));
         }
     }
 
     fn stderr(&mut self, bytes: &[u8]) {
-        self.tell(News::Complaint(String::from_utf8_lossy(bytes).into_owned()));
+        self.send(Event::Complaint(String::from_utf8_lossy(bytes).into_owned()));
     }
 }

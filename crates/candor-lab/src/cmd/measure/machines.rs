@@ -13,7 +13,7 @@ use candor_lab::cells::{Order, Said, SupervisorOrder};
 use candor_lab::experiment::{Block, Plan, Testbed};
 use candor_lab::guest;
 
-use super::progress::News;
+use super::progress::Event;
 use super::results::Results;
 use crate::cli::GuestLimits;
 use crate::cmd::preflight::Wanted;
@@ -87,7 +87,7 @@ impl Supervisors {
         limits: GuestLimits,
         results: &Results,
         (block, order): &(&Block<'_>, Order),
-        tell: &Sender<News>,
+        events: &Sender<Event>,
     ) -> Result<(), String> {
         let part = results.begin(&block.name).map_err(|error| error.to_string())?;
         let candor = std::env::current_exe().map_err(|error| format!("Cannot find the running program: {error}"))?;
@@ -101,7 +101,7 @@ impl Supervisors {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = process::end_with_parent(&mut command).spawn();
         let mut child = child.map_err(|error| format!("Cannot start {}: {error}", candor.display()))?;
-        let (states, complaint) = hear(&mut child, limits.timeout, tell)?;
+        let (states, complaint) = collect_output(&mut child, limits.timeout, events)?;
         let status = child.wait().map_err(|error| error.to_string())?;
         if !status.success() {
             let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
@@ -127,7 +127,7 @@ fn written(order: &Order) -> std::io::Result<tempfile::NamedTempFile> {
 
 /// Collects the tester's messages until it ends, and the standard error of tester and gateways until all of them have
 /// ended: gateways do not overlap.
-fn hear(child: &mut Child, timeout: Duration, tell: &Sender<News>) -> Result<(Vec<Said>, String), String> {
+fn collect_output(child: &mut Child, timeout: Duration, events: &Sender<Event>) -> Result<(Vec<Said>, String), String> {
     let begin = Instant::now();
     let output = lines_of(child.stdout.take());
     let complaints = lines_of(child.stderr.take());
@@ -139,7 +139,7 @@ fn hear(child: &mut Child, timeout: Duration, tell: &Sender<News>) -> Result<(Ve
                 if let Ok(said) = serde_json::from_str::<Said>(&line) {
                     states.push(said.clone());
                     // The receiver is gone only at the end.
-                    let _ = tell.send(News::Said(said));
+                    let _ = events.send(Event::Said(said));
                 }
             }
             Err(RecvTimeoutError::Disconnected) => break,
@@ -154,7 +154,7 @@ fn hear(child: &mut Child, timeout: Duration, tell: &Sender<News>) -> Result<(Ve
     while let Ok(line) = complaints.recv_timeout(END_TIMEOUT.saturating_sub(end.elapsed())) {
         complaint.push_str(&line);
         complaint.push('\n');
-        let _ = tell.send(News::Complaint(line + "\n"));
+        let _ = events.send(Event::Complaint(line + "\n"));
     }
     if is_late {
         let _ended = child.wait();

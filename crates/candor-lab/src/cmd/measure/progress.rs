@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use candor_cli::render;
 
-pub(super) enum News {
+pub(super) enum Event {
     /// A stage of the boot, or a download.
     Stage(String),
     Said(Said),
@@ -33,11 +33,11 @@ impl Progress {
         Self { bar, total }
     }
 
-    pub(super) fn tell(&self, todo: &[(&Block<'_>, Order)], news: News) {
-        match news {
-            News::Stage(stage) => self.bar.set_message(stage),
-            News::Complaint(text) => self.bar.suspend(|| render::err(&text)),
-            News::Said(Said { cell, state }) => {
+    pub(super) fn update(&self, todo: &[(&Block<'_>, Order)], event: Event) {
+        match event {
+            Event::Stage(stage) => self.bar.set_message(stage),
+            Event::Complaint(text) => self.bar.suspend(|| render::err(&text)),
+            Event::Said(Said { cell, state }) => {
                 let levels = || {
                     let order = todo.iter().flat_map(|(_, order)| &order.cells).find(|order| order.name == cell);
                     order.map_or_else(|| cell.clone(), |order| in_words(&order.levels))

@@ -121,18 +121,18 @@ impl Method {
         let parameters = self.module_parameters.iter().map(|text| text.parse::<ModuleParameter>());
         spec.module_parameters = parameters.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         spec.files.extend(files.into_iter().map(|(name, text)| (format!("{HOME}/{name}"), text.into_bytes())));
-        let mut heard = Heard::default();
-        let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
+        let mut output = Output::default();
+        let exit = guest::run(&spec, &mut output).map_err(|error| causes::in_full(&error))?;
         if exit.status != 0 {
             return Err(format!(
                 "{} failed with exit status {}: {}",
                 self.command,
                 exit.status,
-                String::from_utf8_lossy(&heard.complaints).trim_end()
+                String::from_utf8_lossy(&output.complaints).trim_end()
             ));
         }
-        serde_json::from_slice::<Value>(&heard.answer).map_err(|error| format!("the answer is not JSON: {error}"))?;
-        Ok(heard.answer)
+        serde_json::from_slice::<Value>(&output.answer).map_err(|error| format!("the answer is not JSON: {error}"))?;
+        Ok(output.answer)
     }
 }
 
@@ -159,12 +159,12 @@ fn answer_file(folder: &Path, extent: Extent, kernel: &str) -> std::path::PathBu
 }
 
 #[derive(Default)]
-struct Heard {
+struct Output {
     answer: Vec<u8>,
     complaints: Vec<u8>,
 }
 
-impl Observer for Heard {
+impl Observer for Output {
     fn stage(&mut self, _stage: &str) {}
 
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {

@@ -40,14 +40,14 @@ impl<'a> Terms<'a> {
                 let shift = text.parse().ok().filter(|shift| *shift <= MOST_SHIFT);
                 cell.place.shift = shift.ok_or_else(|| (help(), Vec::new()))?;
             }
-            Factor::Gateway if self.gateways.iter().any(|name| *name == text) => text.clone_into(&mut cell.gateway),
+            Factor::Gateway if self.gateways.contains(&text) => text.clone_into(&mut cell.gateway),
             Factor::Gateway => {
                 let engines: Vec<&str> = Engine::all().map(Engine::name).chain(["none", "external"]).collect();
                 let help = "write the name of an engine (candor engines lists them), \"none\" (to measure the tester), or \
                             describe it below [gateway.NAME]";
                 return Err((help.to_owned(), [&self.gateways[..], &engines].concat()));
             }
-            Factor::Rules if self.rules.iter().any(|name| *name == text) => text.clone_into(&mut cell.rules),
+            Factor::Rules if self.rules.contains(&text) => text.clone_into(&mut cell.rules),
             Factor::Rules => {
                 return Err(("write \"all\", or describe them below [rules.NAME]".to_owned(), self.rules.clone()));
             }

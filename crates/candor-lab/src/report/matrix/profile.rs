@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn picture_has_worst_frame_and_losses() {
-        let points = (1..=3).map(|at| ProfilePoint { latency: LatencyNs(at), at_least: 6 - at as usize }).collect();
+        let points =
+            [(1, 5), (2, 4), (3, 3)].map(|(ns, at_least)| ProfilePoint { latency: LatencyNs(ns), at_least }).into();
         let svg = picture(0, &Profile { points, plateau: 2 }, 5).into_string();
         assert!(svg.contains("2 never arrived") && svg.contains("class=\"mark"), "{svg}");
         let nothing = picture(0, &Profile { points: vec![], plateau: 0 }, 0).into_string();

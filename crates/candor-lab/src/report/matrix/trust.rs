@@ -47,7 +47,7 @@ pub(in crate::report) fn lines(matrix: &Matrix, axes: &Axes) -> Vec<Line> {
             false,
             format!(
                 "Without a gateway ({place}) the tester itself measures a p50 of at most {p50} µs and a max of at most {max} µs: \
-                 other figures may include as much."
+                 other figures may contain up to this much overhead of the tester."
             ),
         );
     }
