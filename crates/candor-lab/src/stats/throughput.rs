@@ -207,4 +207,151 @@ fn between(passes: FrameRate, fails: FrameRate) -> Option<FrameRate> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use candor_core::random::SplitMix64;
+
+    const SENT: u64 = 10_000;
+
+    fn rate(frames_per_second: u32) -> FrameRate {
+        FrameRate::new(frames_per_second).unwrap()
+    }
+
+    fn bounds(lower: u32, upper: u32) -> Bounds {
+        Bounds::new(rate(lower), rate(upper)).unwrap()
+    }
+
+    /// Searches with a device that loses `lost(rate)` frames.
+    fn search(bounds: Bounds, mut lost: impl FnMut(u32) -> u64) -> (Found, Search) {
+        let mut search = Search::new(bounds);
+        for _ in 0..300 {
+            match search.step() {
+                Step::Done(found) => return (found, search),
+                Step::Trial(rate) => search.record(rate, Trial { sent: SENT, lost: lost(rate.frames_per_second()) }),
+            }
+        }
+        panic!("no end after 300 trials: {search:?}");
+    }
+
+    /// Losses of a device that passes at most `limit` frames/s.
+    fn over(limit: u32, rate: u32) -> u64 {
+        SENT * u64::from(rate.saturating_sub(limit)) / u64::from(rate)
+    }
+
+    fn ends(throughput: Throughput) -> (u32, u32) {
+        match throughput {
+            Throughput::Between { passes, fails } => (passes.frames_per_second(), fails.frames_per_second()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn lossless_device_is_tried_twice() {
+        let (found, search) = search(bounds(100, 8000), |_| 0);
+        assert_eq!(found, Found { ndr: Throughput::AtLeast(rate(8000)), pdr: Throughput::AtLeast(rate(8000)) });
+        assert_eq!((search.trials.len(), found.ndr.to_string()), (2, "at least 8000 frames/s".to_owned()));
+    }
+
+    #[test]
+    fn device_that_loses_everything_is_below_the_bounds() {
+        let (found, _) = search(bounds(100, 8000), |_| SENT);
+        assert_eq!(found, Found { ndr: Throughput::Below(rate(100)), pdr: Throughput::Below(rate(100)) });
+        assert_eq!((found.pdr.rate(), found.pdr.to_string()), (None, "below 100 frames/s".to_owned()));
+    }
+
+    #[test]
+    fn small_loss_is_partial() {
+        let (found, _) = search(bounds(100, 8000), |rate| if rate > 1000 { 50 } else { 0 });
+        assert_eq!(found.pdr, Throughput::AtLeast(rate(8000)));
+        let (passes, fails) = ends(found.ndr);
+        assert!(passes <= 1000 && 1000 < fails, "{passes} {fails}");
+        let (found, _) = search(bounds(100, 8000), |rate| if rate > 1000 { 51 } else { 0 });
+        assert_eq!(found.ndr, found.pdr);
+    }
+
+    #[test]
+    fn trial_without_frames_fails() {
+        let mut search = Search::new(bounds(1, 2));
+        (0..2).for_each(|_| search.record(rate(2), Trial { sent: 0, lost: 0 }));
+        assert_eq!(search.step(), Step::Trial(rate(1)));
+    }
+
+    /// An occasional loss does not lower the rate.
+    #[test]
+    fn occasional_loss_is_outvoted() {
+        let right = (0..200).filter(|&seed| {
+            let mut random = SplitMix64::new(seed);
+            let (found, _) = search(bounds(100, 8000), |rate| over(5000, rate).max(u64::from(random.below(100) < 3)));
+            matches!(found.ndr, Throughput::Between { passes, .. } if passes.frames_per_second() > 4950)
+        });
+        let right = right.count();
+        assert!(right >= 185, "{right} of 200");
+    }
+
+    /// None, a few, and more than allowed.
+    fn some_loss() -> impl Strategy<Value = u64> {
+        prop::sample::select(vec![0, 0, 1, 51])
+    }
+
+    proptest! {
+        #[test]
+        fn limit_is_found(limit in 200u32..1_000_000) {
+            let (found, search) = search(bounds(100, 2_000_000), |rate| over(limit, rate));
+            // The first loss of one frame of the trial.
+            let (passes, fails) = ends(found.ndr);
+            prop_assert!(over(limit, passes) == 0 && over(limit, fails) > 0);
+            prop_assert!(passes >= limit - limit / 200 - 1 && fails <= limit + limit / 100 + 1, "{} {}", passes, fails);
+            prop_assert!(fails - passes <= 1.max(fails / 200));
+            let (passes, fails) = ends(found.pdr);
+            prop_assert!(over(limit, passes) <= 50 && over(limit, fails) > 50);
+            prop_assert!(fails - passes <= 1.max(fails / 200));
+            prop_assert!(search.trials.len() <= 100, "{}", search.trials.len());
+        }
+
+        /// Between the rates at which frames are never and always lost, chance decides.
+        #[test]
+        fn noisy_limit_is_found_within_its_noise(never in 1000u32..50_000, wide in 0u32..5000, seed: u64) {
+            let always = never + wide;
+            let mut random = SplitMix64::new(seed);
+            let (found, _) = search(bounds(100, 100_000), |rate| match rate {
+                _ if rate <= never => 0,
+                _ if rate > always => SENT / 100,
+                _ => u64::from(u32::try_from(random.below(wide as usize + 1)).unwrap() < rate - never) * (SENT / 100),
+            });
+            for throughput in [found.ndr, found.pdr] {
+                let (passes, fails) = ends(throughput);
+                prop_assert!(passes <= always && never < fails && passes < fails, "{} {}", passes, fails);
+                prop_assert!(fails - passes <= 1.max(fails / 200));
+            }
+        }
+
+        /// For any device the search ends, and its result agrees with the trials.
+        #[test]
+        fn random_device_gets_a_consistent_result(losses in prop::collection::vec(some_loss(), 1..60), lower in 1u32..1000,
+                                                       range in 1u32..1_000_000) {
+            let mut losses = losses.into_iter().cycle();
+            let (found, search) = search(bounds(lower, lower + range), |_| losses.next().unwrap());
+            for (throughput, most) in [(found.ndr, 0), (found.pdr, 50)] {
+                let votes = |rate: FrameRate| {
+                    let of_rate = search.trials.iter().filter(|(tried, _)| *tried == rate);
+                    of_rate.fold((0, 0), |(pass, fail), (_, trial)| if trial.lost <= most { (pass + 1, fail) } else { (pass, fail + 1) })
+                };
+                let fail_below = |end: u32| {
+                    let tried = search.trials.iter().map(|(tried, _)| *tried);
+                    tried.filter(|tried| tried.frames_per_second() < end && votes(*tried).1 >= 2).count()
+                };
+                match throughput {
+                    Throughput::AtLeast(rate) => prop_assert!(votes(rate).0 >= 2 && fail_below(u32::MAX) == 0),
+                    Throughput::Below(rate) => prop_assert!(votes(rate).1 >= 2),
+                    Throughput::Between { passes, fails } => {
+                        prop_assert!(votes(passes).0 >= 2 && votes(fails).1 >= 2 && passes < fails);
+                        prop_assert_eq!(fail_below(fails.frames_per_second()), 0);
+                    }
+                }
+            }
+            prop_assert!(found.ndr.rate() <= found.pdr.rate());
+        }
+    }
+}
