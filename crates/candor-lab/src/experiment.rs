@@ -1,13 +1,39 @@
-//! Plans of experiments: which gateways are to be measured under which conditions, and which runs that makes.
+//! Plans of experiments: gateways to be measured, under which conditions.
 //!
 //! ```text
 //!  text ──load──▶ Plan { factors × gateways × rules } ──cells()──▶ [Cell] ──blocks()──▶ [Block]
-//!  (PLAN.toml)    (proven: every level has a meaning)  (one series each)   (what one boot of a guest runs, in order)
+//!  (PLAN.toml)    (valid: every level has a meaning)   (one series each)   (cells of one boot of a guest, in order)
 //! ```
 //!
-//! A *factor* is one of the conditions, a *level* one of the values that it takes. Every level of every factor is crossed with
-//! all others, `[[exclude]]` takes cells away, and `[[include]]` adds some. What each key means is written down in
-//! `docs/plans.md`.
+//! A *factor* is one of the conditions, a *level* one of its values. All levels of all factors are combined, `[[exclude]]` removes
+//! cells, and `[[include]]` adds some. `docs/plans.md` describes the keys.
+
+/// An enum whose variants have names.
+macro_rules! names {
+    ($(#[$meta:meta])* $vis:vis enum $Type:ident { $($(#[$doc:meta])* $Variant:ident = $name:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        $vis enum $Type {
+            $($(#[$doc])* $Variant),+
+        }
+
+        impl $Type {
+            $vis const ALL: &[Self] = &[$(Self::$Variant),+];
+
+            $vis const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => $name),+ }
+            }
+
+            $vis fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.name() == name)
+            }
+
+            $vis fn names() -> Vec<&'static str> {
+                Self::ALL.iter().map(|known| known.name()).collect()
+            }
+        }
+    };
+}
 
 pub mod budget;
 pub mod code;
@@ -16,18 +42,14 @@ pub mod replay;
 pub mod schedule;
 pub mod traffic;
 
-mod bench;
 mod blocks;
 mod cells;
 mod check;
-mod hash;
 mod parse;
 mod rules;
 
-pub use bench::{Bench, Ssh, Wire};
-pub use blocks::{Block, Shard, ShardError};
-pub use cells::{Cell, Place, StampSource, Testbed, Topology};
-pub use hash::name_of;
+pub use blocks::{Block, Shard, ShardError, name_of};
+pub use cells::{Bench, Cell, Place, Ssh, StampSource, Testbed, Topology, Wire};
 pub use rules::{Decoys, Rules};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,87 +61,75 @@ use candor_config::engine::{Engine, UserEngine};
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::units::BitRate;
 
-/// The file ending of plans.
-pub const EXTENSION: &str = "toml";
-
-/// A plan that can be run.
+/// A valid plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Seed of the order and of all random times.
+    /// Of the order and of all random times.
     pub seed: u64,
-    /// Frames of each cell that count.
+    /// Frames per cell that count.
     pub frames: u32,
-    /// Frames of each cell in front of them, which do not.
+    /// Uncounted frames before those.
     pub warm_up: u32,
-    /// Shortest and longest pause between a reception and the next frame, where frames come one at a time.
+    /// Shortest and longest pause between a reception and the next frame, in a closed loop.
     pub gap: (Duration, Duration),
-    /// A frame that has not arrived after this time is lost.
+    /// A frame that has not arrived by then is lost.
     pub lost_after: Duration,
-    /// Bit rate of the buses where frames take no time, for traffic that is a share of a bus.
+    /// Of buses on which frames take no time, for traffic given as a share of a bus.
     pub bitrate: BitRate,
-    /// Whether the sender's stamps are kept, too, so that the time of a frame can be told in more parts. They cost the machine that
-    /// sends.
+    /// Keep the sender's timestamps, too, for finer stages of a latency. Costs time on the sending machine.
     pub stages: bool,
-    /// Who stamps the frames on both buses.
     pub stamps: StampSource,
-    /// Cells that one boot of a guest runs, at most.
+    /// Largest number of cells per boot of a guest.
     pub cells_per_guest: u32,
-    /// What is to be measured, by name.
     pub gateways: BTreeMap<String, Gateway>,
-    /// What the gateways are to do, by name.
     pub rules: BTreeMap<String, Rules>,
-    /// Interfaces of the testbeds that are no guests.
+    /// Interfaces of testbeds other than guests.
     pub bench: Option<Bench>,
-    /// The board of the testbed `ssh`.
+    /// The board of testbed `ssh`.
     pub ssh: Option<Ssh>,
-    /// The logs that it replays, by the names of their files; empty as long as nobody has read them.
+    /// By file name as written; empty until they have been read.
     pub logs: BTreeMap<String, Log>,
-    /// Every series that is to be measured, in the order of the file.
+    /// In the order of the file.
     cells: Vec<Cell>,
 }
 
-/// What is measured.
+/// The device under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gateway {
-    /// Nothing: the frames stay on the first bus. What is measured then is the tester.
+    /// The frames stay on the first bus: measures the tester itself.
     None,
-    /// Candor with this engine.
     Candor(Engine),
-    /// A program with its arguments, in which `{from}` and `{to}` are the interfaces.
+    /// A program and its arguments. `{from}` and `{to}` stand for the interfaces.
     Command {
-        /// It forwards frames until SIGTERM, or ends with 0 at once and has set the kernel up.
+        /// Forwards frames until SIGTERM, or configures the kernel and ends with status 0.
         start: Vec<String>,
-        /// What is run in the end; empty if nothing is.
+        /// Run at the end; may be empty.
         stop: Vec<String>,
     },
-    /// The baseline loop of an engine: its system calls without any rules.
+    /// The baseline loop of an engine: its system calls without rules.
     Baseline(UserEngine),
-    /// Something that candor neither starts nor ends: a black box between the interfaces of the tester.
+    /// A black box between the tester's interfaces, neither started nor stopped.
     External,
 }
 
-/// What a file says of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// The plan.
     pub plan: Plan,
-    /// What may not be meant as written, in the order of the file.
+    /// In the order of the file.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What this candor can run, for plans that ask for something else.
+/// Kernels and logs that plans may refer to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Available<'a> {
-    /// Names of kernels; `None` if that is not known.
+    /// `None` if unknown.
     pub kernels: Option<&'a [String]>,
-    /// What the files hold that the plan replays, by their names; `None` if nobody has read them.
+    /// Contents of the replayed files by name; `None` if they have not been read.
     pub logs: Option<&'a BTreeMap<String, Vec<u8>>>,
 }
 
-/// Reads a plan from the bytes of a file.
-///
 /// # Errors
-/// Every mistake in the file, in the order of the file.
+/// All mistakes, in the order of the file.
 pub fn load(bytes: &[u8], available: Available<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     let mut findings = Findings::default();
     let plan = match parse::plan(bytes, &mut findings) {
@@ -133,14 +143,11 @@ pub fn load(bytes: &[u8], available: Available<'_>) -> Result<Loaded, Vec<Diagno
 }
 
 impl Plan {
-    /// Every series that is to be measured.
-    #[must_use]
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// Names of the files that are replayed, as they are written.
-    #[must_use]
+    /// Names of replayed files, as written.
     pub fn replays(&self) -> BTreeSet<&str> {
         let traffics = self.cells.iter().map(|cell| &cell.traffic);
         let file = traffics.filter_map(|traffic| match traffic {
@@ -150,20 +157,14 @@ impl Plan {
         file.collect()
     }
 
-    /// What the cell's gateway is.
-    ///
     /// # Panics
-    /// If the cell is of another plan.
-    #[must_use]
+    /// If the cell belongs to another plan.
     pub fn gateway(&self, cell: &Cell) -> &Gateway {
         &self.gateways[&cell.gateway]
     }
 
-    /// What the cell's gateway is to do.
-    ///
     /// # Panics
-    /// If the cell is of another plan.
-    #[must_use]
+    /// If the cell belongs to another plan.
     pub fn rules(&self, cell: &Cell) -> &Rules {
         &self.rules[&cell.rules]
     }

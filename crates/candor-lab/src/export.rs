@@ -1,72 +1,105 @@
 //! The frames of many records as one table for other programs: CSV, JSON Lines and Parquet.
 //!
 //! ```text
-//!  Record, Origin ─▶ columns ─┬─ csv         cell,state,…,gateway,load,…,sequence,…,service_ns,response_ns,disposition
-//!  Record, Origin ─▶    …     ├─ json_lines  {"cell":"…",…,"service_ns":8550,…}
-//!     one at a time           └─ parquet     a row group for each record
+//!  Record, Origin ─▶ columns ─┬─ CSV         cell,state,…,gateway,load,…,sequence,…,service_ns,response_ns,disposition
+//!  Record, Origin ─▶    …     ├─ JSON Lines  {"cell":"…",…,"service_ns":8550,…}
+//!     one at a time           └─ Parquet     a row group for each record
 //! ```
 //!
-//! All three have the same columns: what tells a cell from the others first, the levels of its factors among them, then what is
-//! known of the frame. Times are whole nanoseconds, and their names end in `_ns`. No record is kept, so a plan of any size fits.
+//! All three have the same columns: first those that are constant within a record, the levels of its factors among them, then
+//! those of each frame. Times are whole nanoseconds, and their names end in `_ns`. No record is kept, so a plan may have any
+//! size.
 
-mod columns;
-mod csv;
-mod json_lines;
+mod lines;
 mod parquet;
 
 use std::io::{self, Write};
 
-use crate::record::Record;
+use crate::record::{Header, Record, Sample};
 
-/// What a file of frames is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Comma-separated values with a head (RFC 4180, but lines end as everywhere on Linux).
+    /// RFC 4180 with a header, but with `\n` as line end.
     Csv,
-    /// An object for each frame, each on a line of its own.
+    /// One object per frame and line.
     JsonLines,
-    /// Columns of 64-bit integers and UTF-8 strings, not compressed but packed (differences, dictionaries).
+    /// 64-bit integers and UTF-8 strings, encoded (delta, dictionary) but not compressed.
     Parquet,
 }
 
-/// Where the frames of a record belong.
+/// The cell of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// Name of the cell, or of the record's file.
     pub cell: &'a str,
     /// `ok` or `invalid`.
     pub state: &'a str,
-    /// Factors and levels. Those that are no column are left out; columns without a level are empty.
+    /// Factors that are no column are left out; columns without a level are empty.
     pub levels: &'a [(String, String)],
 }
 
-/// A file that takes the frames of record after record.
+/// A file of frames, written record by record.
 pub trait Export {
-    /// Writes all frames of a record.
-    ///
-    /// # Errors
-    /// What the file's writer says.
     fn add(&mut self, origin: Origin<'_>, record: &Record) -> io::Result<()>;
 
-    /// Writes what belongs to the end of the file.
-    ///
-    /// # Errors
-    /// What the file's writer says. Without this call, the file is not whole.
+    /// Completes the file.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
 impl Form {
-    /// Begins a file with a column for each of these factors.
-    ///
-    /// # Errors
-    /// What the file's writer says.
+    /// Starts a file with a column for each of these factors.
     pub fn begin(self, out: impl Write + Send + 'static, factors: &[String]) -> io::Result<Box<dyn Export>> {
         Ok(match self {
-            Self::Csv => Box::new(csv::Csv::begin(out, factors)?),
-            Self::JsonLines => Box::new(json_lines::JsonLines::new(out, factors)),
+            Self::Csv => Box::new(lines::Lines::csv(out, factors)?),
+            Self::JsonLines => Box::new(lines::Lines::json(out, factors)),
             Self::Parquet => Box::new(parquet::Parquet::begin(out, factors)?),
         })
     }
+}
+
+/// A column of numbers, which may be missing.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    name: &'static str,
+    of: fn(&Header, &Sample) -> Option<i64>,
+}
+
+/// After the columns of [`constant`]; [`DISPOSITION`] is the last one.
+const NUMBERS: [Number; 13] = [
+    Number { name: "instruction_ns", of: |header, _| header.instruction_ns.map(i64::from) },
+    Number { name: "sequence", of: |_, sample| Some(sample.sequence.into()) },
+    Number { name: "tag", of: |_, sample| Some(sample.tag.into()) },
+    Number { name: "due_ns", of: |_, sample| Some(sample.due_ns) },
+    Number { name: "sent_ns", of: |_, sample| Some(sample.sent_ns) },
+    Number { name: "queued_ns", of: |_, sample| sample.inside.queued_ns },
+    Number { name: "handed_ns", of: |_, sample| sample.inside.handed_ns },
+    Number { name: "monitor_ns", of: |_, sample| sample.monitor_ns },
+    Number { name: "far_ns", of: |_, sample| sample.far_ns },
+    Number { name: "read_ns", of: |_, sample| sample.inside.read_ns },
+    Number { name: "wire_ns", of: |_, sample| Some(sample.wire_ns.into()) },
+    Number { name: "service_ns", of: |_, sample| sample.latency().map(|latency| latency.0) },
+    Number {
+        name: "response_ns",
+        of: |header, sample| sample.response().filter(|_| !header.has_two_clocks()).map(|latency| latency.0),
+    },
+];
+
+const DISPOSITION: &str = "disposition";
+
+const TEXTS: [&str; 5] = ["cell", "state", "device", "engine", "kernel_release"];
+
+/// Names of the columns that are constant within a record.
+fn names(factors: &[String]) -> impl Iterator<Item = &str> {
+    TEXTS.into_iter().chain(factors.iter().map(String::as_str))
+}
+
+/// Their values.
+fn constant<'a>(factors: &'a [String], origin: Origin<'a>, header: &'a Header) -> impl Iterator<Item = &'a str> {
+    let texts = [origin.cell, origin.state, &header.device, &header.engine, &header.kernel_release];
+    let level = move |factor: &String| {
+        origin.levels.iter().find(|(known, _)| known == factor).map_or("", |(_, level)| level.as_str())
+    };
+    texts.into_iter().chain(factors.iter().map(level))
 }
 
 #[cfg(test)]

@@ -1,130 +1,127 @@
-//! Raw samples on disk: one text file per measured series, format version 2, or 3 where the sender's stamps were kept.
+//! Raw samples on disk: one text file per measured series, format version 2, or 3 with the sender's timestamps.
 //!
 //! ```text
 //! # candor-record 2
-//! # {"device":"kernel", …}          one line of JSON: everything that was held constant, see [`Header`]
+//! # {"device":"kernel", …}          one line of JSON: all constants, see [`Header`]
 //! sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,disposition
-//! 0,0,1500000,1500312,1507001,1515661,0,ok     one line per frame; monitor_ns and far_ns are empty when no stamp came
+//! 0,0,1500000,1500312,1507001,1515661,0,ok     one line per frame; monitor_ns and far_ns are empty without a timestamp
 //! ```
 //!
-//! Version 3 has three columns more, `queued_ns` and `handed_ns` behind `sent_ns` and `read_ns` behind `far_ns` ([`Inside`]), of which
-//! each may be empty. It is written only where one of them is not.
+//! Version 3 has three more columns, `queued_ns` and `handed_ns` after `sent_ns` and `read_ns` after `far_ns` ([`Inside`]), each
+//! of which may be empty. It is written only if one of them is not.
 //!
-//! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]; with [`ADAPTER_STAMPS`] `monitor_ns` and `far_ns` are of
-//! the adapter's clock, moved by one constant so that the first stamp of the series stands where the kernel's would. `wire_ns` is the time that the
-//! frame takes on the far bus and that [`Sample::latency`] subtracts. `disposition` is the one end that the frame has come to
-//! ([`Disposition`]). Files of version 1, which have neither `due_ns` nor `disposition`, are read, too; those of a later one are refused.
-
-mod rows;
+//! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]; with [`ADAPTER_STAMPS`], `monitor_ns` and
+//! `far_ns` have the adapter's clock, moved by a constant so that the first timestamp of the series agrees with the kernel's.
+//! `wire_ns` is the frame time on the far bus, which [`Sample::latency`] subtracts. Version 1, which has neither `due_ns` nor
+//! `disposition`, can be read; later versions are refused.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
-use crate::stats::{LatencyNs, Series};
 use serde::{Deserialize, Serialize};
 
+use crate::stats::{LatencyNs, Series};
 use crate::tester::Origin;
 use crate::throughput::Searched;
-use rows::Version;
 
-/// Version of the record format, raised whenever a reader of the old one would misread the new one.
-pub const RECORD_VERSION: u32 = 3;
+/// Raised whenever an old reader would misread the new format.
+pub const RECORD_VERSION: usize = COLUMNS.len();
 
-/// The ending of record files.
 pub const RECORD_EXTENSION: &str = "record.csv";
 
-/// [`Header::stamps`] of records whose stamps are those of one adapter.
+/// [`Header::stamps`] if the timestamps are those of one adapter.
 pub const ADAPTER_STAMPS: &str = "adapter receive stamps (SO_TIMESTAMPING, raw hardware)";
 
-/// [`Header::stamps`] of records that have the kernel's, where frames come one at a time.
+/// [`Header::stamps`] if the timestamps are the kernel's and frames are sent one at a time.
 pub const KERNEL_STAMPS: &str = "kernel receive stamps (SO_TIMESTAMPNS)";
 
 /// Before the engine's name in records of `candor-lab baseline`.
 const BASELINE: &str = "baseline of ";
 
-/// The `engine` of records of an engine's baseline loop (`candor-lab baseline`).
-#[must_use]
 pub fn baseline_of(engine: &str) -> String {
     format!("{BASELINE}{engine}")
 }
 
-/// The engine whose baseline loop a record is of, if it is of one.
-#[must_use]
+/// The engine of a baseline record.
 pub fn engine_of_baseline(engine: &str) -> Option<&str> {
     engine.strip_prefix(BASELINE)
 }
 
 const MAGIC: &str = "# candor-record ";
 
-/// Everything that was the same for all samples of a series.
+/// Of each version, from 1.
+const COLUMNS: [&str; 3] = [
+    "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns",
+    "sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,disposition",
+    "sequence,tag,due_ns,sent_ns,queued_ns,handed_ns,monitor_ns,far_ns,read_ns,wire_ns,disposition",
+];
+
+/// Constants of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Name of the device under test: the stem of the gateway file.
+    /// Device under test: stem of the gateway file.
     pub device: String,
-    /// Engine that ran the gateway, as reported by it; `baseline of ENGINE` for its baseline loop; or `external`.
+    /// Engine of the gateway; `baseline of ENGINE` for its baseline loop; or `external`.
     pub engine: String,
-    /// Where it ran: `icount`, `uml`, `host` or `ssh`. Tells what a nanosecond is worth.
+    /// `icount`, `uml`, `host` or `ssh`: decides the meaning of a nanosecond.
     pub testbed: String,
-    /// Nanoseconds that one instruction takes on the testbed's clock; `null` where time is not counted in instructions.
+    /// ns per instruction; `None` where time is not counted in instructions.
     pub instruction_ns: Option<u32>,
-    /// Interfaces of the guest by name, `None` outside of laboratories.
+    /// Interfaces of the guest; `None` outside of guests.
     pub topology: Option<String>,
-    /// `uname -r` of the kernel under test.
+    /// `uname -r` of the gateway's kernel.
     pub kernel_release: String,
-    /// Versions of what the testbed is made of: kernel package and QEMU, not on a host; and the kernel's command line without files.
-    /// Of a board its name, its architecture, and the kernel of the tester.
+    /// Kernel package, QEMU and command line of a guest; name and architecture of a board, and the tester's kernel.
     pub platform: BTreeMap<String, String>,
-    /// Version of the candor that measured.
     pub candor_version: String,
-    /// Frame template in can-utils notation; the first two payload bytes carry the tag.
+    /// In can-utils notation; the first two payload bytes carry the tag.
     pub frame: String,
-    /// Interface that sent.
     pub send: String,
-    /// Interface that watched the first bus.
+    /// Receives on the first bus.
     pub monitor: String,
-    /// Interface that received on the second bus.
+    /// Receives on the second bus.
     pub receive: String,
-    /// Traffic pattern: [`Origin::traffic`](crate::tester::Origin::traffic).
+    /// As of [`Origin::traffic`].
     pub traffic: String,
-    /// Scheduling policy of the tester; the gateway has the normal one.
+    /// Of the tester; the gateway has the normal one.
     pub tester_policy: String,
-    /// Where the stamps came from.
+    /// Source of the timestamps.
     pub stamps: String,
     /// Shortest pause between a reception and the next frame.
     pub gap_min_ns: u64,
-    /// Longest pause between a reception and the next frame.
     pub gap_max_ns: u64,
-    /// Seed of the random pauses.
+    /// Of the random pauses.
     pub seed: u64,
-    /// A frame that has not arrived after this time is lost.
+    /// A frame that has not arrived by then is lost.
     pub timeout_ns: u64,
-    /// Frames sent before the first sample and not recorded.
+    /// Sent before the first sample and not recorded.
     pub warm_up_frames: u32,
-    /// `CLOCK_REALTIME` at the start; the rows count from here.
+    /// `CLOCK_REALTIME` at the start; rows are relative to it.
     pub start_realtime_ns: i64,
-    /// Bit rate of the far bus whose frame time is subtracted; `null` where the wire takes no time.
+    /// Of the far bus, whose frame time is subtracted; `None` if frames take no time.
     pub wire_bits_per_second: Option<u32>,
-    /// Data-phase bit rate of the far bus.
     pub wire_data_bits_per_second: Option<u32>,
-    /// Frames that reached the far side again or after their time was up.
+    /// Reached the far side twice or after the timeout.
     pub late_or_duplicate_frames: u32,
-    /// Frames on the far side that the tester never sent.
+    /// Seen on the far side, but not sent by the tester.
     pub foreign_frames: u32,
-    /// Frames that were sent when the one that goes ahead of a timer was still under way.
+    /// Sent while the frame that precedes a timer was still in flight.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overlapped_frames: u32,
-    /// What the tester could not set up as it should.
+    /// Settings that the tester could not make.
     pub warnings: Vec<String>,
-    /// What else the gateway's machine had to do, as in a plan.
+    /// Background load of the gateway's machine, as in a plan.
     #[serde(default = "no_load")]
     pub load: String,
-    /// What the machine did meanwhile, by name and in numbers per second: the strength of the load.
+    /// Events on the machine by name: the strength of the load.
     #[serde(default)]
     pub activity_per_second: BTreeMap<String, u64>,
-    /// The search that found the rate of the frames, where they have the highest one without loss.
+    /// The search for the rate, if frames were sent at the highest rate without loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Searched>,
-    /// Factors and levels of the plan's cell; empty where there was no plan.
+    /// Factors and levels of the plan's cell; empty without a plan.
     #[serde(default)]
     pub levels: Vec<(String, String)>,
 }
@@ -139,9 +136,8 @@ fn no_load() -> String {
 }
 
 impl Header {
-    /// Factors and levels: those of the plan's cell, or without a plan those that the record itself tells.
-    #[must_use]
-    pub fn told_levels(&self) -> Vec<(String, String)> {
+    /// Factors and levels: of the plan's cell or, without a plan, from the header.
+    pub fn all_levels(&self) -> Vec<(String, String)> {
         if !self.levels.is_empty() {
             return self.levels.clone();
         }
@@ -157,27 +153,22 @@ impl Header {
         levels.map(|(factor, level)| (factor.to_owned(), level.to_owned())).into()
     }
 
-    /// Whether each frame waits for the last one.
-    #[must_use]
     pub fn is_closed_loop(&self) -> bool {
         [Origin::Call, Origin::Timer].iter().any(|origin| origin.traffic() == self.traffic)
     }
 
-    /// Whether receive stamps have another clock than moments of sending, so that their difference means nothing: there is neither a
-    /// response nor a part of the time of a frame that begins or ends within the tester's machine.
-    #[must_use]
+    /// Receive timestamps have another clock than send times: there is no response, and no stage that starts or ends in
+    /// the tester.
     pub fn has_two_clocks(&self) -> bool {
         self.stamps == ADAPTER_STAMPS
     }
 
-    /// Whether figures of the two may be compared: everything but the device under test is the same. Where a rate was searched,
-    /// latencies are those of each device's own rate.
-    #[must_use]
+    /// Everything but the device under test is equal. Where a rate was searched, each device has its own.
     pub fn is_comparable_with(&self, other: &Self) -> bool {
         self.throughput.is_none() && other.throughput.is_none() && self.conditions() == other.conditions()
     }
 
-    /// The header without what belongs to the device under test, and without what only came out of the measurement.
+    /// Without the device under test and without results.
     pub(crate) fn conditions(&self) -> Self {
         Self {
             device: String::new(),
@@ -195,69 +186,64 @@ impl Header {
     }
 }
 
-/// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Position in the series.
     pub sequence: u32,
-    /// The number in its first two bytes.
+    /// The number in the first two bytes.
     pub tag: u16,
-    /// When it was to be sent, relative to the start. Where the next frame waits for the last one, when it was sent.
+    /// Due time relative to the start; in a closed loop the send time.
     pub due_ns: i64,
-    /// Before the system call that sent it, relative to the start.
+    /// Before the send call, relative to the start.
     pub sent_ns: i64,
-    /// Receive stamp on the first bus.
+    /// Receive timestamp on the first bus.
     pub monitor_ns: Option<i64>,
-    /// Receive stamp on the second bus.
+    /// Receive timestamp on the second bus.
     pub far_ns: Option<i64>,
-    /// Stamps within the tester's machine.
     pub inside: Inside,
-    /// Time on the far wire that belongs to the bus and not to the gateway.
+    /// Frame time on the far bus, which is not part of the latency.
     pub wire_ns: u32,
-    /// Where it ended.
     pub disposition: Disposition,
 }
 
-/// When a frame was where within the tester's machine, relative to the start. All empty where it was not asked for
-/// ([`Plan::stages`](crate::experiment::Plan::stages)), and where there is no such stamp.
+/// Timestamps within the tester's machine, relative to the start; `None` if unknown or not requested
+/// ([`Plan::stages`](crate::experiment::Plan::stages)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
-    /// It was about to enter the queue of the sending interface.
+    /// Before the queue of the sending interface.
     pub queued_ns: Option<i64>,
-    /// The driver of the sending interface had it.
+    /// At the driver of the sending interface.
     pub handed_ns: Option<i64>,
-    /// The tester's program had it, from the second bus.
+    /// In the tester's program, from the second bus.
     pub read_ns: Option<i64>,
 }
 
-/// Where a frame that was to be sent has ended: each in exactly one of them.
+/// Outcome of a frame that was to be sent; exactly one applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Disposition {
-    /// It arrived in time, in its order, and as it was to be.
+    /// Arrived in time, in order and as expected.
     Ok,
-    /// It arrived after its time was up.
+    /// Arrived after the timeout.
     Late,
-    /// A frame that was sent later arrived before it.
+    /// Overtaken by a later frame.
     Reordered,
-    /// It arrived otherwise than the gateway's rules say.
+    /// Arrived with other content than the rules produce.
     Altered,
-    /// The sending interface had no room for it.
+    /// The sending interface had no space for it.
     Refused,
-    /// It was sent, and neither the monitor nor the far side saw it.
+    /// Sent, but seen neither by the monitor nor on the far side.
     Unseen,
-    /// The monitor saw it, and the far side did not.
+    /// Seen by the monitor, but not on the far side.
     Lost,
-    /// The monitor saw it, and the gateway's rules kept it back, as they should.
+    /// Seen by the monitor and dropped by the gateway's rules, as expected.
     Filtered,
 }
 
 impl Disposition {
-    /// All of them, in the order in which they are told.
+    /// In the order of output.
     pub const ALL: [Self; 8] =
         [Self::Ok, Self::Late, Self::Reordered, Self::Altered, Self::Refused, Self::Unseen, Self::Lost, Self::Filtered];
 
-    /// As it stands in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -271,14 +257,11 @@ impl Disposition {
         }
     }
 
-    /// Whether it did not come through the gateway in its time, whoever is to blame.
-    #[must_use]
+    /// Did not pass the gateway in time, for any reason.
     pub const fn is_lost(self) -> bool {
         matches!(self, Self::Refused | Self::Unseen | Self::Lost | Self::Late)
     }
 
-    /// What stamps alone tell.
-    #[must_use]
     pub const fn of_stamps(monitor_ns: Option<i64>, far_ns: Option<i64>) -> Self {
         match (monitor_ns, far_ns) {
             (_, Some(_)) => Self::Ok,
@@ -289,105 +272,154 @@ impl Disposition {
 }
 
 impl Sample {
-    /// Whether it was to arrive and has not.
-    #[must_use]
+    /// Expected, but not arrived.
     pub fn is_missing(&self) -> bool {
         self.far_ns.is_none() && self.disposition != Disposition::Filtered
     }
 
-    /// The latency of the gateway: far stamp minus monitor stamp minus frame time, or `None` for a lost frame.
+    /// Latency of the gateway: far timestamp − monitor timestamp − frame time; `None` for a lost frame.
     ///
     /// # Source
     /// 2011 gateway timing paper, section 2.1, figure 2.
-    #[must_use]
     pub fn latency(&self) -> Option<LatencyNs> {
         let between = self.far_ns?.checked_sub(self.monitor_ns?)?;
         Some(LatencyNs(between.checked_sub(i64::from(self.wire_ns))?))
     }
 
-    /// The time from when the frame was due, less its time on the far wire; `None` for a lost frame.
-    #[must_use]
+    /// Time since the due time, without frame time on the far bus; `None` for a lost frame.
     pub fn response(&self) -> Option<LatencyNs> {
         let since_due = self.far_ns?.checked_sub(self.due_ns)?;
         Some(LatencyNs(since_due.checked_sub(i64::from(self.wire_ns))?))
     }
+
+    fn row(&self, columns: &str) -> String {
+        let stamp = |stamp: Option<i64>| stamp.map_or_else(String::new, |stamp| stamp.to_string());
+        let field = |column: &str| match column {
+            "sequence" => self.sequence.to_string(),
+            "tag" => self.tag.to_string(),
+            "due_ns" => self.due_ns.to_string(),
+            "sent_ns" => self.sent_ns.to_string(),
+            "queued_ns" => stamp(self.inside.queued_ns),
+            "handed_ns" => stamp(self.inside.handed_ns),
+            "monitor_ns" => stamp(self.monitor_ns),
+            "far_ns" => stamp(self.far_ns),
+            "read_ns" => stamp(self.inside.read_ns),
+            "wire_ns" => self.wire_ns.to_string(),
+            _ => self.disposition.name().to_owned(),
+        };
+        columns.split(',').map(field).collect::<Vec<_>>().join(",")
+    }
+
+    /// `None` if the row does not fit the columns.
+    fn parse(columns: &str, row: &str) -> Option<Self> {
+        let fields: Vec<&str> = row.split(',').collect();
+        let names: Vec<&str> = columns.split(',').collect();
+        let field = |name: &str| names.iter().position(|known| *known == name).map(|at| fields[at]);
+        let number = |name: &str| field(name)?.parse::<i64>().ok();
+        let stamp = |name: &str| match field(name) {
+            None | Some("") => Some(None),
+            Some(text) => text.parse().ok().map(Some),
+        };
+        if fields.len() != names.len() {
+            return None;
+        }
+        let (monitor_ns, far_ns) = (stamp("monitor_ns")?, stamp("far_ns")?);
+        let sent_ns = number("sent_ns")?;
+        Some(Self {
+            sequence: field("sequence")?.parse().ok()?,
+            tag: field("tag")?.parse().ok()?,
+            due_ns: if names.contains(&"due_ns") { number("due_ns")? } else { sent_ns },
+            sent_ns,
+            monitor_ns,
+            far_ns,
+            inside: Inside {
+                queued_ns: stamp("queued_ns")?,
+                handed_ns: stamp("handed_ns")?,
+                read_ns: stamp("read_ns")?,
+            },
+            wire_ns: field("wire_ns")?.parse().ok()?,
+            disposition: match field("disposition") {
+                None => Disposition::of_stamps(monitor_ns, far_ns),
+                Some(name) => Disposition::ALL.into_iter().find(|known| known.name() == name)?,
+            },
+        })
+    }
 }
 
-/// A measured series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What was constant.
     pub header: Header,
-    /// What was measured.
     pub samples: Vec<Sample>,
 }
 
-/// A text that is no record this version can read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The first line is something else.
     #[error("Not a candor record: the first line is not \"{MAGIC}N\"")]
     NoRecord,
-    /// Written by another version.
     #[error("Record version {found}; this candor reads version {RECORD_VERSION}")]
-    Version {
-        /// Version in the file.
-        found: String,
-    },
-    /// The JSON line does not hold the header.
+    Version { found: String },
     #[error("Line 2 does not hold the header of a record")]
     Header(#[source] serde_json::Error),
-    /// A line that is no sample.
     #[error("Line {line} is not a sample: {text:?}")]
-    Sample {
-        /// Line number, from 1.
-        line: usize,
-        /// What stands there.
-        text: String,
-    },
+    Sample { line: usize, text: String },
 }
 
 impl Record {
-    /// The latencies of the frames that have one; `None` if none has.
-    #[must_use]
+    /// `None` if no frame has a latency.
     pub fn series(&self) -> Option<Series> {
         Series::new(self.samples.iter().filter_map(Sample::latency).collect())
     }
 
-    /// The file's text.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let header = serde_json::to_string(&self.header).expect("a header holds only strings and numbers");
-        let version = Version::of(&self.samples);
-        let mut text = format!("{MAGIC}{}\n# {header}\n{}\n", version.name(), version.columns());
-        self.samples.iter().for_each(|sample| version.write(sample, &mut text));
-        text
+        let version = if self.samples.iter().any(|sample| sample.inside != Inside::default()) { 3 } else { 2 };
+        let columns = COLUMNS[version - 1];
+        let rows: String = self
+            .samples
+            .iter()
+            .map(|sample| {
+                sample.row(columns)
+                    + "
+"
+            })
+            .collect();
+        format!(
+            "{MAGIC}{version}
+# {header}
+{columns}
+{rows}"
+        )
     }
 
-    /// Reads a file's text.
-    ///
+    /// The record in a file. The error names the file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
+        Self::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
     /// # Errors
-    /// [`RecordError`] names the line that is wrong.
+    /// [`RecordError`] names the wrong line.
     pub fn parse(text: &str) -> Result<Self, RecordError> {
         let mut lines = text.lines();
         let version = lines.next().and_then(|line| line.strip_prefix(MAGIC)).ok_or(RecordError::NoRecord)?;
-        let version = Version::named(version).ok_or_else(|| RecordError::Version { found: version.to_owned() })?;
+        let columns = version.parse::<usize>().ok().and_then(|version| COLUMNS.get(version.checked_sub(1)?));
+        let columns = columns.ok_or_else(|| RecordError::Version { found: version.to_owned() })?;
         let header = lines.next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
         let mut header: Header = serde_json::from_str(header).map_err(RecordError::Header)?;
-        // Until 0.1 the baseline of an engine was called its floor.
+        // Before 0.1, the baseline of an engine was called its floor.
         if let Some(engine) = header.engine.strip_prefix("floor of ") {
             header.engine = baseline_of(engine);
         }
         let wrong = |line: usize, text: &str| RecordError::Sample { line, text: text.to_owned() };
         match lines.next() {
-            // Until 0.1 the last column was called fate.
-            Some(columns) if columns.replace(",fate", ",disposition") == version.columns() => {}
+            // Before 0.1, the last column was called fate.
+            Some(head) if head.replace(",fate", ",disposition") == *columns => {}
             other => return Err(wrong(3, other.unwrap_or_default())),
         }
         let samples = lines
             .enumerate()
-            .map(|(row, text)| version.parse(text).ok_or_else(|| wrong(row + 4, text)))
+            .map(|(row, text)| Sample::parse(columns, text).ok_or_else(|| wrong(row + 4, text)))
             .collect::<Result<_, _>>()?;
         Ok(Self { header, samples })
     }
@@ -397,7 +429,7 @@ impl Record {
 pub(crate) mod tests {
     use super::*;
 
-    /// A header for tests of everything that reads records.
+    /// A header for tests.
     pub(crate) fn header(device: &str, engine: &str) -> Header {
         Header {
             device: device.into(),
@@ -456,13 +488,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn text_and_back() {
+    fn records_survive_a_round_trip() {
         let record = record();
         assert_eq!(Record::parse(&record.to_text()).unwrap(), record);
     }
 
     #[test]
-    fn stamps_within_the_machine_need_another_version_and_come_back() {
+    fn inner_timestamps_need_version_3() {
         let mut record = record();
         assert!(record.to_text().starts_with("# candor-record 2\n"));
         record.samples[1].inside.queued_ns = Some(1_050);
@@ -485,18 +517,18 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn levels_are_those_of_the_plan_or_what_the_header_says() {
+    fn levels_are_those_of_the_plan_or_from_the_header() {
         let mut header = header("mine", "kernel");
         let gateway = |header: &Header| {
-            header.told_levels().into_iter().find(|(factor, _)| factor == "gateway").map(|(_, level)| level)
+            header.all_levels().into_iter().find(|(factor, _)| factor == "gateway").map(|(_, level)| level)
         };
-        assert_eq!((gateway(&header).as_deref(), header.told_levels().len()), (Some("mine"), 7));
+        assert_eq!((gateway(&header).as_deref(), header.all_levels().len()), (Some("mine"), 7));
         header.levels = vec![("gateway".to_owned(), "cangw".to_owned())];
-        assert_eq!(header.told_levels(), header.levels);
+        assert_eq!(header.all_levels(), header.levels);
     }
 
     #[test]
-    fn hostile_stamps_have_no_latency() {
+    fn overflowing_timestamps_have_no_latency() {
         let sample = |monitor, far| Sample { monitor_ns: Some(monitor), far_ns: Some(far), ..record().samples[0] };
         assert_eq!(sample(i64::MIN, i64::MAX).latency(), None);
         assert_eq!(sample(0, i64::MIN).latency(), None);
@@ -512,7 +544,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused_with_its_line() {
+    fn invalid_records_are_refused_with_the_line() {
         let text = record().to_text();
         let message = |text: &str| Record::parse(text).unwrap_err().to_string();
         assert_eq!(message(""), "Not a candor record: the first line is not \"# candor-record N\"");
@@ -530,7 +562,7 @@ pub(crate) mod tests {
     fn records_of_the_first_version_are_read() {
         let header = serde_json::to_string(&record().header).unwrap();
         let rows = "0,0,0,100,900,130\n1,1,1000,1100,,130\n";
-        let old = Record::parse(&format!("# candor-record 1\n# {header}\n{}\n{rows}", Version::One.columns())).unwrap();
+        let old = Record::parse(&format!("# candor-record 1\n# {header}\n{}\n{rows}", COLUMNS[0])).unwrap();
         assert_eq!(old.samples[0], Sample { due_ns: 0, ..record().samples[0] });
         assert_eq!((old.samples[1].due_ns, old.samples[1].disposition), (1000, Disposition::Lost));
     }

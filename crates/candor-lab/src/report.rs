@@ -1,22 +1,21 @@
-//! What is said of records: figures, threats to their validity, the latency profile, one HTML page, Markdown or a picture; and
-//! of all cells of a plan.
+//! Reports of records and plans: figures, threats to validity, latency profiles, as HTML, Markdown or SVG.
 //!
-//! Everything here is a pure function of records, so an old measurement can be reported again without repeating it,
-//! and the same records give the same bytes.
+//! Everything here is a pure function of records: an old measurement can be reported again without repeating it, and the
+//! same records give the same bytes.
 
 mod chart;
 mod claims;
-mod curves;
 pub mod difference;
 mod html;
 mod matrix;
+mod parts;
 mod summary;
 mod threat;
 
-pub use chart::{Picture, Rule, TimeUnit};
+pub use chart::{Curve, Curves, Picture, Rule, TimeUnit};
 pub use claims::{ClaimLine, ClaimPage, ClaimTable, Judgement, Seen, index_html, index_markdown, page_html};
-pub use curves::{Curve, Curves};
 pub use html::{conditions_of, html};
-pub use matrix::{Cell, Course, Matrix, Measured, Stages, matrix_html, matrix_markdown};
-pub use summary::{CONFIDENCE, Figures, Summary};
-pub use threat::Threat;
+pub use matrix::{Cell, Matrix, Measured, Stages, Timeline, matrix_html, matrix_markdown};
+pub use parts::{Show, units};
+pub use summary::Summary;
+pub use threat::threats;

@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use crate::cli::{Figure, FigureArgs};
 
-/// A figure cannot be made of these results.
+/// The results do not fit the figure.
 type Unfit = Box<dyn Error>;
 
-/// A table as Markdown, and a drawing as the text of an SVG file. Either may be empty.
+/// A table as Markdown and an SVG drawing. Either may be empty.
 #[derive(Debug, Default)]
 struct Made {
     table: String,
@@ -55,7 +55,6 @@ fn read_json(path: &Path) -> Result<Value, Unfit> {
     Ok(serde_json::from_str(&read(path)?).map_err(|error| format!("{} is not JSON: {error}", path.display()))?)
 }
 
-/// A number of a JSON object.
 fn number(of: &Value, key: &str) -> Result<f64, Unfit> {
     Ok(of[key].as_f64().ok_or_else(|| format!("`{key}` is missing in {of}"))?)
 }

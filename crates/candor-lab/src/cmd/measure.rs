@@ -1,10 +1,9 @@
-//! `candor-lab measure`: the cells of a plan, each measured once, whatever interrupts it.
+//! `candor-lab measure`: measures each cell of a plan once, and resumes after interruptions.
 
 mod budgets;
 mod dry_run;
-mod guests;
+pub(super) mod guests;
 mod machines;
-mod merge;
 mod progress;
 pub(super) mod results;
 pub(super) mod status_table;
@@ -16,43 +15,39 @@ use std::path::{Path, PathBuf};
 
 use candor_core::diagnostic::Diagnostic;
 use candor_lab::cache::Cache;
-use candor_lab::experiment::{self, Available, Block, EXTENSION, Plan};
+use candor_lab::cells::{self, Order, OrderError};
+use candor_lab::experiment::{self, Available, Block, Plan};
 use candor_lab::kernel;
-use candor_lab::{cells, tools};
+use candor_lab::tools;
 use serde_json::json;
 
-use crate::cli::{GuestLimits, MeasureArgs, Preset};
+use crate::cli::{GuestLimits, MeasureArgs, MergeArgs, Preset};
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, read_bytes};
 use candor_cli::render::{self, Source};
 use machines::Machines;
-pub(crate) use merge::run as merge;
 use results::Results;
 
-/// Plans beyond this many bytes are refused.
 const MOST_BYTES: usize = 1 << 20;
-/// And logs beyond this many: a guest has them in its memory.
+/// A guest keeps its logs in memory.
 const MOST_LOG_BYTES: usize = 32 << 20;
 
 pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     let (name, bytes) = match (&args.plan, args.preset) {
         (_, Some(preset)) => (preset.name().to_owned(), preset.text().into()),
         (Some(path), None) => read_bytes(path, MOST_BYTES)?,
-        (None, None) => return Err("There is no plan".into()),
+        (None, None) => return Err("No plan was given".into()),
     };
     if args.show_plan {
         return render::answer(&String::from_utf8_lossy(&bytes), Exit::Fine);
     }
     let source = Source::new(name, &bytes);
     let Some(plan) = check(&source, &bytes, &plan_folder(args), Form::once(args.json))? else { return Ok(Exit::No) };
-    let budgets = match &args.budget {
-        Some(path) => match budgets::read(path, Form::once(args.json))? {
-            Some(budgets) => Some(budgets),
-            None => return Ok(Exit::No),
-        },
-        None => None,
-    };
+    let budgets = args.budget.as_ref().map(|path| budgets::read(path, Form::once(args.json))).transpose()?;
+    if matches!(budgets, Some(None)) {
+        return Ok(Exit::No);
+    }
     let blocks = plan.blocks();
     let mine: Vec<&Block<'_>> =
         (0..).zip(&blocks).filter(|(at, _)| args.shard.has(*at)).map(|(_, block)| block).collect();
@@ -62,10 +57,10 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     let out = args.out.clone().unwrap_or_else(|| folder_of(args));
     let results = Results::open(&out, &bytes, &plan.logs)?;
     let run = fill(&results, &plan, &plan_folder(args), &mine, args.limits)?;
-    verdict::tell(args, &plan, &mine, &results, &run, budgets.as_ref())
+    verdict::report(args, &plan, &mine, &results, &run, budgets.flatten().as_ref())
 }
 
-/// Measures those blocks of a plan that have not been measured yet. Its paths begin at `folder`.
+/// Measures the missing blocks of a plan. Its paths are relative to `folder`.
 pub(super) fn fill(
     results: &Results,
     plan: &Plan,
@@ -73,27 +68,25 @@ pub(super) fn fill(
     blocks: &[&Block<'_>],
     limits: GuestLimits,
 ) -> Result<guests::Run, Box<dyn std::error::Error>> {
-    let orders = guests::orders(plan, blocks)?;
+    let orders =
+        blocks.iter().map(|block| Ok((*block, Order::of(plan, block)?))).collect::<Result<Vec<_>, OrderError>>()?;
     let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
-    // One that is missing would take all cells of its guest with it.
+    // A missing program would fail all cells of its guest.
     let guests = todo.iter().filter(|(block, _)| block.place.testbed.is_guest());
     if let Some(program) = guests.flat_map(|(_, order)| cells::programs(order)).find(|name| !tools::is_there(name)) {
-        return Err(format!(
-            "This machine has no program {program}, which a gateway of the plan has in its command or stop"
-        )
-        .into());
+        return Err(format!("This machine has no program {program}, which a gateway of the plan runs").into());
     }
     let machines = Machines::ready(plan, folder, &todo)?;
     let done = done.iter().map(|(block, _)| block.cells.len()).sum();
-    // The board gets rid of candor when the machines go, before anything is told.
+    // Dropping the machines removes candor from the board, before the report.
     guests::run(limits, results, &todo, &machines.supervisors, done)
 }
 
-/// The plan; `None` after saying what is wrong with it.
+/// `None` if the plan is invalid, after reporting why.
 fn check(source: &Source, bytes: &[u8], folder: &Path, form: Form) -> Result<Option<Plan>, Box<dyn std::error::Error>> {
     let mut checked = experiment::load(bytes, Available::default());
     if let Ok(loaded) = &checked {
-        // Looking for kernels may need the network, so only who names some waits for it.
+        // Listing kernels may need the network.
         let names_kernels = loaded.plan.cells().iter().any(|cell| cell.place.kernel.is_some());
         let kernels = if names_kernels { kernels() } else { None };
         let logs = logs(&loaded.plan, folder)?;
@@ -107,27 +100,26 @@ fn check(source: &Source, bytes: &[u8], folder: &Path, form: Form) -> Result<Opt
             Ok(Some(loaded.plan))
         }
         Err(findings) => {
-            tell_findings(source, &findings, form, "not a plan")?;
+            report_findings(source, &findings, form, "not a plan")?;
             Ok(None)
         }
     }
 }
 
-/// What the logs hold that a plan replays. A plan in a folder of results has them there.
+/// The logs that the plan replays. A folder of results contains its own copies.
 fn logs(plan: &Plan, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn std::error::Error>> {
     if Results::are_in(folder) {
         return Ok(Results::existing(folder)?.0.logs(&plan.replays())?);
     }
     let read = |file: &str| -> Result<_, Box<dyn std::error::Error>> {
         let read = read_bytes(&folder.join(file), MOST_LOG_BYTES);
-        let (_, bytes) = read.map_err(|error| format!("{error} (paths of logs begin at the folder of the plan)"))?;
+        let (_, bytes) = read.map_err(|error| format!("{error} (paths of logs are relative to the plan)"))?;
         Ok((file.to_owned(), bytes))
     };
     plan.replays().into_iter().map(read).collect()
 }
 
-/// Says what is wrong with a file, in the form of the answer.
-fn tell_findings(source: &Source, findings: &[Diagnostic], form: Form, verdict: &str) -> io::Result<()> {
+fn report_findings(source: &Source, findings: &[Diagnostic], form: Form, verdict: &str) -> io::Result<()> {
     if form == Form::Text {
         render::err(&render::text(source, findings, render::wants_colour()));
         render::err(&format!("{}: {verdict}\n", source.name()));
@@ -137,7 +129,7 @@ fn tell_findings(source: &Source, findings: &[Diagnostic], form: Form, verdict: 
     render::out(&format!("{value:#}\n"))
 }
 
-/// Names of the kernels that can be had; `None` if nobody knows, which shows when the first one boots.
+/// Names of available kernels; `None` if unknown, in which case booting one reports the error.
 fn kernels() -> Option<Vec<String>> {
     let mut progress = crate::cmd::progress::Progress::new();
     let list = kernel::list(&Cache::of_user().ok()?, &mut progress);
@@ -145,20 +137,57 @@ fn kernels() -> Option<Vec<String>> {
     list.ok().filter(|list| list.doubt.is_none()).map(|list| list.kernels.into_iter().map(|one| one.name).collect())
 }
 
-/// What paths in the plan begin at.
+/// Paths in the plan are relative to it.
 fn plan_folder(args: &MeasureArgs) -> PathBuf {
     args.plan.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default()
 }
 
-/// Where results are if nobody says where: beside the plan.
+/// Default folder of the results: next to the plan.
 fn folder_of(args: &MeasureArgs) -> PathBuf {
     match (&args.plan, args.preset) {
-        (Some(plan), _) if plan.extension().is_some_and(|extension| extension == EXTENSION) => {
+        (Some(plan), _) if plan.extension().is_some_and(|extension| extension == "toml") => {
             plan.with_extension("results")
         }
         (_, Some(preset)) => PathBuf::from(format!("{}.results", preset.name())),
         _ => PathBuf::from("results"),
     }
+}
+
+/// `candor-lab merge`: combines parts of one plan that were measured on several machines.
+pub(crate) fn merge(args: &MergeArgs) -> Outcome {
+    let parts = args.parts.iter().map(|part| Results::existing(part)).collect::<Result<Vec<_>, _>>()?;
+    let Some((_, bytes)) = parts.first() else { return Ok(Exit::CouldNotRun) };
+    let (first, plan) = status_table::open(&args.parts[0])?;
+    let logs = first.logs(&plan.replays())?;
+    for (other, other_bytes) in &parts {
+        let differs = if other_bytes != bytes {
+            Some("plan".to_owned())
+        } else {
+            let others = other.logs(&plan.replays())?;
+            others.into_iter().find(|(file, bytes)| logs.get(file) != Some(bytes)).map(|(file, _)| file)
+        };
+        if let Some(what) = differs {
+            let (one, other) = (args.parts[0].display(), other.folder().display());
+            return Err(format!("{other} contains results of another {what} than {one}").into());
+        }
+    }
+    let results = Results::open(&args.out, bytes, &plan.logs)?;
+    let mut missing = 0;
+    for block in plan.blocks() {
+        let mut is_there = results.has(&block.name);
+        for (part, _) in &parts {
+            is_there = is_there || results.copy_from(part, &block.name)?;
+        }
+        missing += if is_there { 0 } else { block.cells.len() };
+    }
+    let (cells, out) = (plan.cells().len(), args.out.display());
+    render::out(&format!("{} of {cells} cells are in {out}\n", cells - missing))?;
+    if missing == 0 {
+        return Ok(Exit::Fine);
+    }
+    let remedy = format!("candor-lab measure {out}/plan.toml --out {out} measures them");
+    render::err(&format!("candor-lab: {missing} cells are missing; {remedy}\n"));
+    Ok(Exit::No)
 }
 
 impl Preset {
@@ -184,18 +213,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn presets_are_plans_without_doubt() {
+    fn presets_are_valid_plans_without_warnings() {
         for preset in Preset::value_variants() {
             let loaded = experiment::load(preset.text().as_bytes(), Available::default());
             let loaded = loaded.unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", preset.name()));
             assert_eq!(loaded.warnings, [], "{}", preset.name());
             let blocks = loaded.plan.blocks();
-            assert!(guests::orders(&loaded.plan, &blocks.iter().collect::<Vec<_>>()).is_ok());
+            assert!(blocks.iter().all(|block| Order::of(&loaded.plan, block).is_ok()));
         }
     }
 
     #[test]
-    fn the_preset_of_2011_is_as_large_as_the_paper() {
+    fn preset_of_2011_has_as_many_cells_as_the_paper() {
         let loaded = experiment::load(Preset::Gateway2011.text().as_bytes(), Available::default()).unwrap();
         assert_eq!(loaded.plan.cells().len(), 688);
     }

@@ -1,7 +1,7 @@
 //! `candor-lab papers`: repeats the experiments of the four papers, and reports which of their claims still hold.
 //!
 //! ```text
-//!  papers/*.toml ─▶ Figure ─▶ Sheet (plan or method) ─▶ guests ─▶ Measurement ─▶ ClaimPage ─▶ HTML, SVG, README.md
+//!  papers/*.toml ─▶ Figure ─▶ Experiment (plan or method) ─▶ guests ─▶ Measurement ─▶ ClaimPage ─▶ HTML, SVG, README.md
 //! ```
 
 mod claim;
@@ -11,7 +11,6 @@ mod method;
 mod pages;
 mod quantity;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -24,10 +23,11 @@ use crate::cmd::measure::results::Results;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
-use data::{Figure, Paper, Sheet};
-use measurement::{Extent, Measurement};
+use data::{Experiment, Figure, Paper};
+use measurement::Measurement;
+use method::Extent;
 
-/// Below the folder of the pages: results of each plan.
+/// Folder of the results, below that of the pages.
 const RECORDS: &str = "records";
 
 pub(crate) fn run(args: &PapersArgs) -> Outcome {
@@ -36,19 +36,18 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
     let papers = data::load()?;
     let figures: Vec<_> = papers.iter().flat_map(|paper| paper.figures.iter().map(move |one| (paper, one))).collect();
     let found = |id: &String| {
-        let mut figures = figures.iter().copied();
-        figures
-            .find(|(_, figure)| figure.id == *id)
-            .ok_or_else(|| format!("no figure {id}; candor-lab papers --list prints all figures"))
+        let known = figures.iter().copied().find(|(_, figure)| figure.id == *id);
+        known.ok_or_else(|| format!("no figure {id}; candor-lab papers --list prints all figures"))
     };
     if args.list {
         return render::answer(&list(&figures, args.json), Exit::Fine);
     }
     if let Some(id) = &args.show_plan {
         let (paper, figure) = found(id)?;
-        let sheet = paper.sheet(figure);
-        let text = sheet.and_then(|sheet| sheet.plan_text(extent)).ok_or_else(|| {
-            let command = sheet.and_then(|sheet| sheet.method.as_ref()).map_or("", |method| &method.command);
+        let experiment = paper.experiment(figure);
+        let text = experiment.and_then(|experiment| experiment.plan_text(extent)).ok_or_else(|| {
+            let command =
+                experiment.and_then(|experiment| experiment.method.as_ref()).map_or("", |method| &method.command);
             format!("{id} has no plan: it is measured with candor-lab {command} in a guest")
         })?;
         return render::answer(&text, Exit::Fine);
@@ -58,24 +57,26 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
         named => named.iter().map(found).collect::<Result<_, _>>()?,
     };
     let mut is_whole = true;
-    let mut measured: Vec<(&Sheet, Measurement)> = Vec::new();
-    for (paper, sheet) in papers.iter().flat_map(|paper| paper.sheets.iter().map(move |sheet| (paper, sheet))) {
-        let name = sheet.name.get_ref();
-        if !wanted.iter().any(|(_, figure)| figure.sheet.get_ref() == name) {
+    let mut measured: Vec<(&Experiment, Measurement)> = Vec::new();
+    for (paper, experiment) in
+        papers.iter().flat_map(|paper| paper.experiments.iter().map(move |experiment| (paper, experiment)))
+    {
+        let name = experiment.name.get_ref();
+        if !wanted.iter().any(|(_, figure)| figure.experiment.get_ref() == name) {
             continue;
         }
         let folder = args.out.join(RECORDS).join(name);
         if !args.pages_only {
-            is_whole &= measure(sheet, extent, &folder, args)?;
+            is_whole &= measure(experiment, extent, &folder, args)?;
         }
-        let read = match sheet.method {
+        let read = match experiment.method {
             None => Measurement::read(&folder)?,
-            Some(_) => Measurement::of_method(paper, &folder, extent),
+            Some(_) => Measurement::of_method(&paper.answers, &folder, extent),
         };
-        measured.push((sheet, read));
+        measured.push((experiment, read));
     }
     let page = |(paper, figure): &(&Paper, &Figure)| {
-        let of = measured.iter().find(|(sheet, _)| sheet.name.get_ref() == figure.sheet.get_ref());
+        let of = measured.iter().find(|(experiment, _)| experiment.name.get_ref() == figure.experiment.get_ref());
         of.map(|(_, measurement)| pages::of(paper, figure, measurement, extent))
     };
     let pages: Vec<ClaimPage> = wanted.iter().filter_map(page).collect::<Result<_, _>>()?;
@@ -87,18 +88,18 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
     render::answer(&format!("{}\nPages: {}\n", table(&pages), args.out.join("index.html").display()), exit)
 }
 
-/// Measures the missing cells or answers of a sheet. Returns whether all guests succeeded.
+/// Returns whether all guests succeeded.
 fn measure(
-    sheet: &Sheet,
+    experiment: &Experiment,
     extent: Extent,
     folder: &Path,
     args: &PapersArgs,
 ) -> Result<bool, Box<dyn std::error::Error>> {
-    render::err(&format!("candor-lab: {}\n", sheet.name.get_ref()));
-    if let Some(method) = &sheet.method {
-        return method.run(sheet.frames, extent, folder, args.limits);
+    render::err(&format!("candor-lab: {}\n", experiment.name.get_ref()));
+    if let Some(method) = &experiment.method {
+        return method.run(experiment.frames, extent, folder, args.limits);
     }
-    let text = sheet.plan_text(extent).unwrap_or_default();
+    let text = experiment.plan_text(extent).unwrap_or_default();
     let plan = data::plan(&text)?;
     let results = Results::open(folder, text.as_bytes(), &plan.logs)?;
     let blocks = plan.blocks();
@@ -136,11 +137,8 @@ fn list(figures: &[(&Paper, &Figure)], json: bool) -> String {
         let one = |(paper, figure): &(&Paper, &Figure)| json!({ "id": figure.id, "paper": paper.name, "number": figure.number, "title": figure.title });
         return format!("{:#}\n", figures.iter().map(one).collect::<Value>());
     }
-    let mut text = String::new();
-    for (_, figure) in figures {
-        writeln!(text, "{:<14}{:<14}{}", figure.id, figure.number, figure.title).expect("a String takes everything");
-    }
-    text
+    let line = |(_, figure): &(&Paper, &Figure)| format!("{:<14}{:<14}{}\n", figure.id, figure.number, figure.title);
+    figures.iter().map(line).collect()
 }
 
 fn table(pages: &[ClaimPage]) -> String {

@@ -1,48 +1,41 @@
-//! In which order cells are measured, which of them share a boot of a guest, and which a machine has to do.
+//! Order of the cells, their division into boots of guests, and shards.
 //!
-//! What a cell finds in a guest depends on the cells in front of it: caches of the kernel's allocator, timers, page tables. So
-//! a *block*, which is what one boot runs, is decided by the plan alone: neither by the number of machines nor by what has been
-//! measured already. Then a plan gives the same instructions however it is spread and however often it is interrupted.
+//! State that a cell finds in a guest depends on the cells before it: caches of the kernel's allocator, timers, page tables. So
+//! the plan alone decides about a *block*, the cells of one boot: neither the number of machines nor earlier results matter. A
+//! plan gives the same instructions however it is divided and interrupted.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use crate::experiment::hash::Hash;
 use crate::experiment::{Cell, Place, Plan};
 use candor_core::random::SplitMix64;
 
-/// What one boot of a guest runs.
+/// The cells of one boot of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'p> {
-    /// Where.
     pub place: &'p Place,
-    /// The cells, in their order.
+    /// In the order of measurement.
     pub cells: Vec<&'p Cell>,
-    /// 16 hexadecimal digits that stand for all of it.
+    /// 16 hexadecimal digits.
     pub name: String,
 }
 
 /// A part of a plan: `2/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 1.
+    /// From 1.
     number: NonZeroU32,
-    /// Of how many.
     of: NonZeroU32,
 }
 
-/// Text that is no shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("A shard is I/N, such as 2/8: the second of eight parts")]
 pub struct ShardError;
 
 impl Shard {
-    /// All of it.
     pub const WHOLE: Self = Self { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
 
-    /// Whether the block at this position belongs to it.
-    #[must_use]
     pub fn has(self, position: usize) -> bool {
         position % self.of.get() as usize == self.number.get() as usize - 1
     }
@@ -66,9 +59,8 @@ impl std::fmt::Display for Shard {
 }
 
 impl Plan {
-    /// The blocks, in the order in which they are measured: cells of a place in random order, blocks of equal size as far as
-    /// possible, and these in random order once more.
-    #[must_use]
+    /// In the order of measurement: cells of a place are shuffled and divided into blocks of about equal size, which
+    /// are shuffled, too.
     pub fn blocks(&self) -> Vec<Block<'_>> {
         let mut by_place: BTreeMap<&Place, Vec<&Cell>> = BTreeMap::new();
         for cell in self.cells() {
@@ -78,7 +70,7 @@ impl Plan {
         let mut blocks = Vec::new();
         for (place, mut cells) in by_place {
             shuffle(&mut random, &mut cells);
-            // Machines that need no boot lose nothing by blocks of one cell, which is all that an interruption costs then.
+            // Without a boot, blocks of one cell cost nothing, and an interruption loses only one.
             let most = if place.testbed.is_guest() { self.cells_per_guest.max(1) as usize } else { 1 };
             let count = cells.len().div_ceil(most);
             for number in 0..count {
@@ -92,9 +84,53 @@ impl Plan {
     }
 }
 
-/// Puts items into random order.
 fn shuffle<T>(random: &mut SplitMix64, items: &mut [T]) {
     for last in (1..items.len()).rev() {
         items.swap(last, random.below(last + 1));
+    }
+}
+
+/// 64-bit FNV-1a: short, and plans have some thousand cells at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hash(u64);
+
+impl Hash {
+    pub(super) const fn new() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+
+    /// Adds a part and its end, so that parts do not run into each other.
+    pub(super) fn part(self, text: &str) -> Self {
+        self.bytes(text.as_bytes()).bytes(&[0xFF])
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+        self
+    }
+
+    /// 16 hexadecimal digits.
+    pub(super) fn name(self) -> String {
+        format!("{:016x}", self.0)
+    }
+}
+
+/// Identifies the content of a file.
+pub fn name_of(bytes: &[u8]) -> String {
+    Hash::new().bytes(bytes).name()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_depends_on_ends_and_order_of_parts() {
+        let name = |parts: &[&str]| parts.iter().fold(Hash::new(), |hash, part| hash.part(part)).name();
+        assert_eq!(name(&[]), "cbf29ce484222325");
+        assert_ne!(name(&["ab", "c"]), name(&["a", "bc"]));
+        assert_ne!(name(&["a", "b"]), name(&["b", "a"]));
     }
 }

@@ -1,4 +1,4 @@
-//! Budgets: what cells of a plan may cost at most, so that a change that makes a gateway dearer is seen.
+//! Budgets: upper limits for cells of a plan, to detect changes that make a gateway slower.
 //!
 //! ```toml
 //! [[budget]]
@@ -10,8 +10,8 @@
 //!
 //! [[budget]]
 //! gateway = "read-write"
-//! to = "bare"                     # beside the cell that differs in its gateway only …
-//! ratio = "1.020"                 # … its median may be so many times as much
+//! to = "bare"                     # compared with the cell that differs only in its gateway,
+//! ratio = "1.020"                 # the median may be this multiple
 //! ```
 
 mod parse;
@@ -20,38 +20,26 @@ pub use parse::load;
 
 use std::time::Duration;
 
-use crate::stats::LatencyNs;
+use crate::stats::Figures;
 
-/// What a file of budgets says, in its order.
+/// In the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budgets(Vec<Budget>);
 
-/// What some cells may cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Budget {
-    /// Where it stands, for people.
     line: usize,
-    /// Names and levels of factors, as [`crate::experiment::Cell::levels`] tells them.
+    /// Factors and levels as of [`crate::experiment::Cell::levels`].
     levels: Vec<(String, String)>,
-    limits: Vec<(Figure, Limit)>,
+    limits: Vec<(&'static str, Limit)>,
     lost: Option<u64>,
     /// Of a limit, in thousandths.
     tolerance: u64,
     ratio: Option<Ratio>,
 }
 
-/// A figure of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Figure {
-    /// Median.
-    P50,
-    /// Nine of ten.
-    P90,
-    /// 99 of 100.
-    P99,
-    /// The longest.
-    Max,
-}
+/// Figures that may have a limit.
+pub const FIGURES: [&str; 4] = ["p50", "p90", "p99", "max"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
@@ -59,65 +47,43 @@ enum Limit {
     Time(Duration),
 }
 
-/// At most so many thousandths of what another gateway takes.
+/// Upper limit of the median as a multiple of another gateway's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ratio {
     to: String,
     thousandths: u64,
 }
 
-/// What a cell has cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Names and levels of its factors.
     pub levels: Vec<(String, String)>,
-    /// How long an instruction lasts, where they are counted.
+    /// ns per instruction, where they are counted.
     pub instruction_ns: Option<u32>,
     /// Frames that did not arrive in time.
     pub lost: u64,
-    /// Figures in the order of [`Figure`]; `None` if no frame arrived.
-    pub figures: Option<[LatencyNs; 4]>,
+    /// `None` if no frame arrived.
+    pub figures: Option<Figures>,
 }
 
-/// One comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The cell, by its place in the list of costs.
+    /// Index in the list of costs.
     pub cell: usize,
-    /// What is compared, such as `p50`.
+    /// Such as `p50`.
     pub what: &'static str,
-    /// What was allowed, with its unit.
+    /// With its unit.
     pub budget: String,
-    /// What it was.
     pub measured: String,
-    /// The difference, exactly where that can be said.
+    /// Empty if nothing was measured.
     pub difference: String,
-    /// Whether it is kept.
     pub is_kept: bool,
 }
 
-/// A budget that compares nothing: the line on which it begins, and why.
+/// A budget without any cell: its line, and the reason.
 pub type Idle = (usize, String);
 
-impl Figure {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::P50, Self::P90, Self::P99, Self::Max];
-
-    /// As it is written.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P99 => "p99",
-            Self::Max => "max",
-        }
-    }
-}
-
 impl Budgets {
-    /// Compares cells with their budgets. A budget that is for no cell is told apart: a gate that never closes is none.
-    #[must_use]
+    /// Budgets without any cell are returned apart: a check that never fails is useless.
     pub fn compare(&self, costs: &[Cost]) -> (Vec<Comparison>, Vec<Idle>) {
         let (mut comparisons, mut idle) = (Vec::new(), Vec::new());
         for budget in &self.0 {
@@ -141,7 +107,7 @@ impl Budget {
 
     fn compare(&self, cell: usize, cost: &Cost, costs: &[Cost], into: &mut Vec<Comparison>) {
         for (figure, limit) in &self.limits {
-            into.push(self.limit(cell, cost, *figure, *limit));
+            into.push(self.limit(cell, cost, figure, *limit));
         }
         if let Some(most) = self.lost {
             into.push(Comparison {
@@ -158,13 +124,13 @@ impl Budget {
         }
     }
 
-    fn limit(&self, cell: usize, cost: &Cost, figure: Figure, limit: Limit) -> Comparison {
+    fn limit(&self, cell: usize, cost: &Cost, figure: &'static str, limit: Limit) -> Comparison {
         let (allowed, unit) = match limit {
             Limit::Instructions(count) => (i128::from(count), "instructions"),
             Limit::Time(time) => (i128::try_from(time.as_nanos()).unwrap_or(i128::MAX), "ns"),
         };
         let measured = cost.figures.and_then(|figures| {
-            let nanoseconds = i128::from(figures[figure as usize].0);
+            let nanoseconds = i128::from(figures.named(figure)?.0);
             match limit {
                 Limit::Time(_) => Some(nanoseconds),
                 Limit::Instructions(_) => cost.instruction_ns.map(|ns| nanoseconds / i128::from(ns.max(1))),
@@ -173,7 +139,7 @@ impl Budget {
         let with_tolerance = allowed + allowed * i128::from(self.tolerance) / 1000;
         Comparison {
             cell,
-            what: figure.name(),
+            what: figure,
             budget: format!("{allowed} {unit}"),
             measured: measured.map_or_else(|| "nothing".to_owned(), |measured| format!("{measured} {unit}")),
             difference: measured.map_or_else(String::new, |measured| signed(measured - allowed)),
@@ -185,12 +151,12 @@ impl Budget {
         let is_other = |(factor, level): &(String, String), mine: &(String, String)| {
             if factor == "gateway" { *level == ratio.to } else { (factor, level) == (&mine.0, &mine.1) }
         };
-        let beside = costs.iter().find(|other| {
+        let other = costs.iter().find(|other| {
             other.levels.len() == cost.levels.len()
                 && other.levels.iter().zip(&cost.levels).all(|(level, mine)| is_other(level, mine))
         });
-        let p50 = |cost: &Cost| cost.figures.map(|figures| i128::from(figures[0].0)).filter(|p50| *p50 > 0);
-        let thousandths = beside.and_then(p50).zip(p50(cost)).map(|(other, mine)| (mine * 10_000 / other + 5) / 10);
+        let p50 = |cost: &Cost| cost.figures.map(|figures| i128::from(figures.p50.0)).filter(|p50| *p50 > 0);
+        let thousandths = other.and_then(p50).zip(p50(cost)).map(|(other, mine)| (mine * 10_000 / other + 5) / 10);
         let allowed = i128::from(ratio.thousandths);
         let written = |thousandths: i128| format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
         Comparison {

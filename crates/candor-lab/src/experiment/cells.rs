@@ -1,130 +1,106 @@
-//! A cell: one level of each factor.
+//! A cell: one level of each factor, and the interfaces and boards where it is measured.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::experiment::Plan;
-use crate::experiment::hash::Hash;
+use crate::experiment::blocks::Hash;
 use crate::experiment::load::Load;
 use crate::experiment::traffic::Traffic;
+use crate::experiment::{Gateway, Plan};
 use candor_core::frame::Frame;
+use candor_core::units::BitRate;
 
-/// One series that is to be measured.
+/// A series to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Where.
     pub place: Place,
-    /// Name of the gateway.
     pub gateway: String,
-    /// Name of the rules.
     pub rules: String,
-    /// When frames are sent.
     pub traffic: Traffic,
-    /// What else the machine has to do.
     pub load: Load,
-    /// The frame that is sent.
     pub frame: Frame,
-    /// Which time it is, from 1.
+    /// From 1.
     pub repeat: u32,
 }
 
-/// What a boot of a guest decides.
+/// Conditions that a boot of a guest fixes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Which laboratory.
     pub testbed: Testbed,
-    /// Kernel by its name in `candor-lab kernels`; `None`: the plain one of the release.
+    /// As listed by `candor-lab kernels`; `None`: the default of the release.
     pub kernel: Option<String>,
-    /// Which interfaces.
     pub topology: Topology,
-    /// An instruction lasts 2 to the power of this, in ns; 0 where none are counted.
+    /// An instruction lasts 2^shift ns; 0 where none are counted.
     pub shift: u8,
 }
 
-/// Where it is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Testbed {
-    /// QEMU with a clock that counts instructions: exact.
-    Icount,
-    /// User-mode Linux: for function only.
-    Uml,
-    /// This machine and its interfaces.
-    Host,
-    /// The tester on this machine, the gateway on a board that ssh reaches.
-    Ssh,
+names! {
+    pub(super) enum Factor {
+        Testbed = "testbed",
+        Kernel = "kernel",
+        Topology = "topology",
+        Shift = "shift",
+        Gateway = "gateway",
+        Rules = "rules",
+        Traffic = "traffic",
+        Load = "load",
+        Frame = "frame",
+    }
 }
 
-/// Which interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Topology {
-    /// Virtual interfaces.
-    Vcan,
-    /// Emulated cards.
-    Kvaser,
-    /// Emulated adapters on buses with true bit times.
-    Wire,
-    /// Those that the plan names ([`Bench`](crate::experiment::Bench)): of machines, not of guests.
-    Bench,
+names! {
+    pub enum Testbed {
+        /// QEMU with a clock that counts instructions: reproducible.
+        Icount = "icount",
+        /// User-mode Linux: for function only.
+        Uml = "uml",
+        /// This machine.
+        Host = "host",
+        /// Tester on this machine, gateway on a board reached by ssh.
+        Ssh = "ssh",
+    }
 }
 
-/// Who stamps the frames that the tester receives. Stamps of the two have different clocks, so all of a plan have one source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum StampSource {
-    /// The adapter, on the wire, with a clock of its own.
-    Hardware,
-    /// The kernel, when its driver has got the frame.
-    #[default]
-    Kernel,
+names! {
+    pub enum Topology {
+        Vcan = "vcan",
+        /// Emulated Kvaser cards.
+        Kvaser = "kvaser",
+        /// Emulated adapters on buses with real bit timing.
+        Wire = "wire",
+        /// The interfaces of [`Bench`].
+        Bench = "bench",
+    }
 }
 
-/// A name with a meaning: of a testbed, a topology, …
-macro_rules! names {
-    ($type:ident: $($variant:ident = $name:literal),+) => {
-        impl $type {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// As it is written.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = ();
-
-            fn from_str(text: &str) -> Result<Self, ()> {
-                Self::ALL.iter().copied().find(|known| known.name() == text).ok_or(())
-            }
-        }
-    };
+names! {
+    /// Source of receive timestamps. The clocks differ, so a plan has one source.
+    #[derive(Default)]
+    pub enum StampSource {
+        /// The adapter, on the wire, with its own clock.
+        Hardware = "hardware",
+        /// The kernel, when the driver delivers the frame.
+        #[default]
+        Kernel = "kernel",
+    }
 }
-
-names!(Testbed: Icount = "icount", Uml = "uml", Host = "host", Ssh = "ssh");
-names!(StampSource: Hardware = "hardware", Kernel = "kernel");
-names!(Topology: Vcan = "vcan", Kvaser = "kvaser", Wire = "wire", Bench = "bench");
 
 impl Testbed {
-    /// Whether it is booted, and not there already.
-    #[must_use]
     pub const fn is_guest(self) -> bool {
         matches!(self, Self::Icount | Self::Uml)
     }
 }
 
 impl Place {
-    /// What a place is if nothing is said.
     pub(super) const DEFAULT: Self =
         Self { testbed: Testbed::Icount, kernel: None, topology: Topology::Vcan, shift: 0 };
 
-    /// Why there is no such place.
+    /// The reason, if there can be no such place.
     pub(super) fn impossible(&self) -> Option<String> {
         let Self { testbed, kernel, topology, shift } = self;
         let name = testbed.name();
         match testbed {
             Testbed::Host | Testbed::Ssh if *topology != Topology::Bench => {
-                Some(format!("{name} has the interfaces of [bench], so no topology but \"bench\""))
+                Some(format!("{name} has the interfaces of [bench], so its topology is \"bench\""))
             }
             Testbed::Host | Testbed::Ssh if *shift != 0 => {
                 Some(format!("{name} counts no instructions, so its shift is 0"))
@@ -133,7 +109,7 @@ impl Place {
                 kernel.as_ref().map(|_| format!("{name} has the kernel that runs there, so its kernel is \"default\""))
             }
             _ if *topology == Topology::Bench => {
-                Some(format!("the topology bench is of machines (testbed \"host\" or \"ssh\"), and {name} is a guest"))
+                Some(format!("the topology bench belongs to testbed \"host\" or \"ssh\", and {name} is a guest"))
             }
             Testbed::Icount => None,
             Testbed::Uml if *topology != Topology::Vcan => {
@@ -149,8 +125,7 @@ impl Place {
 }
 
 impl Cell {
-    /// Names and levels of its factors, in the order in which they are told.
-    #[must_use]
+    /// Factors and levels, in the order of output.
     pub fn levels(&self) -> [(&'static str, String); 9] {
         let Place { testbed, kernel, topology, shift } = &self.place;
         [
@@ -166,9 +141,8 @@ impl Cell {
         ]
     }
 
-    /// A name that stands for all that decides what is measured: for what the plan says of the cell, its gateway and its
-    /// rules. 16 hexadecimal digits.
-    #[must_use]
+    /// A hash of everything that decides the measurement: levels, numbers of the plan, gateway and rules. 16
+    /// hexadecimal digits.
     pub fn name(&self, plan: &Plan) -> String {
         let levels = self.levels().map(|(factor, level)| format!("{factor}={level}")).join("\n");
         let numbers = format!(
@@ -182,7 +156,7 @@ impl Cell {
         {
             hash = hash.part(&log.name);
         }
-        // A part only where there is something to say: names of plans without the key stay what they were.
+        // Only if set, so that names of plans without the key remain valid.
         if plan.stages {
             hash = hash.part("stages");
         }
@@ -198,7 +172,7 @@ impl Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `gateway=kernel rules=all …`: what a person tells cells apart by, with the repeat where there is more than one.
+    /// `gateway=kernel rules=all …`, with the repeat if there are several.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, (factor, level)) in self.levels().into_iter().enumerate() {
             let space = if position == 0 { "" } else { " " };
@@ -206,5 +180,60 @@ impl fmt::Display for Cell {
             write!(f, "{space}{factor}={quote}{level}{quote}")?;
         }
         if self.repeat > 1 { write!(f, " repeat={}", self.repeat) } else { Ok(()) }
+    }
+}
+
+/// Interfaces of testbeds other than guests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bench {
+    /// The tester sends here.
+    pub send: String,
+    /// The tester observes the first bus here.
+    pub monitor: String,
+    /// The tester receives the gateway's output here.
+    pub receive: String,
+    /// The gateway's interfaces on the first and second bus; on the board, if the gateway is there. `None` if candor
+    /// starts no gateway.
+    pub gateway: Option<(String, String)>,
+    /// The second bus, if its frame time is not part of the gateway's latency.
+    pub wire: Option<Wire>,
+}
+
+/// Bit rates of a bus with real bit timing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Arbitration phase.
+    pub nominal: BitRate,
+    /// Data phase, with bit rate switch.
+    pub data: Option<BitRate>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ssh {
+    /// As for `ssh`: `user@board`, or a name of its configuration.
+    pub host: String,
+    pub options: Vec<String>,
+    /// Path of a static candor for the board, relative to the plan; `None`: this program.
+    pub candor: Option<String>,
+    /// Start the gateway with `sudo -n`.
+    pub sudo: bool,
+}
+
+impl Bench {
+    /// The interface on which the tester receives the output of a gateway. Without a gateway it is on the first bus:
+    /// the interface of the missing gateway or, if that is unknown or on another machine, the monitor's.
+    pub fn far(&self, testbed: Testbed, gateway: &Gateway) -> &str {
+        match (gateway, &self.gateway) {
+            (Gateway::None, Some((from, _))) if testbed == Testbed::Host => from,
+            (Gateway::None, _) => &self.monitor,
+            _ => &self.receive,
+        }
+    }
+
+    /// Whether the far side is the gateway's own sending interface. Interface names of a board are not comparable with
+    /// those of this machine.
+    pub fn hears_own(&self, testbed: Testbed, gateway: &Gateway) -> bool {
+        let is_here = testbed == Testbed::Host && *gateway != Gateway::None;
+        is_here && self.gateway.as_ref().is_some_and(|(_, to)| *to == self.receive)
     }
 }

@@ -1,62 +1,63 @@
-//! The codes of findings that only plans have. They are stable: a code is never given a new meaning. What plans have in common
-//! with gateway files bears the code that it has there ([`candor_core::diagnostic::code`]).
+//! Codes of findings that only plans have. They are stable; `docs/plans.md` lists them. Other findings have the codes of gateway
+//! files ([`candor_core::diagnostic::code`]).
 
-/// A text that is no level of its factor.
-pub const LEVEL: &str = "P0301";
-/// A level that is in its factor twice.
-pub const LEVEL_TWICE: &str = "P0302";
-/// A gateway or rules of which the plan says nothing.
-pub const UNDEFINED: &str = "P0303";
-/// A factor without any level.
-pub const NO_LEVEL: &str = "P0304";
-/// Rules that cannot be had.
-pub const RULES: &str = "P0305";
-/// A number out of its range.
-pub const RANGE: &str = "P0306";
-/// A gateway that is not described by exactly one key.
-pub const GATEWAY: &str = "P0307";
-/// A budget that limits nothing, or a part of one that is wrong.
-pub const BUDGET: &str = "P0308";
-/// Interfaces or a board that a testbed needs, and that are missing or wrong.
-pub const BENCH: &str = "P0309";
-/// A log that cannot be replayed.
-pub const LOG: &str = "P0310";
-/// A source of stamps that there is not.
-pub const STAMPS: &str = "P0311";
-/// No cell is left.
-pub const NO_CELL: &str = "P0401";
-/// More cells than anybody measures.
-pub const TOO_MANY_CELLS: &str = "P0402";
-/// Conditions that cannot be met together.
-pub const IMPOSSIBLE: &str = "P0403";
-/// An `[[exclude]]` that takes nothing away.
-pub const EXCLUDES_NOTHING: &str = "P0501";
-/// An `[[include]]` of cells that are there already.
-pub const INCLUDED_ALREADY: &str = "P0502";
-/// A definition that nobody uses.
-pub const UNUSED: &str = "P0503";
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::closest;
 
-/// A log that is longer than what is sent of it.
-pub const CUT: &str = "P0504";
+macro_rules! codes {
+    ($($name:ident = $code:literal;)+) => {
+        $(pub const $name: &str = $code;)+
 
-/// Every code, in order.
-pub const ALL: &[&str] = &[
-    LEVEL,
-    LEVEL_TWICE,
-    UNDEFINED,
-    NO_LEVEL,
-    RULES,
-    RANGE,
-    GATEWAY,
-    BUDGET,
-    BENCH,
-    LOG,
-    STAMPS,
-    NO_CELL,
-    TOO_MANY_CELLS,
-    IMPOSSIBLE,
-    EXCLUDES_NOTHING,
-    INCLUDED_ALREADY,
-    UNUSED,
-    CUT,
-];
+        pub const ALL: &[&str] = &[$($code),+];
+    };
+}
+
+codes! {
+    LEVEL = "P0301";
+    LEVEL_TWICE = "P0302";
+    UNDEFINED = "P0303";
+    NO_LEVEL = "P0304";
+    RULES = "P0305";
+    RANGE = "P0306";
+    GATEWAY = "P0307";
+    BUDGET = "P0308";
+    BENCH = "P0309";
+    LOG = "P0310";
+    STAMPS = "P0311";
+    NO_CELL = "P0401";
+    TOO_MANY_CELLS = "P0402";
+    IMPOSSIBLE = "P0403";
+    EXCLUDES_NOTHING = "P0501";
+    INCLUDED_ALREADY = "P0502";
+    UNUSED = "P0503";
+    CUT = "P0504";
+}
+
+/// Reports an error with its remedy. Always `None`, to be returned.
+pub(super) fn error<T>(
+    findings: &mut Findings,
+    code: &'static str,
+    span: &Span,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> Option<T> {
+    findings.report(Diagnostic::error(code, span.clone(), message).help(help));
+    None
+}
+
+pub(super) fn warning(
+    findings: &mut Findings,
+    code: &'static str,
+    span: &Span,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) {
+    findings.report(Diagnostic::warning(code, span.clone(), message).help(help));
+}
+
+pub(super) fn suggest(diagnostic: Diagnostic, word: &str, known: &[&str]) -> Diagnostic {
+    match closest(word, known) {
+        Some(name) if name != word => diagnostic.label(format!("did you mean \"{name}\"?")),
+        _ => diagnostic,
+    }
+}

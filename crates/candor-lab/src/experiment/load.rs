@@ -1,47 +1,37 @@
-//! Loads: what keeps the gateway's machine busy besides frames.
+//! Background load on the gateway's machine.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// What else the gateway's machine has to do. As text it is what stands in a plan and in records.
+/// Background load on the gateway's machine. Its text is the one of plans and records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Load {
-    /// `none`.
     #[default]
     None,
-    /// `cpu 20`: so many pairs of processes that pass messages of 100 bytes to each other, as hackbench does.
+    /// `cpu 20`: pairs of processes that exchange messages of 100 bytes, as in hackbench.
     Cpu(NonZeroU32),
-    /// `ethernet 60000`: datagrams of so many bytes as fast as they go through a pair of Ethernet interfaces, received by the
-    /// softirq that also receives CAN frames.
+    /// `ethernet 60000`: datagrams of this size in bytes at full speed through a pair of Ethernet interfaces, received
+    /// by the softirq that also receives CAN frames.
     Ethernet(NonZeroU32),
-    /// `memory 64`: so many MiB that are written through again and again.
+    /// `memory 64`: MiB that are written over and over.
     Memory(NonZeroU32),
-    /// `timers 100`: so many timers that end each millisecond.
+    /// `timers 100`: timers that expire each millisecond.
     Timers(NonZeroU32),
 }
 
-/// Text that is no load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// None of the forms.
     #[error(
-        "A load is \"none\", \"cpu\", \"ethernet\", \"memory\" or \"timers\", with a number behind it if it is to be stronger: \
+        "A load is \"none\", \"cpu\", \"ethernet\", \"memory\" or \"timers\", optionally followed by a number: \
          \"cpu 40\" (pairs of processes), \"ethernet 1400\" (bytes of a datagram), \"memory 64\" (MiB), \"timers 100\""
     )]
     Unknown,
-    /// A strength that makes no sense.
     #[error("The strength of the load {word} is a number from 1 to {most}")]
-    Strength {
-        /// The load.
-        word: &'static str,
-        /// Its largest strength.
-        most: u32,
-    },
+    Strength { word: &'static str, most: u32 },
 }
 
-/// A kind of load: its word, its usual strength and its largest.
 struct Kind {
     word: &'static str,
     usual: u32,
@@ -93,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_are_read_and_written() {
+    fn loads_are_parsed_and_printed() {
         for (text, written) in [
             ("none", "none"),
             ("cpu", "cpu 20"),
@@ -109,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_load_says_why() {
+    fn invalid_loads_are_refused_with_a_reason() {
         for (text, error) in [
             ("", LoadError::Unknown),
             ("disk", LoadError::Unknown),

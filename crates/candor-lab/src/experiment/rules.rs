@@ -1,53 +1,48 @@
-//! What a gateway is to do, as a gateway file for the interfaces that it is to run between.
+//! Rules of a gateway, as a gateway file for its interfaces.
 
 use std::fmt::Write as _;
 
 use candor_config::engine::Engine;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_SFF_MASK, Frame};
 
-/// Routes between the buses `first` and `second`, which the plan leaves to the place where they run.
+/// Routes between the buses `first` and `second`; the testbed adds their interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// `[[route]]` tables of a gateway file. `{echo}` stands for what the place needs to hear the frames, `{match}` for a filter
-    /// that takes the frame which is sent and no other, of the kind of the decoys.
+    /// `[[route]]` tables of a gateway file. `{echo}` stands for the setting that the testbed needs, `{match}` for a
+    /// filter that matches only the sent frame, of the kind of the decoys.
     pub routes: String,
-    /// Further routes that never fire.
+    /// Additional routes that never match.
     pub decoys: Option<Decoys>,
 }
 
-/// Routes for identifiers that nobody sends, of the format of the frame that is sent. They stand in front of the others in the file,
-/// and candor keeps the order of the file: the one that fires is looked at last.
+/// Routes for identifiers that are not sent, in the format of the frame. They come first in the file, so that the
+/// matching route is tried last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoys {
-    /// How many.
     pub count: u32,
-    /// With a mask that keeps the kernel from finding them by a table.
+    /// With a mask, so that the kernel does not find them by a table.
     pub masked: bool,
 }
 
-/// Identifiers of 11 bits that there are for decoys, besides the one that is sent.
+/// Number of 11-bit identifiers other than the sent one.
 pub(super) const MOST_SFF_DECOYS: u32 = CAN_SFF_MASK;
-/// As many as the kernel takes filters from a socket, and more than the papers had.
+/// The kernel's limit of filters per socket, and more than in the papers.
 pub(super) const MOST_DECOYS: u32 = 4096;
 
 impl Rules {
-    /// Everything goes from one bus to the other.
-    #[must_use]
+    /// Forwards all frames from one bus to the other.
     pub fn all() -> Self {
         let routes = "[[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\necho = {echo}\n".to_owned();
         Self { routes, decoys: None }
     }
 
-    /// The frame that is sent goes from one bus to the other, and no other does.
-    #[must_use]
+    /// Forwards only the sent frame.
     pub(super) fn one(decoys: Decoys) -> Self {
         let routes =
             "[[route]]\nname = \"one\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"{match}\"\necho = {echo}\n";
         Self { routes: routes.to_owned(), decoys: Some(decoys) }
     }
 
-    /// The gateway file for this engine between these interfaces.
-    #[must_use]
     pub fn gateway_file(&self, engine: Engine, (from, to): (&str, &str), echo: bool, frame: &Frame) -> String {
         let mut text = format!(
             "engine = \"{}\"\n[bus.first]\ninterface = \"{from}\"\n[bus.second]\ninterface = \"{to}\"\n",
@@ -59,7 +54,7 @@ impl Rules {
                 text,
                 "[[route]]\nname = \"decoy-{number}\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"{filter}\"\necho = {echo}"
             )
-            .expect("a String takes everything");
+            .expect("writing to a String cannot fail");
         }
         let masked = self.decoys.is_some_and(|decoys| decoys.masked);
         let routes = self.routes.replace("{echo}", if echo { "true" } else { "false" });
@@ -69,7 +64,7 @@ impl Rules {
 }
 
 impl Decoys {
-    /// Filters for other identifiers than that of the frame.
+    /// Filters for other identifiers than the frame's.
     fn filters(self, frame: &Frame) -> impl Iterator<Item = String> {
         let sent = frame.id.0;
         let first = if sent & CAN_EFF_FLAG != 0 { CAN_EFF_FLAG | 0x1000_0000 } else { 0 };
@@ -77,7 +72,6 @@ impl Decoys {
     }
 }
 
-/// A filter for one identifier.
 fn filter(id: u32, masked: bool) -> String {
     match (id & CAN_EFF_FLAG != 0, masked) {
         (true, false) => format!("{:08X}", id & !CAN_EFF_FLAG),
@@ -99,7 +93,7 @@ mod tests {
     use candor_core::job::Job;
 
     #[test]
-    fn gateway_files_are_gateways() {
+    fn gateway_files_are_valid() {
         for frame in ["123#0011", "1234ABCD#0011", "000#0011"] {
             let frame: Frame = frame.parse().unwrap();
             for masked in [false, true] {
@@ -108,7 +102,7 @@ mod tests {
                     let file = rules.gateway_file(engine, ("can2", "can3"), true, &frame);
                     let loaded = config::load(file.as_bytes()).unwrap_or_else(|wrong| panic!("{file}: {wrong:?}"));
                     assert_eq!(loaded.plan.routes().len(), 301);
-                    // No route takes what another takes, so there is nothing to warn of but the masks.
+                    // No two routes overlap, so there are no warnings but those about masks.
                     assert!(!loaded.warnings.iter().any(|warning| warning.code == "W0601"), "{:?}", loaded.warnings);
                 }
             }
@@ -116,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_that_is_sent_passes_once_whatever_stands_beside_its_route() {
+    fn sent_frame_passes_once_despite_decoys() {
         for (sent, masked) in
             [("123#0011", false), ("123#0011", true), ("1234ABCD#0011", false), ("1234ABCD#0011", true)]
         {
@@ -126,14 +120,14 @@ mod tests {
             let jobs = lower(&config::load(file.as_bytes()).unwrap().plan);
             let of_format = |job: &&Job| job.format == FrameFormat::Classic && job.filter.normalise().matches(frame.id);
             assert_eq!(jobs.iter().filter(of_format).count(), 1, "{sent} {masked}");
-            // Masked ones are walked by the kernel, others are found by a table.
+            // The kernel walks masked filters, and finds others by a table.
             let is_walked = |job: &Job| job.filter.normalise().list == ReceiveList::Masked;
             assert!(jobs.iter().all(|job| is_walked(job) == masked), "{sent} {masked}");
         }
     }
 
     #[test]
-    fn no_decoy_takes_the_frame_that_is_sent() {
+    fn decoys_do_not_match_the_sent_frame() {
         for frame in ["123#", "10000007#"] {
             let frame: Frame = frame.parse().unwrap();
             let filters: Vec<_> = Decoys { count: 1000, masked: false }.filters(&frame).collect();

@@ -1,4 +1,4 @@
-//! Moments at which the frames of an open loop are to be sent: whatever becomes of the frames, they do not change.
+//! Send times of an open loop.
 
 use crate::experiment::Wire;
 use crate::experiment::traffic::{Rate, Traffic};
@@ -9,10 +9,9 @@ use candor_egress::policy::FrameRate;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The moments of so many frames in nanoseconds after the first one, in their order; `None` of a pattern that waits for frames, or
-/// that brings frames and times of its own. `frame` says what each of them is, for shares of a bus are of exact bits.
-/// Those of `throughput` are known only when its rate has been found: [`at_rate`].
-#[must_use]
+/// Send times of the frames in ns after the first one, ascending. `None` for a closed loop, for logs, which have their
+/// own times, and for `throughput` until its rate is found ([`at_rate`]). `frame` returns each frame, because shares of
+/// a bus are exact to the bit.
 pub fn moments(traffic: &Traffic, frames: u32, frame: impl Fn(u32) -> Frame, bus: Wire, seed: u64) -> Option<Vec<u64>> {
     let time_on_bus = |number: u32| time_on(bus, &frame(number));
     let mut random = SplitMix64::new(seed);
@@ -35,7 +34,7 @@ pub fn moments(traffic: &Traffic, frames: u32, frame: impl Fn(u32) -> Frame, bus
         Traffic::Bursts { frames, every } => {
             let every = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
             let frames = frames.get();
-            // Within a burst one is directly behind the other; what is left of the time comes behind the last one.
+            // Frames of a burst are back to back; the rest of the period follows the last one.
             let mut spent = 0;
             Box::new(move |number| {
                 let own = time_on_bus(number);
@@ -54,14 +53,12 @@ pub fn moments(traffic: &Traffic, frames: u32, frame: impl Fn(u32) -> Frame, bus
     Some((0..frames).map(moment).collect())
 }
 
-/// The moments of so many frames at a rate, in nanoseconds after the first one.
-#[must_use]
+/// As [`moments`], at a constant rate.
 pub fn at_rate(rate: FrameRate, frames: u32) -> Vec<u64> {
     (0..u64::from(frames)).map(|number| number * SECOND_NS / u64::from(rate.frames_per_second())).collect()
 }
 
-/// How many frames like this one a rate is: of a share of a bus as many as fit, but one at least.
-#[must_use]
+/// Frames like this one per second; a share of a bus is rounded down, to at least one.
 pub fn frame_rate(rate: Rate, frame: &Frame, bus: Wire) -> FrameRate {
     let frames_per_second = match rate {
         Rate::FramesPerSecond(rate) => rate,
@@ -81,7 +78,7 @@ fn per_mille(time_ns: u64, share: u32) -> u64 {
     time_ns.saturating_mul(1000) / u64::from(share).max(1)
 }
 
-/// A time of an exponential distribution with this mean.
+/// A random time with an exponential distribution.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -117,15 +114,15 @@ mod tests {
     }
 
     #[test]
-    fn bursts_begin_in_time() {
+    fn bursts_start_on_time() {
         let flood = of("flood", 2)[1];
         assert_eq!(of("3 every 10ms", 5), [0, flood, 2 * flood, 10_000_000, 10_000_000 + flood]);
-        // A burst that takes longer than its time is as good as a flood.
+        // A burst that takes longer than its period is a flood.
         assert_eq!(of("3 every 1us", 5), of("flood", 5));
     }
 
     #[test]
-    fn poisson_has_its_rate_and_repeats() {
+    fn poisson_has_its_rate_and_is_reproducible() {
         let moments = of("poisson 1000 frames/s", 20_000);
         let mean = moments[19_999] / 19_999;
         assert!((970_000..1_030_000).contains(&mean), "{mean}");
@@ -136,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_loops_have_no_moments() {
+    fn closed_loops_have_no_send_times() {
         let frame: Frame = "123#1122".parse().unwrap();
         for traffic in ["one at a time", "replay x.log", "throughput"] {
             assert_eq!(moments(&traffic.parse().unwrap(), 1, |_| frame, BUS, 1), None);
@@ -144,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_of_so_many_frames_or_of_those_that_fit() {
+    fn rate_is_absolute_or_a_share_of_the_bus() {
         let frame: Frame = "123#1122334455667788".parse().unwrap();
         let flood = of("flood", 2)[1];
         let rate = |rate| frame_rate(rate, &frame, BUS).frames_per_second();
@@ -156,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_switch_their_rate_take_less_of_a_bus() {
+    fn bit_rate_switch_takes_less_of_the_bus() {
         let fast = Wire { data: BitRate::from_bits_per_second(2_000_000), ..BUS };
         let frame: Frame = "123##11122334455667788".parse().unwrap();
         let of = |bus| moments(&Traffic::Flood, 2, |_| frame, bus, 1).unwrap()[1];

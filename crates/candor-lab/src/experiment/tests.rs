@@ -7,32 +7,7 @@ mod bench;
 mod replay;
 mod stamps;
 
-const PLAN: &str = r#"
-seed = 7
-frames = 1000
-cells-per-guest = 5
-[factor]
-topology = ["vcan", "kvaser"]
-gateway = ["none", "kernel", "read-write", "cangw"]
-rules = ["all", "many"]
-traffic = ["one at a time", "50 %"]
-shift = [0, 2]
-[gateway.cangw]
-command = ["cangw", "-A", "-s", "{from}", "-d", "{to}", "-e"]
-stop = ["cangw", "-F"]
-[rules.many]
-decoys = 2000
-decoys-masked = true
-[[exclude]]
-gateway = ["none", "cangw"]
-rules = "many"
-[[exclude]]
-shift = 2
-traffic = "one at a time"
-[[include]]
-gateway = "kernel"
-load = ["cpu", "ethernet 1400"]
-"#;
+const PLAN: &str = include_str!("tests/full.toml");
 
 fn plan(text: &str) -> Plan {
     match load(text.as_bytes(), Available::default()) {
@@ -44,7 +19,7 @@ fn plan(text: &str) -> Plan {
     }
 }
 
-/// Codes and the text at their places.
+/// Codes, and the text at their places.
 fn findings(text: &str) -> Vec<(&'static str, String)> {
     let kernels = ["debian-6.1".to_owned(), "backports-6.12".to_owned()];
     let findings = match load(text.as_bytes(), Available { kernels: Some(&kernels), logs: None }) {
@@ -55,7 +30,7 @@ fn findings(text: &str) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn levels_are_crossed_excluded_and_included() {
+fn levels_are_combined_excluded_and_included() {
     let plan = plan(PLAN);
     // 2 topologies x 3 of the 4 pairs of shift and traffic x (4 gateways with all, 2 with many), and 2 more.
     assert_eq!(plan.cells().len(), 2 * 3 * (4 + 2) + 2);
@@ -70,7 +45,7 @@ fn levels_are_crossed_excluded_and_included() {
 }
 
 #[test]
-fn what_is_not_written_has_its_default() {
+fn missing_keys_have_defaults() {
     let plan = plan("[factor]\ngateway = \"kernel\"\n");
     assert_eq!((plan.cells().len(), plan.frames, plan.warm_up, plan.seed), (1, 10_000, 500, 1));
     assert_eq!(plan.gateway(&plan.cells()[0]), &Gateway::Candor(Engine::Kernel));
@@ -93,7 +68,7 @@ fn every_cell_is_in_one_block_of_its_place() {
 }
 
 #[test]
-fn shards_are_disjoint_and_together_all() {
+fn shards_are_disjoint_and_complete() {
     for of in 1..=5 {
         let shards: Vec<Shard> = (1..=of).map(|number| format!("{number}/{of}").parse().unwrap()).collect();
         for position in 0..20 {
@@ -107,7 +82,7 @@ fn shards_are_disjoint_and_together_all() {
 }
 
 #[test]
-fn repeats_are_cells_of_their_own() {
+fn repeats_are_separate_cells() {
     let plan = plan("repeats = 3\n[factor]\ngateway = [\"kernel\", \"read-write\"]\n");
     assert_eq!(plan.cells().iter().map(|cell| cell.repeat).collect::<Vec<_>>(), [1, 2, 3, 1, 2, 3]);
     assert!(plan.cells()[1].to_string().ends_with(" repeat=2"));
@@ -115,7 +90,7 @@ fn repeats_are_cells_of_their_own() {
 }
 
 #[test]
-fn a_name_stands_for_what_the_gateway_is() {
+fn cell_name_depends_on_the_gateway() {
     let text = |command: &str| format!("[factor]\ngateway = [\"x\"]\n[gateway.x]\ncommand = [\"{command}\"]\n");
     let (one, other) = (plan(&text("a")), plan(&text("b")));
     assert_ne!(one.cells()[0].name(&one), other.cells()[0].name(&other));
@@ -123,7 +98,7 @@ fn a_name_stands_for_what_the_gateway_is() {
 }
 
 #[test]
-fn mistakes_are_found_where_they_are() {
+fn mistakes_are_found_at_their_places() {
     let gateway = "[factor]\ngateway = [\"kernel\"]\n";
     for (text, expected) in [
         ("frames = 5\n".to_owned(), vec![(code::NO_LEVEL, "")]),
@@ -166,16 +141,16 @@ fn mistakes_are_found_where_they_are() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let found = findings("frames = 0\nseed = -1\n[factor]\ngateway = [\"x\"]\nload = \"y\"\n");
     let codes: Vec<_> = found.iter().map(|(code, _)| *code).collect();
     assert_eq!(codes, [code::RANGE, code::RANGE, code::UNDEFINED, code::LEVEL]);
 }
 
 #[test]
-fn findings_say_what_to_do() {
+fn findings_have_a_remedy() {
     let text = "[factor]\ngateway = [\"kernal\"]\ntraffic = \"often\"\n";
-    let Err(findings) = load(text.as_bytes(), Available::default()) else { panic!("it is no plan") };
+    let Err(findings) = load(text.as_bytes(), Available::default()) else { panic!("the plan is valid") };
     for finding in findings {
         assert_eq!(finding.severity, Severity::Error);
         assert!(finding.help.is_some(), "{finding:?}");
@@ -183,9 +158,9 @@ fn findings_say_what_to_do() {
 }
 
 proptest::proptest! {
-    /// Whatever is read, nothing panics, and mistakes lie in the text.
+    /// Any input: no panic, and mistakes lie within the text.
     #[test]
-    fn strange_plans_are_refused_with_their_place(cut in 0..PLAN.len(), end in 0..PLAN.len(), more in "[a-z0-9=\\[\\]\"'\\n .%-]{0,12}") {
+    fn malformed_plans_are_refused_with_a_place(cut in 0..PLAN.len(), end in 0..PLAN.len(), more in "[a-z0-9=\\[\\]\"'\\n .%-]{0,12}") {
         let mut text = PLAN.as_bytes()[..cut].to_vec();
         text.extend(more.bytes());
         text.extend(&PLAN.as_bytes()[end..]);

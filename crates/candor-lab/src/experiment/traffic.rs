@@ -1,4 +1,4 @@
-//! Traffic patterns: when frames are sent.
+//! Traffic patterns.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,78 +7,68 @@ use std::time::Duration;
 
 use candor_core::units::{QuantityError, WrittenFrameRate, parse_duration, parse_frame_rate};
 
-/// When frames are sent. As text it is what stands in a plan and in records.
+/// Send times. Its text is the one of plans and records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Traffic {
-    /// `one at a time`: the next one when the last has arrived or is lost, after a random pause. A closed loop: it never
-    /// shows queueing.
+    /// `one at a time`: the next frame after the last one has arrived or is lost, and a random pause. A closed loop,
+    /// which never shows queueing.
     OneAtATime,
-    /// `every 1ms`: at fixed moments, whatever becomes of the frames.
+    /// `every 1ms`: at fixed times.
     Every(Duration),
-    /// `50 %`: at fixed moments, so that the frames take so much of the sending bus, by their exact bits. In thousandths.
+    /// `50 %`: at fixed times, so that the frames take this share of the sending bus, to the bit. In thousandths.
     Share(u32),
-    /// `flood`: one directly behind the other, 100 % of the bus.
+    /// `flood`: back to back, 100 % of the bus.
     Flood,
-    /// `poisson 500 frames/s` or `poisson 30 %`: at random moments that know nothing of each other.
+    /// `poisson 500 frames/s` or `poisson 30 %`: at independent random times.
     Poisson(Rate),
-    /// `16 every 10ms`: bursts of frames one directly behind the other.
+    /// `16 every 10ms`: bursts of back-to-back frames.
     Bursts {
-        /// Frames of a burst.
         frames: NonZeroU32,
-        /// From the beginning of one to that of the next.
+        /// From the start of one burst to the next.
         every: Duration,
     },
-    /// `replay drive.log`: the frames of a candump log at their own times.
+    /// `replay drive.log`: the frames of a candump log at their recorded times.
     Replay {
-        /// The file, beside the plan.
+        /// Relative to the plan.
         file: String,
-        /// `replay drive.log of can0`: those of one interface only.
+        /// `replay drive.log of can0`: only frames of this interface.
         interface: Option<String>,
     },
-    /// `throughput` or `throughput up to 5000 frames/s`: the highest rate at which nothing is lost, which is searched, and then
-    /// frames at that rate.
+    /// `throughput` or `throughput up to 5000 frames/s`: searches the highest rate without loss, then sends at that
+    /// rate.
     Throughput {
-        /// Where the search ends; all of the sending bus if nothing else is written.
+        /// Upper end of the search; by default the whole sending bus.
         up_to: Rate,
     },
 }
 
-/// A mean rate of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rate {
-    /// Frames per second.
     FramesPerSecond(u32),
     /// Thousandths of the sending bus.
     PerMille(u32),
 }
 
-/// Text that is no traffic pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrafficError {
-    /// None of the forms.
     #[error(
         "Traffic is \"one at a time\", \"every 1ms\", \"50 %\", \"flood\", \"poisson 500 frames/s\", \"16 every 10ms\", \
          \"throughput\" or \"replay FILE\""
     )]
     Unknown,
-    /// A quantity in it is wrong.
     #[error("{0}")]
     Quantity(#[from] QuantityError),
-    /// No bus carries that.
-    #[error("More than 100 % of a bus cannot be sent")]
+    #[error("A bus cannot carry more than 100 %")]
     MoreThanAll,
-    /// A burst of nothing, or of more than any queue holds.
     #[error("A burst has 1 to {MOST_FRAMES_OF_A_BURST} frames")]
     Burst,
 }
 
-/// The kernel keeps so many frames for a processor (`net.core.netdev_max_backlog`).
+/// Default backlog of a CPU (`net.core.netdev_max_backlog`).
 const MOST_FRAMES_OF_A_BURST: u32 = 1000;
 
 impl Traffic {
-    /// Whether the next frame waits for the last one.
-    #[must_use]
     pub const fn is_closed_loop(&self) -> bool {
         matches!(self, Self::OneAtATime)
     }
@@ -120,7 +110,7 @@ impl FromStr for Traffic {
 }
 
 impl Rate {
-    /// As much as the bus carries.
+    /// The whole bus.
     pub const ALL: Self = Self::PerMille(1000);
 
     fn read(text: &str) -> Result<Self, TrafficError> {
@@ -164,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_read_and_written() {
+    fn every_form_is_parsed_and_printed() {
         for (text, written) in [
             ("one at a time", "one at a time"),
             ("one-at-a-time", "one at a time"),
@@ -190,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_traffic_says_why() {
+    fn invalid_traffic_is_refused_with_a_reason() {
         for (text, error) in [
             ("", TrafficError::Unknown),
             ("often", TrafficError::Unknown),

@@ -4,14 +4,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
-use super::columns::{DISPOSITION, NUMBERS, constant, names};
-use super::{Export, Origin};
+use super::{DISPOSITION, Export, NUMBERS, Origin, constant, names};
 use crate::record::Record;
 
 pub(super) struct Parquet<W: Write + Send> {
@@ -38,15 +37,16 @@ impl<W: Write + Send> Parquet<W> {
     fn write(&mut self, origin: Origin<'_>, record: &Record) -> Result<(), ParquetError> {
         let mut group = self.out.next_row_group()?;
         for text in constant(&self.factors, origin, &record.header) {
-            texts(&mut group, &vec![ByteArray::from(text); record.samples.len()])?;
+            column::<W, ByteArrayType>(&mut group, &vec![ByteArray::from(text); record.samples.len()], None)?;
         }
         for number in NUMBERS {
             let all: Vec<_> = record.samples.iter().map(|sample| (number.of)(&record.header, sample)).collect();
-            numbers(&mut group, &all)?;
+            let is_there: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
+            let there: Vec<i64> = all.into_iter().flatten().collect();
+            column::<W, Int64Type>(&mut group, &there, Some(&is_there))?;
         }
-        let dispositions: Vec<_> =
-            record.samples.iter().map(|sample| ByteArray::from(sample.disposition.name())).collect();
-        texts(&mut group, &dispositions)?;
+        let dispositions = record.samples.iter().map(|sample| ByteArray::from(sample.disposition.name()));
+        column::<W, ByteArrayType>(&mut group, &dispositions.collect::<Vec<_>>(), None)?;
         group.close()?;
         Ok(())
     }
@@ -62,7 +62,7 @@ impl<W: Write + Send> Export for Parquet<W> {
     }
 }
 
-/// Texts are always there; all numbers may be missing, so that readers need know no list of those that never are.
+/// All numbers are optional, so that readers need not know which ones are always present.
 fn schema(factors: &[String]) -> Result<Arc<Type>, ParquetError> {
     let text = |name: &str| {
         let column = Type::primitive_type_builder(name, Physical::BYTE_ARRAY);
@@ -76,28 +76,16 @@ fn schema(factors: &[String]) -> Result<Arc<Type>, ParquetError> {
     Ok(Arc::new(Type::group_type_builder("frames").with_fields(columns.collect::<Result<_, _>>()?).build()?))
 }
 
-fn texts<W: Write + Send>(
+/// Writes the next column: all values that are there, and which ones are if they are optional.
+fn column<W: Write + Send, T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[ByteArray],
+    values: &[T::T],
+    is_there: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
+    let too_few = || ParquetError::General("the schema has fewer columns than a frame".to_owned());
     let mut column = group.next_column()?.ok_or_else(too_few)?;
-    column.typed::<ByteArrayType>().write_batch(values, None, None)?;
+    column.typed::<T>().write_batch(values, is_there, None)?;
     column.close()
-}
-
-fn numbers<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[Option<i64>],
-) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.ok_or_else(too_few)?;
-    let is_there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
-    let there: Vec<i64> = values.iter().copied().flatten().collect();
-    column.typed::<Int64Type>().write_batch(&there, Some(&is_there), None)?;
-    column.close()
-}
-
-fn too_few() -> ParquetError {
-    ParquetError::General("the schema has fewer columns than a frame".to_owned())
 }
 
 fn failed(error: ParquetError) -> io::Error {

@@ -1,4 +1,4 @@
-//! Frames that are written are the frames that were measured, in each form.
+//! Each form contains the frames of the records.
 
 use std::fs;
 use std::fs::File;
@@ -25,7 +25,7 @@ fn record(samples: u32) -> Record {
     Record { header: header("mine", "kernel"), samples: (0..samples).map(sample).collect() }
 }
 
-/// The file of two records, of which the second has no level of the first factor.
+/// Two records; the second one has no level of the first factor.
 fn written(form: Form) -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("frames");
@@ -39,7 +39,7 @@ fn written(form: Form) -> (tempfile::TempDir, std::path::PathBuf) {
 }
 
 #[test]
-fn csv_has_a_head_and_a_line_for_each_frame() {
+fn csv_has_a_header_and_a_line_for_each_frame() {
     let (_folder, path) = written(Form::Csv);
     let wanted = "\
         cell,state,device,engine,kernel_release,traffic,load,instruction_ns,sequence,tag,due_ns,sent_ns,queued_ns,handed_ns,\
@@ -51,7 +51,7 @@ fn csv_has_a_head_and_a_line_for_each_frame() {
 }
 
 #[test]
-fn json_lines_say_the_same_as_csv() {
+fn json_lines_match_csv() {
     let (_folder, path) = written(Form::JsonLines);
     let text = fs::read_to_string(path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -68,7 +68,7 @@ fn json_lines_say_the_same_as_csv() {
 }
 
 #[test]
-fn parquet_can_be_read_again() {
+fn parquet_can_be_read() {
     let (_folder, path) = written(Form::Parquet);
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     assert_eq!(reader.num_row_groups(), 2);
@@ -84,7 +84,7 @@ fn parquet_can_be_read_again() {
     assert_eq!((column(2, "traffic"), column(2, "due_ns")), (Field::Str(String::new()), Field::Long(-10)));
 }
 
-/// What a plan of 10 000 frames in each cell needs: far less than the text of its records.
+/// 10 000 frames, as in a plan: far smaller than the text of the record.
 #[test]
 fn parquet_packs_times() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,13 +98,13 @@ fn parquet_packs_times() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn full_disk_is_reported() {
     for form in [Form::Csv, Form::JsonLines, Form::Parquet] {
         let out = File::options().write(true).open("/dev/full").unwrap();
-        let told = form.begin(out, &[]).and_then(|mut file| {
+        let result = form.begin(out, &[]).and_then(|mut file| {
             file.add(Origin { cell: "one", state: "ok", levels: &[] }, &record(5000))?;
             file.finish()
         });
-        assert_eq!(told.unwrap_err().kind(), io::ErrorKind::StorageFull, "{form:?}");
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::StorageFull, "{form:?}");
     }
 }

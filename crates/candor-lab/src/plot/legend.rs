@@ -3,68 +3,68 @@
 use maud::{Markup, html};
 
 use super::panel::Mark;
-use super::{Panel, px};
+use super::{Panel, class, px};
 
 const LINE_HEIGHT: f64 = 20.0;
 const SAMPLE_WIDTH: f64 = 26.0;
-/// Of a character at the size of `.name`, on the average.
+/// Mean width of a character in `.name`.
 const CHARACTER: f64 = 8.0;
 
-/// A series in a legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'a> {
-    /// The series.
     pub name: &'a str,
-    /// As of [`class`](super::class).
+    /// See [`class`](super::class).
     pub class: String,
-    /// Shown beside the name.
     pub sample: Sample,
 }
 
-/// Kinds of series.
+impl<'a> Entry<'a> {
+    /// With the class of this series.
+    pub fn new(index: usize, name: &'a str, sample: Sample) -> Self {
+        Self { name, class: class(index), sample }
+    }
+
+    /// With the classes of the first series.
+    pub fn all(names: &[&'a str], sample: Sample) -> Vec<Self> {
+        names.iter().enumerate().map(|(index, name)| Self::new(index, name, sample)).collect()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
-    /// A line.
     Line,
     /// A thin line with marks.
     Marked(Mark),
     /// A limit.
     Rule,
-    /// Filled boxes.
     Band,
 }
 
-/// A corner of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corner {
-    /// At the upper left.
     TopLeft,
-    /// At the upper right.
     TopRight,
-    /// At the lower right.
     BottomRight,
 }
 
-/// The legend inside a panel, on a ground that hides the grid.
-#[must_use]
+/// Inside a panel, on a background that hides the grid.
 pub fn legend(entries: &[Entry<'_>], panel: &Panel<'_>, corner: Corner) -> Markup {
-    let longest = entries.iter().map(|entry| count(entry.name.chars().count())).fold(0.0, f64::max);
-    let (width, height) = (SAMPLE_WIDTH + 22.0 + longest * CHARACTER, count(entries.len()) * LINE_HEIGHT + 8.0);
+    let longest = entries.iter().map(|entry| entry.name.chars().count() as f64).fold(0.0, f64::max);
+    let (width, height) = (SAMPLE_WIDTH + 22.0 + longest * CHARACTER, entries.len() as f64 * LINE_HEIGHT + 8.0);
     let ([left, right], [bottom, top]) = (panel.x.scale.pixels(), panel.y.scale.pixels());
     let left = if corner == Corner::TopLeft { left + 6.0 } else { right - width - 6.0 };
     let top = if corner == Corner::BottomRight { bottom - height - 6.0 } else { top + 6.0 };
     html! {
         rect.ground x=(px(left)) y=(px(top)) width=(px(width)) height=(px(height)) opacity=".9" {}
         @for (index, entry) in entries.iter().enumerate() {
-            @let middle = top + 4.0 + (count(index) + 0.5) * LINE_HEIGHT;
+            @let middle = top + 4.0 + (index as f64 + 0.5) * LINE_HEIGHT;
             (sample(entry, left + 6.0, middle))
             text.name x=(px(left + SAMPLE_WIDTH + 14.0)) y=(px(middle + 5.0)) { (entry.name) }
         }
     }
 }
 
-/// The legend as an HTML list, which wraps.
-#[must_use]
+/// As an HTML list, which wraps.
 pub fn legend_list<'a>(entries: impl IntoIterator<Item = Entry<'a>>) -> Markup {
     html! {
         ul.legend { @for entry in entries {
@@ -88,8 +88,4 @@ fn sample(entry: &Entry<'_>, left: f64, middle: f64) -> Markup {
         }
         @if let Sample::Marked(mark) = entry.sample { (mark.at(f64::midpoint(left, right), middle, &entry.class, None)) }
     }
-}
-
-fn count(number: usize) -> f64 {
-    u32::try_from(number).unwrap_or(u32::MAX).into()
 }

@@ -6,46 +6,39 @@ use maud::{Markup, html};
 
 use super::{Scale, number, px};
 
-/// Of a digit at the size of `.tick`.
+/// Width of a digit in `.tick`.
 const DIGIT: f64 = 7.2;
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis<'a> {
-    /// Values to pixels.
     pub scale: Scale,
-    /// With the unit; empty for none.
+    /// With the unit; may be empty.
     pub title: &'a str,
-    /// Values with their labels; each has a line across the panel.
+    /// Values and labels; each has a grid line.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl<'a> Axis<'a> {
-    /// With the scale's own ticks.
-    #[must_use]
+    /// With the ticks of the scale.
     pub fn new(scale: Scale, title: &'a str) -> Self {
         Self::labelled(scale, title, number)
     }
 
-    /// With the scale's own ticks, labelled by a function.
-    #[must_use]
+    /// With the ticks of the scale, labelled by `label`.
     pub fn labelled(scale: Scale, title: &'a str, label: fn(f64) -> String) -> Self {
         Self { scale, title, ticks: scale.ticks().into_iter().map(|tick| (tick, label(tick))).collect() }
     }
 }
 
-/// Two axes. Pixels of the horizontal scale are left and right, those of the vertical one bottom and top.
+/// The pixels of the horizontal scale are left and right, those of the vertical one bottom and top.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel<'a> {
-    /// Horizontal.
     pub x: Axis<'a>,
-    /// Vertical.
     pub y: Axis<'a>,
 }
 
 impl Panel<'_> {
     /// Grid, labels, frame and titles.
-    #[must_use]
     pub fn axes(&self) -> Markup {
         let ([left, right], [bottom, top]) = (self.x.scale.pixels(), self.y.scale.pixels());
         let below = if self.x.ticks.is_empty() { 15.0 } else { 40.0 };
@@ -73,8 +66,7 @@ impl Panel<'_> {
         }
     }
 
-    /// The path of a line through points; a point without a value leaves a gap.
-    #[must_use]
+    /// Path of a line through points; a point without a value leaves a gap.
     pub fn line(&self, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> String {
         let mut path = String::new();
         let mut command = 'M';
@@ -88,8 +80,7 @@ impl Panel<'_> {
         path
     }
 
-    /// The path of a step function: `first` from the left edge on, then each value from its place on.
-    #[must_use]
+    /// Path of a step function: `first` from the left edge, then each value from its position on.
     pub fn steps(&self, first: f64, points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let mut path = format!("M{} {}", px(self.x.scale.pixels()[0]), px(self.y.scale.at(first)));
         for (x, y) in points {
@@ -99,21 +90,39 @@ impl Panel<'_> {
         path
     }
 
-    /// A mark at a point, with a title for pointers.
-    #[must_use]
+    /// Path of vertical bars, each between two values, that are never shorter than a point.
+    pub fn ranges(&self, ranges: impl IntoIterator<Item = (f64, [f64; 2])>) -> String {
+        let bar = |(x, range): (f64, [f64; 2])| {
+            let [least, most] = range.map(|value| self.y.scale.at(value));
+            format!("M{:.0} {:.1}v-{:.1}", self.x.scale.at(x), least + 0.8, least - most + 1.6)
+        };
+        ranges.into_iter().map(bar).collect()
+    }
+
+    /// `title` is a tooltip.
     pub fn mark(&self, (x, y): (f64, f64), mark: Mark, class: &str, title: Option<&str>) -> Markup {
         mark.at(self.x.scale.at(x), self.y.scale.at(y), class, title)
     }
 
+    /// Marks at all points that have a value.
+    pub fn marks(&self, points: impl IntoIterator<Item = (f64, Option<f64>)>, mark: Mark, class: &str) -> Markup {
+        let points = points.into_iter().filter_map(|(x, y)| Some((x, y?)));
+        html! { @for point in points { (self.mark(point, mark, class, None)) } }
+    }
+
+    /// Above the panel.
+    pub fn caption(&self, caption: &str) -> Markup {
+        let ([left, right], [_, top]) = (self.x.scale.pixels(), self.y.scale.pixels());
+        html! { text.caption x=(px(f64::midpoint(left, right))) y=(px(top - 14.0)) text-anchor="middle" { (caption) } }
+    }
+
     /// A vertical line from bottom to top.
-    #[must_use]
     pub fn upright(&self, x: f64, class: &str) -> Markup {
         let ([bottom, top], x) = (self.y.scale.pixels(), px(self.x.scale.at(x)));
         html! { line.(class) x1=(x) x2=(x) y1=(px(top)) y2=(px(bottom)) {} }
     }
 
-    /// A horizontal line from left to right, with its name above its middle.
-    #[must_use]
+    /// A horizontal line from left to right, with its name above the middle.
     pub fn level(&self, y: f64, name: &str) -> Markup {
         let ([left, right], y) = (self.x.scale.pixels(), self.y.scale.at(y));
         html! {
@@ -122,8 +131,7 @@ impl Panel<'_> {
         }
     }
 
-    /// A filled box between two values of each axis.
-    #[must_use]
+    /// A filled box.
     pub fn band(&self, [from, to]: [f64; 2], [low, high]: [f64; 2], class: &str) -> Markup {
         let (left, top) = (self.x.scale.at(from), self.y.scale.at(high));
         let (width, height) = (self.x.scale.at(to) - left, self.y.scale.at(low) - top);
@@ -131,14 +139,10 @@ impl Panel<'_> {
     }
 }
 
-/// The shape of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A circle.
     Ring,
-    /// A diagonal cross.
     Cross,
-    /// A triangle.
     Triangle,
 }
 

@@ -1,12 +1,12 @@
 //! From values to pixels, and the values that an axis names.
 
-/// A linear axis on which the largest value is more than this many times the smallest one would hide the small values.
+/// Above this ratio of its values, an axis is logarithmic: a linear one would hide the small values.
 const LINEAR_RATIO: f64 = 40.0;
 
-/// Up to this ratio of its ends, a logarithmic axis also names the doubles and fives of its powers of ten.
+/// Up to this ratio of its ends, a logarithmic axis also has ticks at 2 and 5 times the powers of ten.
 const SHORT_RATIO: f64 = 2000.0;
 
-/// A linear or logarithmic mapping from a range of values to a range of pixels.
+/// A linear or logarithmic mapping from values to pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     least: f64,
@@ -16,28 +16,24 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// `pixels` are the positions of `least` and `most`; for a vertical axis the first is the larger one.
-    #[must_use]
+    /// `pixels` are the positions of `least` and `most`; the first is the larger one on a vertical axis.
     pub const fn linear(least: f64, most: f64, pixels: [f64; 2]) -> Self {
         Self { least, most, is_logarithmic: false, pixels }
     }
 
     /// As [`linear`](Self::linear), for values above zero.
-    #[must_use]
     pub const fn logarithmic(least: f64, most: f64, pixels: [f64; 2]) -> Self {
         Self { least, most, is_logarithmic: true, pixels }
     }
 
-    /// Around all values, from zero if they begin near it.
-    #[must_use]
+    /// Linear around all values, from zero if they start near it.
     pub fn around(values: impl Iterator<Item = f64>, pixels: [f64; 2]) -> Self {
         let (least, most) = range(values).unwrap_or((0.0, 1.0));
         let least = if least < 0.2 * most { 0.0 } else { least };
         Self::linear(least, if most > least { most } else { least + 1.0 }, pixels)
     }
 
-    /// With room above all values: from zero, or logarithmic if they are of several orders of magnitude.
-    #[must_use]
+    /// From zero with space above all values, or logarithmic if they span orders of magnitude.
     pub fn fitted(values: impl Iterator<Item = f64>, pixels: [f64; 2]) -> Self {
         let (least, most) = range(values).unwrap_or((0.0, 1.0));
         if least > 0.0 && most > LINEAR_RATIO * least {
@@ -46,20 +42,16 @@ impl Scale {
         Self::linear(least.min(0.0), if most > 0.0 { most * 1.04 } else { 1.0 }, pixels)
     }
 
-    /// Position of the first and of the last value.
-    #[must_use]
+    /// Positions of `least` and `most`.
     pub const fn pixels(&self) -> [f64; 2] {
         self.pixels
     }
 
-    /// The upper end of the range.
-    #[must_use]
     pub const fn most(&self) -> f64 {
         self.most
     }
 
-    /// Position of a value. Values below the range lie on its edge.
-    #[must_use]
+    /// Values below the range are at its edge.
     pub fn at(&self, value: f64) -> f64 {
         let value = value.max(self.least);
         let share = match self.is_logarithmic {
@@ -70,8 +62,7 @@ impl Scale {
         from + if share.is_finite() { share } else { 0.0 } * (to - from)
     }
 
-    /// Round values within the range, at most about ten on a linear axis.
-    #[must_use]
+    /// Round values within the range, about ten at most on a linear axis.
     pub fn ticks(&self) -> Vec<f64> {
         if !self.is_logarithmic {
             return self.linear_ticks();
@@ -102,7 +93,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Removes the binary noise of a decimal step.
+/// Removes binary noise from a decimal step.
 fn round_to(value: f64, unit: f64) -> f64 {
     let digits = (-unit.log10()).ceil().clamp(0.0, 9.0);
     let factor = 10f64.powf(digits);

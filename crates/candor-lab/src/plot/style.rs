@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-/// Rules of all plots, one a line. Colours are `var(--NAME)`.
+/// Rules of all plots, one per line. Colours are `var(--NAME)`.
 const RULES: &str = include_str!("plot.css");
 
-/// Name, and value on a light and on a dark background.
+/// Name, and values for a light and a dark background.
 const PALETTE: [(&str, [&str; 2]); 14] = [
     ("paper", ["#fbfaf7", "#14181c"]),
     ("ink", ["#1d2329", "#e7e5df"]),
@@ -26,15 +26,13 @@ const PALETTE: [(&str, [&str; 2]); 14] = [
 /// Colours of series.
 const COLOURS: usize = 8;
 
-/// The class of a series. After `COLOURS` series the colours repeat with dashed lines.
-#[must_use]
+/// Class of a series. After `COLOURS` series the colours repeat with dashed lines.
 pub fn class(series: usize) -> String {
     let dashed = if series < COLOURS { "" } else { " dashed" };
     format!("s{}{dashed}", series % COLOURS)
 }
 
-/// The style sheet for a page with plots: the palette as custom properties, then the rules. Print is always light.
-#[must_use]
+/// For pages: the palette as custom properties, then the rules. Print is always light.
 pub fn sheet() -> String {
     let properties = |scheme: usize| -> String {
         PALETTE.iter().map(|(name, values)| format!("--{name}: {}; ", values[scheme])).collect()
@@ -43,7 +41,7 @@ pub fn sheet() -> String {
     format!(":root {{ {light}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n{RULES}")
 }
 
-/// The style sheet of a file: without custom properties, which many SVG viewers ignore.
+/// For files: without custom properties, which many SVG viewers ignore.
 pub(super) fn resolved() -> String {
     let with = |rules: &str, scheme: usize| {
         PALETTE

@@ -1,4 +1,4 @@
-//! Latency profiles: inside a page and as a file.
+//! Latency profiles, inside a page and as a file, and curves.
 //!
 //! # Source
 //! 2011 gateway timing paper, section 2.3: backward cumulative histogram, logarithmic vertical axis. Lost frames are
@@ -7,54 +7,44 @@
 use maud::{Markup, html};
 
 use super::Summary;
-use super::matrix::thinned;
 use crate::plot::{Axis, Corner, Document, Entry, Mark, Panel, Sample, Scale, class, legend, px};
-use crate::stats::{LatencyNs, Profile};
+use crate::stats::{LatencyNs, Profile, ProfilePoint};
 
-pub(super) const WIDTH: f64 = 960.0;
-pub(super) const HEIGHT: f64 = 430.0;
-pub(super) const ACROSS: [f64; 2] = [74.0, WIDTH - 24.0];
-pub(super) const UPWARDS: [f64; 2] = [HEIGHT - 58.0, 14.0];
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 430.0;
+const ACROSS: [f64; 2] = [74.0, WIDTH - 24.0];
+const UPWARDS: [f64; 2] = [HEIGHT - 58.0, 14.0];
 
-/// The lowest value on the logarithmic axis: just under one frame, so that a single worst frame can be seen.
+/// Lower end of the logarithmic axis: below one frame, so that a single frame is visible.
 const LEAST: f64 = 0.7;
 
-/// Latency profiles in a file.
 #[derive(Debug)]
 pub struct Picture<'a> {
-    /// Drawn above the profiles.
     pub title: &'a str,
-    /// Of the horizontal axis, without the unit.
+    /// Title of the horizontal axis, without the unit.
     pub of: &'a str,
-    /// Of the horizontal axis.
     pub unit: TimeUnit,
     /// One line each, in the order of colours.
     pub summaries: &'a [Summary],
-    /// Limits that lines are compared with.
     pub rules: &'a [Rule],
 }
 
-/// Unit of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// µs.
     Microseconds,
-    /// ms.
     Milliseconds,
 }
 
-/// A limit: a vertical line.
+/// A limit, drawn as a vertical line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Index of the line that it limits.
+    /// Index of the limited line.
     pub of: usize,
-    /// Position.
     pub at: LatencyNs,
-    /// For the legend.
     pub name: String,
 }
 
-/// The profiles for a page. Its script reads the geometry from the data attributes.
+/// For a page. Its script reads the geometry from the data attributes.
 pub(super) fn latency_profile(summaries: &[Summary], unit: &str) -> Markup {
     let axis = format!("latency of the gateway in {unit}");
     let panel = panel(summaries, None, TimeUnit::Microseconds, &axis);
@@ -70,19 +60,17 @@ pub(super) fn latency_profile(summaries: &[Summary], unit: &str) -> Markup {
 }
 
 impl Picture<'_> {
-    /// The text of an SVG file that loads nothing.
-    #[must_use]
+    /// A file without external references.
     pub fn to_svg(&self) -> String {
         let axis = format!("{} in {}", self.of, self.unit.name());
         let panel = panel(self.summaries, self.rules.iter().map(|rule| rule.at).max(), self.unit, &axis);
         let names: Vec<String> = self.summaries.iter().map(|summary| self.name(summary)).collect();
-        let lines = names.iter().enumerate().map(|(index, name)| (index, name, Sample::Line));
-        let rules = self.rules.iter().map(|rule| (rule.of, &rule.name, Sample::Rule));
-        let entries = lines.chain(rules).map(|(index, name, sample)| Entry { name, class: class(index), sample });
+        let lines = names.iter().enumerate().map(|(index, name)| Entry::new(index, name, Sample::Line));
+        let rules = self.rules.iter().map(|rule| Entry::new(rule.of, &rule.name, Sample::Rule));
         let drawing = html! {
             (drawing(&panel, self.summaries, self.unit))
             @for rule in self.rules { (panel.upright(self.unit.of(rule.at), &format!("rule {}", class(rule.of)))) }
-            (legend(&entries.collect::<Vec<_>>(), &panel, Corner::TopRight))
+            (legend(&lines.chain(rules).collect::<Vec<_>>(), &panel, Corner::TopRight))
         };
         let description = format!("Number of frames with at least each {axis}, logarithmic: {}.", names.join("; "));
         Document { title: self.title, description: &description, size: [WIDTH, HEIGHT] }.with(&drawing)
@@ -111,18 +99,18 @@ impl TimeUnit {
     }
 }
 
-/// Axes with room for all profiles, and for one more latency.
+/// Axes that fit all profiles and one more latency.
 fn panel<'a>(summaries: &[Summary], beyond: Option<LatencyNs>, unit: TimeUnit, axis: &'a str) -> Panel<'a> {
     let longest = summaries.iter().filter_map(|summary| Some(summary.figures?.max)).chain(beyond).max();
     let longest = longest.map_or(0.0, |longest| unit.of(longest)).max(f64::MIN_POSITIVE);
-    let frames = summaries.iter().map(|summary| count(summary.frames)).fold(1.0, f64::max);
+    let frames = summaries.iter().map(|summary| summary.frames as f64).fold(1.0, f64::max);
     Panel {
         x: Axis::new(Scale::linear(0.0, longest * 1.04, ACROSS), axis),
         y: Axis::new(count_scale(frames, UPWARDS), "frames with at least this latency"),
     }
 }
 
-/// A logarithmic scale for numbers of frames, on which a single one is above the edge.
+/// Logarithmic, for numbers of frames: a single one is above the edge.
 pub(super) fn count_scale(most: f64, pixels: [f64; 2]) -> Scale {
     Scale::logarithmic(LEAST, most * 1.2, pixels)
 }
@@ -132,14 +120,14 @@ fn drawing(panel: &Panel<'_>, summaries: &[Summary], unit: TimeUnit) -> Markup {
     html! {
         (panel.axes())
         @for (index, summary) in summaries.iter().enumerate() {
-            @let profile = seen(&summary.sent.profile());
+            @let profile = Profile { points: thinned(&summary.profile.points), plateau: summary.profile.plateau };
             path.line.(class(index)) d=(path(panel, &profile, summary.frames, unit)) { title { (summary.device) } }
             @if let Some(worst) = profile.points.last() {
-                (panel.mark((unit.of(worst.latency), count(worst.at_least)), Mark::Ring, &class(index),
+                (panel.mark((unit.of(worst.latency), worst.at_least as f64), Mark::Ring, &class(index),
                     Some(&format!("{}: longest of these frames", summary.device))))
             }
             @if profile.plateau > 0 {
-                text.tick x=(right - 6.0) y=(px(panel.y.scale.at(count(profile.plateau)) - 7.0)) text-anchor="end" {
+                text.tick x=(right - 6.0) y=(px(panel.y.scale.at(profile.plateau as f64) - 7.0)) text-anchor="end" {
                     (profile.plateau) " lost"
                 }
             }
@@ -147,37 +135,136 @@ fn drawing(panel: &Panel<'_>, summaries: &[Summary], unit: TimeUnit) -> Markup {
     }
 }
 
-/// With the steps that are visible.
-fn seen(profile: &Profile) -> Profile {
-    Profile { points: thinned(&profile.points), plateau: profile.plateau }
+/// Steps of a reduced profile: each is less than two pixels from those that it replaces.
+const MOST_POINTS: usize = 200;
+
+/// The slowest steps, which are all kept.
+const TAIL: usize = MOST_POINTS / 2;
+
+/// The profile with at most [`MOST_POINTS`] steps: the first, the tail, and before it steps whose counts have a
+/// constant ratio. Kept steps keep their counts.
+pub(super) fn thinned(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
+    if points.len() <= MOST_POINTS {
+        return points.to_vec();
+    }
+    let (body, tail) = points.split_at(points.len() - TAIL);
+    let (first, last) = (body[0].at_least as f64, tail[0].at_least as f64);
+    // One fewer than there is space for, because of rounding.
+    let ratio = (first / last).powf(1.0 / (MOST_POINTS - TAIL - 1) as f64);
+    let mut kept = vec![body[0]];
+    for point in &body[1..] {
+        if kept[kept.len() - 1].at_least as f64 >= ratio * point.at_least as f64 {
+            kept.push(*point);
+        }
+    }
+    kept.extend_from_slice(tail);
+    kept
 }
 
-/// Steps: the count stays until a latency occurs and falls right after it.
+/// The count is constant until a latency occurs and falls right after it.
 fn path(panel: &Panel<'_>, profile: &Profile, frames: usize, unit: TimeUnit) -> String {
     let falls = profile.points.iter().enumerate();
-    let falls = falls.map(|(step, point)| (unit.of(point.latency), count(profile.after(step))));
+    let falls = falls.map(|(step, point)| (unit.of(point.latency), profile.after(step) as f64));
     let plateau = if profile.plateau > 0 { format!("H{}", px(ACROSS[1])) } else { String::new() };
-    panel.steps(count(frames), falls) + &plateau
+    panel.steps(frames as f64, falls) + &plateau
 }
 
-pub(super) fn count(frames: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "counts of frames stay far below 2^53")]
-    let count = frames as f64;
-    count
+/// Values over a number, one line per series.
+#[derive(Debug)]
+pub struct Curves<'a> {
+    pub title: &'a str,
+    /// Title of the horizontal axis, with unit.
+    pub along: &'a str,
+    /// Title of the vertical axis, with unit.
+    pub of: &'a str,
+    /// In the order of colours.
+    pub curves: &'a [Curve],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    pub name: String,
+    /// Ascending; `None` leaves a gap.
+    pub points: Vec<(f64, Option<f64>)>,
+}
+
+impl Curves<'_> {
+    /// A file without external references.
+    pub fn to_svg(&self) -> String {
+        let points = || self.curves.iter().flat_map(|curve| &curve.points).copied();
+        let known = || points().filter_map(|(number, value)| Some((number, value?)));
+        let x = Scale::around(points().map(|(number, _)| number), ACROSS);
+        // The legend is on the side without the highest value.
+        let highest = known().max_by(|one, other| one.1.total_cmp(&other.1));
+        let (least, most) = points().fold((f64::MAX, f64::MIN), |(least, most), (at, _)| (least.min(at), most.max(at)));
+        let is_right = highest.is_some_and(|(number, _)| number > f64::midpoint(least, most));
+        let y = Scale::fitted(known().map(|(_, value)| value), UPWARDS);
+        let panel = Panel { x: Axis::new(x, self.along), y: Axis::new(y, self.of) };
+        let names: Vec<&str> = self.curves.iter().map(|curve| curve.name.as_str()).collect();
+        let entries = Entry::all(&names, Sample::Marked(Mark::Ring));
+        let drawing = html! {
+            (panel.axes())
+            @for (curve, entry) in self.curves.iter().zip(&entries) {
+                path.line.(entry.class) d=(panel.line(curve.points.iter().copied())) { title { (curve.name) } }
+                (panel.marks(curve.points.iter().copied(), Mark::Ring, &entry.class))
+            }
+            (legend(&entries, &panel, if is_right { Corner::TopLeft } else { Corner::TopRight }))
+        };
+        let description = format!("{} over {}: {}.", self.of, self.along, names.join(", "));
+        Document { title: self.title, description: &description, size: [WIDTH, HEIGHT] }.with(&drawing)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::summary::tests::record;
     use super::*;
     use crate::stats::Series;
 
+    fn points(counts: usize) -> Vec<ProfilePoint> {
+        let latency = |at: usize| LatencyNs(i64::try_from(at * at).unwrap());
+        (0..counts).map(|at| ProfilePoint { latency: latency(at), at_least: counts - at }).collect()
+    }
+
+    proptest! {
+        /// For any counts: first, last and tail are kept, and nothing is added.
+        #[test]
+        fn thinned_profile_keeps_its_ends_and_its_counts(falls in prop::collection::vec(1usize..500, 1..1500)) {
+            let mut at_least: usize = falls.iter().sum();
+            let all: Vec<_> = falls.iter().zip(0i64..).map(|(fall, latency)| {
+                let point = ProfilePoint { latency: LatencyNs(latency), at_least };
+                at_least -= fall;
+                point
+            }).collect();
+            let kept = thinned(&all);
+            prop_assert!(kept.len() <= MOST_POINTS);
+            prop_assert_eq!((kept.first(), kept.last()), (all.first(), all.last()));
+            let tail = all.len().saturating_sub(TAIL);
+            prop_assert!(kept.ends_with(&all[tail..]));
+            prop_assert!(kept.iter().all(|point| all.contains(point)));
+            prop_assert!(kept.windows(2).all(|pair| pair[0].latency < pair[1].latency));
+        }
+    }
+
     #[test]
-    fn a_path_steps_down_and_ends_in_the_plateau_of_the_lost() {
+    fn long_profile_keeps_enough_of_its_body() {
+        let all = points(10_000);
+        let kept = thinned(&all);
+        assert!(kept.len() > 170, "{}", kept.len());
+        // No gap is visible: a fall of 6 % is 2 pixels of 138 for four decades.
+        let gaps = kept.windows(2).take(kept.len() - TAIL - 1);
+        assert!(gaps.clone().all(|pair| (pair[0].at_least as f64) < 1.06 * pair[1].at_least as f64));
+        assert_eq!(thinned(&all[..MOST_POINTS]), &all[..MOST_POINTS]);
+    }
+
+    #[test]
+    fn path_steps_down_to_the_plateau_of_losses() {
         let lossless = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000)]));
         let lossy = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000), None]));
         let panel = panel(&[lossless.clone(), lossy.clone()], None, TimeUnit::Microseconds, "");
-        let path = |summary: &Summary| path(&panel, &summary.sent.profile(), summary.frames, TimeUnit::Microseconds);
+        let path = |summary: &Summary| path(&panel, &summary.profile, summary.frames, TimeUnit::Microseconds);
         let [edge, one] = [0.0, 1.0].map(|frames| px(panel.y.scale.at(frames)));
         assert_eq!(edge, px(UPWARDS[0]));
         assert!(path(&lossless).ends_with(&format!("V{edge}")), "{}", path(&lossless));
@@ -185,27 +272,27 @@ mod tests {
     }
 
     #[test]
-    fn a_series_that_is_all_lost_is_a_plateau() {
+    fn lost_series_is_a_plateau() {
         let summary = Summary::of(&record("a", "kernel", &[None; 10]));
         let summaries = [summary];
         let panel = panel(&summaries, None, TimeUnit::Microseconds, "");
         let y = px(panel.y.scale.at(10.0));
-        let path = path(&panel, &summaries[0].sent.profile(), 10, TimeUnit::Microseconds);
+        let path = path(&panel, &summaries[0].profile, 10, TimeUnit::Microseconds);
         assert_eq!(path, format!("M{} {y}H{}", px(ACROSS[0]), px(ACROSS[1])));
         assert!(latency_profile(&summaries, "µs").into_string().contains("10 lost"));
     }
 
     #[test]
-    fn no_records_make_an_empty_picture_and_no_panic() {
+    fn profile_of_no_records_is_empty() {
         assert!(!latency_profile(&[], "µs").into_string().contains("<path"));
     }
 
     #[test]
-    fn a_picture_stands_alone_and_has_its_lines_and_limits() {
+    fn picture_has_lines_and_limits_and_no_references() {
         let series = |all: &[i64]| Series::new(all.iter().map(|&ns| LatencyNs(ns)).collect());
         let summaries = [
-            Summary::of_series("slow <", 2, 0, series(&[1_000_000, 30_000_000])),
-            Summary::of_series("quick", 3, 1, series(&[500_000, 900_000])),
+            Summary::of_series("slow <", 2, 0, series(&[1_000_000, 30_000_000]).as_ref()),
+            Summary::of_series("quick", 3, 1, series(&[500_000, 900_000]).as_ref()),
             Summary::of_series("nothing", 3, 3, None),
         ];
         let rules = [Rule { of: 1, at: LatencyNs(40_000_000), name: "bound".to_owned() }];
@@ -225,5 +312,14 @@ mod tests {
         // The longest of all is the limit, and it lies within the picture.
         let at = panel(&summaries, Some(LatencyNs(40_000_000)), TimeUnit::Milliseconds, "").x.scale.at(40.0);
         assert!(at < ACROSS[1] && svg.contains(&format!("x1=\"{}\"", px(at))), "{svg}");
+    }
+
+    #[test]
+    fn curves_without_values_are_empty() {
+        for points in [Vec::new(), vec![(1.0, None)], vec![(5.0, Some(0.0))]] {
+            let curves = [Curve { name: "one".to_owned(), points }];
+            let svg = Curves { title: "t", along: "n", of: "us", curves: &curves }.to_svg();
+            assert!(!svg.contains("NaN"), "{svg}");
+        }
     }
 }

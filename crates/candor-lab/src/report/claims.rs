@@ -4,35 +4,31 @@
 
 use std::fmt;
 
-mod index;
-mod page;
+use maud::{Markup, PreEscaped, html as markup};
 
-pub use index::{index_html, index_markdown};
-pub use page::page_html;
+use super::parts::{columns, page};
 
-/// A figure of a paper, repeated.
+const STYLE: &str = include_str!("claims.css");
+
+/// A repeated figure of a paper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimPage {
-    /// The stem of its file.
+    /// Stem of its file.
     pub id: String,
-    /// The paper's name.
     pub paper: String,
-    /// As the paper numbers it.
+    /// As numbered in the paper.
     pub number: String,
     pub title: String,
     /// The measurement, and its differences from the paper's.
     pub setup: String,
-    /// In the paper's order.
     pub claims: Vec<ClaimLine>,
-    /// Pictures as SVG, with their captions.
+    /// Captions and SVGs.
     pub pictures: Vec<(String, String)>,
-    /// Measured values.
     pub table: ClaimTable,
-    /// Conditions of the measurement, and threats to its validity.
+    /// Conditions, and threats to validity.
     pub notes: Vec<String>,
 }
 
-/// A claim and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimLine {
     pub says: String,
@@ -40,46 +36,39 @@ pub struct ClaimLine {
     pub published: String,
     /// By kernel.
     pub ours: Vec<Seen>,
-    /// For all kernels together.
+    /// Over all kernels.
     pub verdict: Judgement,
-    /// Reason for the verdict.
     pub because: String,
 }
 
-/// A claim on one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Empty for a claim that compares kernels.
     pub kernel: String,
-    /// With its unit; a dash where there is none.
+    /// With its unit; a dash if not measured.
     pub value: String,
     pub verdict: Judgement,
 }
 
-/// The verdict on a claim, in the order of precedence when kernels disagree.
+/// In the order of precedence if kernels disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Judgement {
-    /// It is confirmed.
     Holds,
-    /// No frame was seen that decides about a share smaller than one frame.
+    /// No such frame was seen, but one frame would be more than the share in question.
     NotDecidable {
-        /// Frames that were measured.
         frames: u64,
     },
-    /// It is refuted here; the reason may be the laboratory.
+    /// Refuted, possibly because of the laboratory.
     Differs,
-    /// It is refuted, because the kernel has changed.
+    /// Refuted, because the kernel has changed.
     NoLongerTrue,
-    /// A number that it needs was not measured.
     NotMeasured,
 }
 
-/// A table of values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimTable {
-    /// Names of the columns; the first column has the names of the rows.
+    /// The first column has the names of the rows.
     pub head: Vec<String>,
-    /// As long as the head.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -104,6 +93,167 @@ impl Judgement {
             Self::NotDecidable { .. } | Self::NotMeasured => "unmeasured",
         }
     }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.kernel.is_empty() {
+            write!(out, "{}: ", self.kernel)?;
+        }
+        out.write_str(&self.value)
+    }
+}
+
+impl ClaimPage {
+    fn year(&self) -> &str {
+        self.id.get(..4).unwrap_or_default()
+    }
+}
+
+/// A page without external references.
+pub fn page_html(of: &ClaimPage) -> String {
+    let title = format!("{}: {}", of.number, of.title);
+    let main = markup! {
+        header {
+            p.eyebrow { (of.paper) " · " (of.number) }
+            h1 { (of.title) }
+            p.lead { (of.setup) }
+        }
+        section { h2 { "Claims" } @for line in &of.claims { (claim(line)) } }
+        @if !of.pictures.is_empty() {
+            section {
+                h2 { "Latency and loss" }
+                @for (caption, svg) in &of.pictures { figure { (PreEscaped(svg)) figcaption { (caption) } } }
+            }
+        }
+        @if !of.table.rows.is_empty() { section { h2 { "Values" } (table(&of.table)) } }
+        section { h2 { "Conditions and limits" } ul.trust { @for note in &of.notes { li { (note) } } } }
+        p { a href="index.html" { "All claims" } }
+    };
+    page(&title, STYLE, "", &main, &markup! {})
+}
+
+fn claim(line: &ClaimLine) -> Markup {
+    markup! {
+        article.claim {
+            h3 { (line.says) " " (badge(line.verdict)) }
+            dl {
+                dt { "published" } dd { (line.published) }
+                @for seen in &line.ours {
+                    dt { @if seen.kernel.is_empty() { "measured" } @else { "measured, " (seen.kernel) } }
+                    dd { (seen.value) " " @if line.ours.len() > 1 { (badge(seen.verdict)) } }
+                }
+                dt { "reason" } dd { (line.because) }
+            }
+        }
+    }
+}
+
+fn badge(verdict: Judgement) -> Markup {
+    markup! { span.badge.(verdict.class()) { (verdict) } }
+}
+
+fn table(table: &ClaimTable) -> Markup {
+    let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
+    markup! {
+        div.scroll { table {
+            (columns(1, &head))
+            tbody { @for row in &table.rows {
+                tr.first { @for (at, cell) in row.iter().enumerate() {
+                    @if at == 0 { th scope="row" { (cell) } } @else { td.n { (cell) } }
+                } }
+            } }
+        } }
+    }
+}
+
+/// Links to all pages. `missing` lists parts of the papers that cannot be repeated, and their substitutes.
+pub fn index_html(pages: &[ClaimPage], missing: &[(String, String)], notes: &[String]) -> String {
+    let main = markup! {
+        header {
+            p.eyebrow { "candor-lab papers" }
+            h1 { "Four CAN papers, repeated on current kernels" }
+            p.lead { (counts(pages)) }
+        }
+        section {
+            h2 { "Claims" }
+            div.scroll { table {
+                (columns(COLUMNS.len(), &COLUMNS))
+                tbody { @for page in pages { @for (at, line) in page.claims.iter().enumerate() {
+                    tr.first {
+                        @if at == 0 {
+                            th scope="row" rowspan=(page.claims.len()) {
+                                a href=(format!("{}.html", page.id)) { (page.number) }
+                                br; span.year { (page.year()) }
+                            }
+                        }
+                        td { (line.says) } td { (line.published) }
+                        td.ours { @for seen in &line.ours { div { (seen) } } }
+                        td { (badge(line.verdict)) }
+                    }
+                } } }
+            } }
+        }
+        section {
+            h2 { "Not repeatable here" }
+            div.scroll { table {
+                (columns(MISSING.len(), &MISSING))
+                tbody { @for (what, instead) in missing { tr.first { td { (what) } td { (instead) } } } }
+            } }
+        }
+        section { h2 { "Measurements" } ul.trust { @for note in notes { li { (note) } } } }
+    };
+    page("Four CAN papers, repeated", STYLE, "wide", &main, &markup! {})
+}
+
+const COLUMNS: [&str; 5] = ["figure", "claim", "published", "measured", "verdict"];
+const MISSING: [&str; 2] = ["in the papers", "substitute"];
+
+/// The same as Markdown.
+pub fn index_markdown(pages: &[ClaimPage], missing: &[(String, String)], notes: &[String]) -> String {
+    let mut text = format!("# Four CAN papers, repeated on current kernels\n\n{}\n\n", counts(pages));
+    let head = |columns: &[&str]| format!("| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+    let lines = || pages.iter().flat_map(|page| page.claims.iter().map(move |line| (page, line)));
+    text += &head(&COLUMNS);
+    for (page, line) in lines() {
+        let ours: Vec<String> = line.ours.iter().map(|seen| cell(&seen.to_string())).collect();
+        let (year, number, id, verdict) = (page.year(), cell(&page.number), &page.id, line.verdict);
+        let (says, published, ours) = (cell(&line.says), cell(&line.published), ours.join("<br>"));
+        text += &format!("| {year} [{number}]({id}.html) | {says} | {published} | {ours} | **{verdict}** |\n");
+    }
+    text += "\n## Reasons\n\n";
+    for (_, line) in lines().filter(|(_, line)| line.verdict != Judgement::Holds) {
+        text += &format!("* {} ({}): {}\n", line.says, line.verdict, line.because);
+    }
+    text += &format!("\n## Not repeatable here\n\n{}", head(&MISSING));
+    for (what, instead) in missing {
+        text += &format!("| {} | {} |\n", cell(what), cell(instead));
+    }
+    text += "\n## Measurements\n\n";
+    notes.iter().for_each(|note| text += &format!("* {note}\n"));
+    text
+}
+
+fn counts(pages: &[ClaimPage]) -> String {
+    let verdicts: Vec<Judgement> = pages.iter().flat_map(|page| &page.claims).map(|line| line.verdict).collect();
+    let count = |wanted: fn(&Judgement) -> bool| verdicts.iter().filter(|verdict| wanted(verdict)).count();
+    let plural = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let mut parts = vec![
+        plural(count(|one| *one == Judgement::Holds), "holds", "hold"),
+        plural(count(|one| *one == Judgement::Differs), "differs", "differ"),
+        format!("{} no longer true", count(|one| *one == Judgement::NoLongerTrue)),
+    ];
+    let rare = [
+        (count(|one| matches!(one, Judgement::NotDecidable { .. })), "not decidable"),
+        (count(|one| *one == Judgement::NotMeasured), "not measured"),
+    ];
+    parts.extend(rare.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
+    format!("{}: {}.", plural(verdicts.len(), "claim", "claims"), parts.join(", "))
+}
+
+/// Escapes text for a Markdown table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
 }
 
 #[cfg(test)]
@@ -136,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_claim_value_verdict_and_reason() {
+    fn page_has_claim_value_verdict_and_reason() {
         let page = page_html(&pages()[0]);
         for wanted in ["&lt;three&gt;", "about 3 | times", "3.2 times", "differs", "Sockets.", "<svg></svg>", "Seed 1."]
         {
@@ -146,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_counts_verdicts_and_leads_to_the_pages() {
+    fn index_counts_verdicts_and_links_to_pages() {
         let missing = [("RTEMS".to_owned(), "nothing".to_owned())];
         let html = index_html(&pages(), &missing, &["Measured by candor.".to_owned()]);
         assert!(
@@ -154,7 +304,7 @@ mod tests {
         );
         let text = index_markdown(&pages(), &missing, &[]);
         assert!(text.contains("1 claim: 0 hold, 1 differs, 0 no longer true"), "{text}");
-        // A bar would end the cell of a table.
+        // A bar would end the cell.
         assert!(text.contains("about 3 \\| times") && text.contains("[Figure 13](2011-13.html)"), "{text}");
     }
 }

@@ -1,92 +1,73 @@
-//! What B takes beside A, where everything else is equal: an A/B comparison of records.
+//! A/B comparison of records that are equal in everything else.
 //!
 //! ```text
 //!  runs of A, runs of B ─┬─ instructions are counted: each figure exactly, run by run
 //!                        └─ otherwise: medians of runs, an interval, a noise floor from A/A ─▶ Verdict
 //! ```
 //!
-//! What the runs cannot support is refused in words: quantiles of too few frames, verdicts of too few runs, stamps of different
-//! sources.
+//! Comparisons that the runs do not support are refused: quantiles of too few frames, verdicts on too few runs, timestamps of
+//! different sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::stats::compare::{Comparison, Exact, NoiseFloor, NotCompared, RUNS_NEEDED, Runs, Verdict};
-use crate::stats::{LatencyNs, Quantile, Series, TooFew};
-
-use super::CONFIDENCE;
 use crate::record::{Header, Record};
+use crate::stats::compare::{Change, NoiseFloor, NotCompared, RUNS_NEEDED, Verdict};
+use crate::stats::{CONFIDENCE, LatencyNs, Quantile, Series, TooFew};
 
-/// Seed of what is drawn for intervals; a constant, so that the same records give the same words.
+/// Seed of the bootstrap; constant, so that the same records give the same text.
 pub const SEED: u64 = 1;
 
-/// What differs between two sets of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference {
-    /// Each record of A is the one of B, in every byte.
+    /// Byte by byte.
     Identical,
-    /// Figure by figure.
     Figures {
         /// p50, p90, p99 and max.
         figures: Box<[(&'static str, Figure); 4]>,
-        /// Frames that did not come through, of A and of B.
+        /// Numbers of lost frames in A and B.
         lost: [usize; 2],
-        /// What an instruction lasts, if they are counted.
+        /// ns per instruction, if they are counted.
         instruction_ns: Option<u32>,
-        /// Conditions that differ, with what they are in A and in B.
+        /// Differing conditions, with their values in A and B.
         notes: Vec<String>,
     },
-    /// They are not compared, for this reason.
+    /// Not comparable, for this reason.
     Refused(String),
 }
 
-/// A figure of A and of B.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
-    /// Instructions, which repeat.
+    /// Instructions, which are reproducible.
     Counted {
-        /// Of A.
         a: i64,
-        /// Of B.
         b: i64,
-        /// That in words.
-        exact: Exact,
+        /// Every frame takes the same.
+        is_identical: bool,
     },
     /// Times of several runs.
     Judged {
-        /// Median of the runs of A.
+        /// Median of the runs.
         a: LatencyNs,
-        /// Median of the runs of B.
         b: LatencyNs,
-        /// What is said of them.
         verdict: Verdict,
-        /// By how much equal runs differ, if there are two.
+        /// `None` without pairs of equal runs.
         floor: Option<NoiseFloor>,
     },
-    /// There is no verdict, for this reason; but times, if any frame arrived.
-    Refused {
-        /// Of A and of B.
-        times: Option<[LatencyNs; 2]>,
-        /// Why.
-        why: String,
-    },
+    /// No verdict, for this reason.
+    Refused { a: LatencyNs, b: LatencyNs, why: String },
 }
 
-/// Whether B is worse than it may be.
+/// Whether B is within the tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// It is not.
     Yes,
-    /// It is.
     Worse,
-    /// Nobody can say.
     Unknown,
 }
 
 const QUANTILES: [(&str, Quantile); 3] = [("p50", Quantile::P50), ("p90", Quantile::P90), ("p99", Quantile::P99)];
 
 impl Difference {
-    /// Compares runs of A with runs of B.
-    #[must_use]
     pub fn of(a: &[Record], b: &[Record]) -> Self {
         if !a.is_empty() && a == b {
             return Self::Identical;
@@ -110,9 +91,8 @@ impl Difference {
         Self::Figures { figures: Box::new(figures), lost, instruction_ns, notes: notes(&a[0].header, &b[0].header) }
     }
 
-    /// Whether B takes at most this share more than A at p50, p90 and p99, and loses no more frames. Of max nothing is
-    /// asked: it bounds nothing.
-    #[must_use]
+    /// Whether B takes at most this share longer than A at p50, p90 and p99, and loses no more frames. The maximum does
+    /// not count: it bounds nothing.
     pub fn held_to(&self, tolerance: f64) -> Held {
         match self {
             Self::Identical => Held::Yes,
@@ -127,8 +107,7 @@ impl Difference {
         }
     }
 
-    /// How many times as long as A B takes at p50, where that is known.
-    #[must_use]
+    /// p50 of B as a multiple of A's.
     pub fn ratio(&self) -> Option<f64> {
         match self {
             Self::Identical => Some(1.0),
@@ -149,25 +128,30 @@ impl Figure {
     fn of(a: &[Series], b: &[Series], quantile: Quantile, instruction_ns: Option<u32>) -> Self {
         let [in_a, in_b] = [a, b].map(|runs| median(runs, quantile));
         let fewest = a.iter().chain(b).map(Series::count).min().unwrap_or_default();
-        let refused = |why: String| Self::Refused { times: Some([in_a, in_b]), why };
-        // The longest frame is what it is, however few there are; it is said of these frames and of no others.
+        let refused = |why: String| Self::Refused { a: in_a, b: in_b, why };
+        // The maximum is one of these frames, however few there are, and bounds no others.
         if let Some(too_few) = TooFew::for_interval(fewest, quantile, CONFIDENCE).filter(|_| quantile != Quantile::MAX)
         {
             return refused(too_few.to_string());
         }
+        // Where instructions are counted, the runs of one device are equal.
+        let one = |runs: &'_ [Series]| runs.iter().all(|run| *run == runs[0]);
         if let Some(ns) = instruction_ns
-            && let Some(exact) = Exact::of(a, b, quantile, ns)
+            && one(a)
+            && one(b)
         {
             let counted = |LatencyNs(time): LatencyNs| time / i64::from(ns.max(1));
-            return Self::Counted { a: counted(in_a), b: counted(in_b), exact };
+            return Self::Counted { a: counted(in_a), b: counted(in_b), is_identical: a[0] == b[0] };
         }
-        let floor = NoiseFloor::of(&[pairs_of_equals(a), pairs_of_equals(b)].concat(), quantile);
-        match Comparison::of(Runs::Apart { a, b }, quantile, CONFIDENCE, SEED) {
+        let pairs: Vec<[&Series; 2]> =
+            a.chunks_exact(2).chain(b.chunks_exact(2)).map(|two| [&two[0], &two[1]]).collect();
+        let floor = NoiseFloor::of(&pairs, quantile);
+        match Change::of([a, b], quantile, CONFIDENCE, SEED) {
             Err(why @ NotCompared::TooFewRuns { .. }) => {
                 refused(format!("{why}: repeats = {RUNS_NEEDED} in the plan makes them"))
             }
             Err(why) => refused(why.to_string()),
-            Ok(comparison) => Self::Judged { a: in_a, b: in_b, verdict: Verdict::of(Ok(comparison), floor), floor },
+            Ok(change) => Self::Judged { a: in_a, b: in_b, verdict: Verdict::of(change, floor), floor },
         }
     }
 
@@ -175,7 +159,7 @@ impl Figure {
         let worse = |is_worse: bool| if is_worse { Held::Worse } else { Held::Yes };
         match self {
             Self::Refused { .. } => Held::Unknown,
-            Self::Judged { verdict: Verdict::Slower(change), .. } => worse(change.share.value > tolerance),
+            Self::Judged { verdict: Verdict::Slower(change), .. } => worse(change.value > tolerance),
             Self::Judged { .. } => Held::Yes,
             Self::Counted { a, b, .. } => match LatencyNs(*b).ratio_to(LatencyNs(*a)) {
                 Some(ratio) => worse(ratio > 1.0 + tolerance),
@@ -185,33 +169,28 @@ impl Figure {
     }
 }
 
-/// Runs of one device beside each other, each in one pair.
-fn pairs_of_equals(runs: &[Series]) -> Vec<(Series, Series)> {
-    runs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
-}
-
-/// Of an even number the lower one, so that it is one that was measured.
+/// The lower one for an even number, so that it is a measured value.
 fn median(runs: &[Series], quantile: Quantile) -> LatencyNs {
     let mut all: Vec<_> = runs.iter().map(|run| run.quantile(quantile)).collect();
     all.sort_unstable();
     all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
-/// Why nothing is said of these runs.
+/// The reason why these runs cannot be compared.
 fn refusal(a: &[Record], b: &[Record]) -> Option<String> {
-    let (Some(first), Some(other)) = (a.first(), b.first()) else { return Some("there is no run of it".to_owned()) };
+    let (Some(first), Some(other)) = (a.first(), b.first()) else { return Some("there is no run".to_owned()) };
     let (first, other) = (&first.header, &other.header);
     let all = || a.iter().chain(b).map(|run| &run.header);
     if all().any(|header| (&header.testbed, header.instruction_ns) != (&first.testbed, first.instruction_ns)) {
-        return Some(format!("their times are of different clocks: {} and {}", first.testbed, other.testbed));
+        return Some(format!("their times have different clocks: {} and {}", first.testbed, other.testbed));
     }
     if all().any(|header| header.stamps != first.stamps) {
-        return Some(format!("their stamps are of different sources: {}; and {}", first.stamps, other.stamps));
+        return Some(format!("their timestamps have different sources: {} and {}", first.stamps, other.stamps));
     }
     None
 }
 
-/// What else is not the same. What one of them does not have is a dash.
+/// Other conditions that differ; a missing value is a dash.
 fn notes(a: &Header, b: &Header) -> Vec<String> {
     let (in_a, in_b) = (conditions(a), conditions(b));
     let keys: BTreeSet<&String> = in_a.keys().chain(in_b.keys()).collect();
@@ -222,7 +201,7 @@ fn notes(a: &Header, b: &Header) -> Vec<String> {
     differing.map(|key| format!("{} {} → {}", key.replace('_', " "), shown(&in_a, key), shown(&in_b, key))).collect()
 }
 
-/// The conditions of a record as texts; what its testbed is made of, one by one.
+/// Conditions of a record as text; components of the testbed one by one.
 fn conditions(header: &Header) -> BTreeMap<String, String> {
     let Ok(serde_json::Value::Object(all)) = serde_json::to_value(header.conditions()) else { return BTreeMap::new() };
     let shown = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -239,4 +218,128 @@ fn conditions(header: &Header) -> BTreeMap<String, String> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::super::summary::tests::record;
+    use super::*;
+    use crate::record::Disposition;
+
+    fn run(latencies: impl Iterator<Item = i64>) -> Record {
+        record("d", "kernel", &latencies.map(Some).collect::<Vec<_>>())
+    }
+
+    fn counted(add: i64) -> [Record; 1] {
+        [run((0..400).map(|step| 8000 + step + add))]
+    }
+
+    /// Times of a real clock, around this value.
+    fn times(around: i64, runs: i64) -> Vec<Record> {
+        let one = |number: i64| {
+            let mut record = run((0..400).map(|step| around + 10 * step + number));
+            record.header.testbed = "host".to_owned();
+            record.header.instruction_ns = None;
+            record
+        };
+        (0..runs).map(one).collect()
+    }
+
+    fn figures(difference: &Difference) -> &[(&'static str, Figure); 4] {
+        let Difference::Figures { figures, .. } = difference else { panic!("{difference:?}") };
+        figures
+    }
+
+    #[test]
+    fn equal_records_are_identical_and_differences_are_counted() {
+        assert_eq!(Difference::of(&counted(0), &counted(0)), Difference::Identical);
+        let more = Difference::of(&counted(0), &counted(12));
+        for (name, a) in [("p50", 8199), ("p90", 8359), ("p99", 8395), ("max", 8399)] {
+            let (_, figure) = figures(&more).iter().find(|(known, _)| *known == name).unwrap();
+            let Figure::Counted { a: in_a, b: in_b, .. } = figure else { panic!("{figure:?}") };
+            assert_eq!((*in_a, *in_b), (a, a + 12), "{name}");
+        }
+        assert_eq!([0.001, 0.002].map(|tolerance| more.held_to(tolerance)), [Held::Worse, Held::Yes]);
+        assert_eq!(Difference::of(&counted(12), &counted(0)).held_to(0.0), Held::Yes);
+    }
+
+    /// Equal frames, but different records.
+    #[test]
+    fn other_version_of_candor_is_a_note_and_no_difference() {
+        let mut other = counted(0);
+        other[0].header.candor_version = "0.2.0".to_owned();
+        other[0].header.platform.insert("kernel_command_line".to_owned(), "quiet".to_owned());
+        let difference = Difference::of(&counted(0), &other);
+        let Difference::Figures { notes, .. } = &difference else { panic!("{difference:?}") };
+        assert_eq!(notes, &["candor version 0.1.0 → 0.2.0", "kernel command line – → quiet"]);
+        let is_identical = |figure: &Figure| matches!(figure, Figure::Counted { is_identical: true, .. });
+        assert!(figures(&difference).iter().all(|(_, figure)| is_identical(figure)));
+    }
+
+    #[test]
+    fn lost_frames_are_worse_than_latency() {
+        let mut other = counted(-100);
+        other[0].samples[7].far_ns = None;
+        other[0].samples[7].disposition = Disposition::Lost;
+        let difference = Difference::of(&counted(0), &other);
+        assert!(matches!(difference, Difference::Figures { lost: [0, 1], .. }), "{difference:?}");
+        assert_eq!(difference.held_to(1.0), Held::Worse);
+    }
+
+    #[test]
+    fn instructions_that_differ_between_runs_are_not_counted() {
+        let two = [counted(0), counted(1)].concat();
+        let difference = Difference::of(&two, &counted(0));
+        assert!(matches!(figures(&difference)[0].1, Figure::Refused { .. }), "{difference:?}");
+    }
+
+    #[test]
+    fn times_need_runs_and_runs_have_a_noise_floor() {
+        let refused = Difference::of(&times(50_000, 4), &times(60_000, 5));
+        let Figure::Refused { a, b, why } = &figures(&refused)[0].1 else { panic!("{refused:?}") };
+        assert_eq!([a.0, b.0], [51_991, 61_992]);
+        assert_eq!(why, "not enough runs: 5 needed, 4 there: repeats = 5 in the plan makes them");
+        assert_eq!(refused.held_to(1.0), Held::Unknown);
+
+        let slower = Difference::of(&times(50_000, 5), &times(60_000, 5));
+        let Figure::Judged { verdict: Verdict::Slower(change), floor: Some(floor), .. } = &figures(&slower)[0].1 else {
+            panic!("{slower:?}")
+        };
+        assert!((change.value - 0.192).abs() < 0.001 && floor.pairs == 4, "{change:?} {floor:?}");
+        assert_eq!([0.1, 0.2].map(|tolerance| slower.held_to(tolerance)), [Held::Worse, Held::Yes]);
+
+        let same = Difference::of(&times(50_000, 5), &times(50_001, 5));
+        assert!(matches!(figures(&same)[0].1, Figure::Judged { verdict: Verdict::BelowNoise(_), .. }), "{same:?}");
+        assert_eq!(same.held_to(0.0), Held::Yes);
+    }
+
+    #[test]
+    fn quantiles_of_few_frames_are_refused_but_not_the_maximum() {
+        let few = |add: i64| [run((0..100).map(|step| 8000 + step + add))];
+        let difference = Difference::of(&few(0), &few(3));
+        let [_, _, p99, max] = figures(&difference);
+        let Figure::Refused { why, .. } = &p99.1 else { panic!("{p99:?}") };
+        assert_eq!(why, "n too small: p99 needs 368 frames, there are 100");
+        assert!(matches!(max.1, Figure::Counted { a: 8099, b: 8102, .. }), "{max:?}");
+        assert_eq!(difference.held_to(1.0), Held::Unknown);
+    }
+
+    #[test]
+    fn clocks_and_timestamp_sources_are_not_mixed() {
+        let why = |change: fn(&mut Record)| {
+            let mut other = counted(0);
+            change(&mut other[0]);
+            match Difference::of(&counted(0), &other) {
+                Difference::Refused(why) => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(
+            why(|other| other.header.testbed = "uml".to_owned()),
+            "their times have different clocks: icount and uml"
+        );
+        assert!(why(|other| other.header.instruction_ns = Some(8)).contains("different clocks"));
+        assert!(why(|other| other.header.stamps = "taps".to_owned()).contains("different sources"));
+        assert_eq!(
+            why(|other| other.samples.iter_mut().for_each(|sample| sample.far_ns = None)),
+            "no frame arrived in a run of B"
+        );
+    }
+}

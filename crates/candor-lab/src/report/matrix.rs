@@ -1,14 +1,13 @@
-//! What a plan of experiments came to, as one page: a map of all cells, each cell by itself, and what to believe.
+//! The results of a plan as one page: a map of all cells, each cell in detail, and validity.
 //!
 //! ```text
 //!  Record ─▶ Measured ─┐
-//!  levels, state ──────┴▶ Cell ─▶ Matrix ─▶ axes ─▶ map, comparison, details
+//!  levels, state ──────┴▶ Cell ─▶ Matrix ─▶ axes ─▶ map, comparisons, details
 //! ```
 //!
-//! Everything is there without the page's script, which only opens what a link leads to in browsers that do not.
+//! The page works without its script, which only opens link targets in browsers that do not.
 
 mod axes;
-mod compare;
 mod details;
 mod kernels;
 mod map;
@@ -16,21 +15,21 @@ mod markdown;
 mod measured;
 mod page;
 mod profile;
+mod ratios;
 mod shade;
-mod spikes;
 mod stages;
 mod sweep;
 mod throughput;
+mod timeline;
 mod trust;
 
-pub use markdown::markdown as matrix_markdown;
+pub use markdown::matrix_markdown;
 pub use measured::{Cell, Matrix, Measured};
-pub use page::html as matrix_html;
-pub(super) use profile::thinned;
-pub use spikes::Course;
-pub(super) use spikes::{chart, gallery};
+pub use page::matrix_html;
 pub use stages::Stages;
 pub(super) use stages::table as stages_table;
+pub use timeline::Timeline;
+pub(super) use timeline::{chart, gallery};
 
 #[cfg(test)]
 mod tests;

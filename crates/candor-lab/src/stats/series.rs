@@ -1,132 +1,171 @@
-//! Order statistics and the latency profile of the 2011 paper.
+//! Latencies, their order statistics, and the latency profile of the 2011 paper.
 
-use super::{LatencyNs, Quantile};
+use super::{Confidence, Quantile, Ranks};
 
-/// A series of latencies, sorted once.
+/// In the instruction-counted laboratory one nanosecond is one instruction.
+///
+/// Signed: a latency is a difference of timestamps minus a computed frame time, and imprecise timestamps have to be visible
+/// instead of clamped to zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LatencyNs(pub i64);
+
+impl LatencyNs {
+    pub fn microseconds(self) -> f64 {
+        self.0 as f64 / 1000.0
+    }
+
+    /// `None` unless `base` is above zero.
+    pub fn ratio_to(self, base: Self) -> Option<f64> {
+        (base.0 > 0).then(|| self.0 as f64 / base.0 as f64)
+    }
+}
+
+/// Sorted latencies, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series(Vec<LatencyNs>);
 
 impl Series {
-    /// Sorts the latencies; `None` when there are none, since nothing can be said of an empty series.
-    #[must_use]
+    /// `None` without any latency.
     pub fn new(mut latencies: Vec<LatencyNs>) -> Option<Self> {
         latencies.sort_unstable();
         (!latencies.is_empty()).then_some(Self(latencies))
     }
 
-    /// How many latencies there are, at least one.
-    #[must_use]
     pub const fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The smallest.
-    #[must_use]
     pub fn min(&self) -> LatencyNs {
         self.0[0]
     }
 
-    /// The largest of these samples. It bounds nothing.
-    #[must_use]
+    /// Of these samples; bounds nothing.
     pub fn max(&self) -> LatencyNs {
         self.0[self.0.len() - 1]
     }
 
-    /// The smallest sample that is not exceeded by this share of the series (nearest rank, no interpolation, so the
-    /// answer is always a latency that was measured).
-    #[must_use]
+    /// Nearest rank without interpolation: always a measured latency.
     pub fn quantile(&self, quantile: Quantile) -> LatencyNs {
         self.at_rank(quantile.rank(self.count()))
     }
 
-    /// The sample that has this place, from 1, in the order of length.
+    /// By rank, from 1.
     pub(super) fn at_rank(&self, rank: u64) -> LatencyNs {
         let index = usize::try_from(rank.saturating_sub(1)).unwrap_or(usize::MAX).min(self.0.len() - 1);
         self.0[index]
     }
 
-    /// The latency profile: for every latency that occurs, how many samples reach or exceed it.
-    ///
-    /// # Source
-    /// 2011 gateway timing paper, section 2.3: for points (t1, m1) and (t2, m2), m1 - m2 frames lie in [t1, t2), and
-    /// the last point says how many frames had the worst latency.
-    #[must_use]
-    pub fn profile(&self) -> Vec<ProfilePoint> {
-        let mut points: Vec<ProfilePoint> = Vec::new();
-        for (index, &latency) in self.0.iter().enumerate() {
-            if points.last().is_none_or(|last| last.latency != latency) {
-                points.push(ProfilePoint { latency, at_least: self.0.len() - index });
-            }
-        }
-        points
+    /// Interval of this quantile in the population of frames. Holds for every distribution, but only for independent frames,
+    /// which those of one run may not be.
+    pub fn interval(&self, quantile: Quantile, confidence: Confidence) -> Interval {
+        let ranks = Ranks::of(self.count(), quantile, confidence);
+        let at = |rank: Option<u64>| rank.map(|rank| self.at_rank(rank));
+        Interval { lower: at(ranks.lower), upper: at(ranks.upper) }
     }
 }
 
-/// One step of a latency profile.
+/// Bounds of a quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// `None`: no sample bounds the quantile from below.
+    pub lower: Option<LatencyNs>,
+    /// `None`: no sample bounds the quantile from above.
+    pub upper: Option<LatencyNs>,
+}
+
+/// Number of frames at or above each latency that occurs.
+///
+/// A lost frame is censored: its latency is unknown, but longer than any that was measured. Figures of the frames that arrived
+/// alone improve as losses grow.
+///
+/// # Source
+/// 2011 gateway timing paper, section 2.3: for points (t1, m1) and (t2, m2), m1 - m2 frames lie in [t1, t2), and the last
+/// point says how many frames had the worst latency.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Lost frames count in each step: they would have exceeded any latency.
+    pub points: Vec<ProfilePoint>,
+    /// Count after the last step: the lost frames.
+    pub plateau: usize,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfilePoint {
-    /// A latency that occurs in the series.
     pub latency: LatencyNs,
-    /// How many samples have this latency or a longer one.
+    /// Frames with this latency or a longer one.
     pub at_least: usize,
 }
 
+impl Profile {
+    pub fn of(arrived: Option<&Series>, lost: usize) -> Self {
+        let latencies = arrived.map_or(&[][..], |series| &series.0);
+        let mut points: Vec<ProfilePoint> = Vec::new();
+        for (index, &latency) in latencies.iter().enumerate() {
+            if points.last().is_none_or(|last| last.latency != latency) {
+                points.push(ProfilePoint { latency, at_least: latencies.len() - index + lost });
+            }
+        }
+        Self { points, plateau: lost }
+    }
+
+    /// Count after a step.
+    pub fn after(&self, step: usize) -> usize {
+        self.points.get(step + 1).map_or(self.plateau, |next| next.at_least)
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn series(values: &[i64]) -> Series {
+    pub(in super::super) fn series(values: &[i64]) -> Series {
         Series::new(values.iter().map(|&value| LatencyNs(value)).collect()).unwrap()
     }
 
     #[test]
-    fn nothing_is_said_of_no_samples() {
+    fn series_needs_a_sample() {
         assert_eq!(Series::new(Vec::new()), None);
     }
 
     #[test]
-    fn one_sample_is_every_quantile() {
-        let one = series(&[42]);
-        for ppm in [0, 1, 500_000, 999_999, 1_000_000] {
-            assert_eq!(one.quantile(Quantile::from_ppm(ppm).unwrap()), LatencyNs(42));
-        }
-    }
-
-    #[test]
     fn quantiles_are_nearest_ranks() {
+        let one = series(&[42]);
+        assert!([0, 1, 500_000, 999_999, 1_000_000].iter().all(|&ppm| one.quantile(Quantile(ppm)) == LatencyNs(42)));
         let ten = series(&[10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
-        assert_eq!(ten.quantile(Quantile::P50), LatencyNs(5));
-        assert_eq!(ten.quantile(Quantile::P90), LatencyNs(9));
-        assert_eq!(ten.quantile(Quantile::P99), LatencyNs(10));
+        assert_eq!([Quantile::P50, Quantile::P90, Quantile::P99].map(|of| ten.quantile(of).0), [5, 9, 10]);
         assert_eq!((ten.min(), ten.max(), ten.count()), (LatencyNs(1), LatencyNs(10), 10));
-        assert_eq!(Quantile::from_ppm(1_000_001), None);
     }
 
     #[test]
-    fn a_profile_counts_backwards() {
-        let points = series(&[30, 10, 20, 10]).profile();
-        let pairs: Vec<_> = points.iter().map(|point| (point.latency.0, point.at_least)).collect();
-        assert_eq!(pairs, [(10, 4), (20, 2), (30, 1)]);
+    fn profile_counts_backwards_and_ends_at_the_losses() {
+        let profile = Profile::of(Some(&series(&[30, 10, 20, 10])), 2);
+        let pairs: Vec<_> = profile.points.iter().map(|point| (point.latency.0, point.at_least)).collect();
+        assert_eq!((pairs, profile.plateau), (vec![(10, 6), (20, 4), (30, 3)], 2));
+        assert_eq!([0, 1, 2].map(|step| profile.after(step)), [4, 3, 2]);
+        assert_eq!(Profile::of(None, 7), Profile { points: vec![], plateau: 7 });
     }
 
     proptest! {
-        /// The sentence of section 2.3 holds between any two points.
+        /// Section 2.3 holds for any two points, as if each lost frame had taken longer than all others.
         #[test]
-        fn differences_of_a_profile_count_the_frames_between(values in prop::collection::vec(-50i64..50, 1..200)) {
-            let points = series(&values).profile();
+        fn profile_differences_count_the_frames_between(values in prop::collection::vec(-50i64..50, 1..200), lost in 0usize..50) {
+            let points = Profile::of(Some(&series(&values)), lost).points;
             for pair in points.windows(2) {
                 let between = values.iter().filter(|v| (pair[0].latency.0..pair[1].latency.0).contains(v)).count();
                 prop_assert_eq!(pair[0].at_least - pair[1].at_least, between);
             }
-            prop_assert_eq!(points[0].at_least, values.len());
+            for point in &points {
+                let at_least = values.iter().filter(|&&ns| ns >= point.latency.0).count() + lost;
+                prop_assert_eq!(point.at_least, at_least);
+            }
         }
 
-        /// At least the share lies at or below the quantile, and no smaller sample would do.
+        /// At least the share lies at or below the quantile, and no smaller sample suffices.
         #[test]
         fn quantiles_split_the_series(values in prop::collection::vec(-50i64..50, 1..200), ppm in 1u32..=1_000_000) {
-            let quantile = series(&values).quantile(Quantile::from_ppm(ppm).unwrap());
+            let quantile = series(&values).quantile(Quantile(ppm));
             let at_or_below = values.iter().filter(|&&v| v <= quantile.0).count() as u64;
             let below = values.iter().filter(|&&v| v < quantile.0).count() as u64;
             let wanted = values.len() as u64 * u64::from(ppm);

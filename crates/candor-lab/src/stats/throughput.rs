@@ -1,15 +1,13 @@
-//! The highest rate at which frames pass, searched with trials.
+//! Search for the highest rate at which frames pass.
 //!
 //! ```text
-//!  Bounds ──▶ Search ──step()──▶ Step::Trial(rate) ──somebody sends──▶ Trial { sent, lost } ──record()──▶ Search …
+//!  Bounds ──▶ Search ──step()──▶ Step::Trial(rate) ──frames are sent──▶ Trial { sent, lost } ──record()──▶ Search …
 //!                       └──────▶ Step::Done(Found { ndr, pdr })
 //! ```
 //!
-//! In software whether a frame is lost is chance, not a function of the rate: a rate may pass once and fail once, and a
-//! higher rate may pass where a lower one failed. So a rate is judged by the majority of several trials, and what counts is
-//! the highest rate that passes below all that fail.
-//!
-//! For the traffic `throughput` of plans.
+//! In software, loss is random and not a function of the rate: a rate may pass once and fail once, and a higher rate may pass
+//! where a lower one failed. So the majority of several trials decides about a rate, and the result is the highest rate that
+//! passes below all that fail.
 //!
 //! # Source
 //! The idea, two goals and the width are those of MLRsearch (FD.io CSIT); its trial durations and exceed ratios are not
@@ -19,14 +17,13 @@ use std::fmt;
 
 use candor_egress::policy::FrameRate;
 
-/// Half a percent.
+/// 0.5 %.
 const PARTIAL_LOSS_PPM: u64 = 5_000;
-/// How near each other the rates that pass and that fail must be: half a percent of the latter, in parts per million.
+/// The search ends when a passing and a failing rate differ by at most 0.5 %.
 const WIDTH_PPM: u64 = 5_000;
-/// Trials that agree decide about a rate: two of at most three.
+/// Trials that decide about a rate: two of at most three.
 const MAJORITY: usize = 2;
 
-/// Between which rates to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     lower: FrameRate,
@@ -34,58 +31,50 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// `None` unless the lower rate is below the upper one.
-    #[must_use]
+    /// `None` unless `lower < upper`.
     pub fn new(lower: FrameRate, upper: FrameRate) -> Option<Self> {
         (lower < upper).then_some(Self { lower, upper })
     }
 }
 
-/// What became of the frames of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// How many were to be sent in that time. A frame that the tester could not send on time counts as lost: else a rate
-    /// that nobody sent would pass.
+    /// Due frames. One that the tester could not send on time counts as lost: otherwise a rate that was never sent
+    /// could pass.
     pub sent: u64,
-    /// How many of them did not arrive.
     pub lost: u64,
 }
 
-/// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Both rates are known.
     Done(Found),
-    /// Frames are to be sent at this rate, and the result is to be recorded.
+    /// Send at this rate and record the result.
     Trial(FrameRate),
 }
 
-/// What the search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The highest rate without loss.
+    /// Non-drop rate: the highest without loss.
     pub ndr: Throughput,
-    /// The highest rate with no more than 0.5 % loss.
+    /// Partial drop rate: the highest with at most 0.5 % loss.
     pub pdr: Throughput,
 }
 
-/// A highest rate that passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
-    /// The upper bound of the search passes.
+    /// The upper bound passes.
     AtLeast(FrameRate),
-    /// Even the lower bound of the search fails.
+    /// The lower bound fails.
     Below(FrameRate),
-    /// One rate passes, and one that is no more than 0.5 % (or one frame per second) above it fails.
+    /// The two differ by at most 0.5 % or one frame/s.
     Between {
-        /// The highest that passes below those that fail.
+        /// Highest passing rate below all failing ones.
         passes: FrameRate,
-        /// The lowest that fails.
         fails: FrameRate,
     },
 }
 
-/// A search under way. The same results give the same rates.
+/// A search in progress; the same results give the same rates.
 #[derive(Clone, Debug)]
 pub struct Search {
     bounds: Bounds,
@@ -93,14 +82,11 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search between these rates.
-    #[must_use]
     pub const fn new(bounds: Bounds) -> Self {
         Self { bounds, trials: Vec::new() }
     }
 
-    /// What is to be done next; the same until a result is recorded.
-    #[must_use]
+    /// The next step; unchanged until a result is recorded.
     pub fn step(&self) -> Step {
         match (self.find(Goal::Ndr), self.find(Goal::Pdr)) {
             (Ok(ndr), Ok(pdr)) => Step::Done(Found { ndr, pdr }),
@@ -108,18 +94,12 @@ impl Search {
         }
     }
 
-    /// Takes the result of a trial at this rate. Any rate will do, also one that was not asked for.
+    /// Accepts any rate.
     pub fn record(&mut self, rate: FrameRate, trial: Trial) {
         self.trials.push((rate, trial));
     }
 
-    /// How many trials were made.
-    #[must_use]
-    pub const fn trials(&self) -> usize {
-        self.trials.len()
-    }
-
-    /// The highest rate that reaches a goal, or the rate to try next.
+    /// `Err` is the rate to try next.
     fn find(&self, goal: Goal) -> Result<Throughput, FrameRate> {
         let Bounds { lower, upper } = self.bounds;
         if self.judge(upper, goal)? == Judgement::Passes && self.lowest_that_fails(goal).is_none() {
@@ -149,8 +129,7 @@ impl Search {
         self.trials.iter().map(|&(rate, _)| rate).filter(move |&rate| self.judge(rate, goal) == Ok(judgement))
     }
 
-    /// What the majority of trials says of a rate, or the rate itself if there is none yet. As many that fail as that pass
-    /// are a failure.
+    /// Majority of the trials, `Err(rate)` without one. A tie fails.
     fn judge(&self, rate: FrameRate, goal: Goal) -> Result<Judgement, FrameRate> {
         let results: Vec<Trial> =
             self.trials.iter().filter(|(tried, _)| *tried == rate).map(|(_, trial)| *trial).collect();
@@ -166,16 +145,14 @@ impl Search {
     }
 }
 
-/// What a rate must do to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
-    /// Lose nothing.
+    /// No loss.
     Ndr,
-    /// Lose no more than [`PARTIAL_LOSS_PPM`].
+    /// At most [`PARTIAL_LOSS_PPM`] lost.
     Pdr,
 }
 
-/// What is thought of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Fails,
@@ -183,7 +160,7 @@ enum Judgement {
 }
 
 impl Goal {
-    /// Nothing sent is nothing reached.
+    /// False without any frame sent.
     const fn is_reached(self, Trial { sent, lost }: Trial) -> bool {
         let most = match self {
             Self::Ndr => 0,
@@ -194,8 +171,7 @@ impl Goal {
 }
 
 impl Throughput {
-    /// The highest rate that passes; `None` if none did.
-    #[must_use]
+    /// `None` if no rate passes.
     pub const fn rate(self) -> Option<FrameRate> {
         match self {
             Self::AtLeast(rate) | Self::Between { passes: rate, .. } => Some(rate),
@@ -203,8 +179,7 @@ impl Throughput {
         }
     }
 
-    /// The rate to measure at: the highest that passes, or the lowest that was tried.
-    #[must_use]
+    /// The rate to measure at: the highest that passes, or the lowest tried.
     pub const fn tried(&self) -> FrameRate {
         match self {
             Self::AtLeast(rate) | Self::Below(rate) | Self::Between { passes: rate, .. } => *rate,
@@ -223,7 +198,7 @@ impl fmt::Display for Throughput {
     }
 }
 
-/// The rate in the middle, unless the two are near enough.
+/// `None` if the two are close enough.
 fn between(passes: FrameRate, fails: FrameRate) -> Option<FrameRate> {
     let (passes, fails) = (passes.frames_per_second(), fails.frames_per_second());
     let width = fails.saturating_sub(passes);
@@ -232,4 +207,151 @@ fn between(passes: FrameRate, fails: FrameRate) -> Option<FrameRate> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use candor_core::random::SplitMix64;
+
+    const SENT: u64 = 10_000;
+
+    fn rate(frames_per_second: u32) -> FrameRate {
+        FrameRate::new(frames_per_second).unwrap()
+    }
+
+    fn bounds(lower: u32, upper: u32) -> Bounds {
+        Bounds::new(rate(lower), rate(upper)).unwrap()
+    }
+
+    /// Searches with a device that loses `lost(rate)` frames.
+    fn search(bounds: Bounds, mut lost: impl FnMut(u32) -> u64) -> (Found, Search) {
+        let mut search = Search::new(bounds);
+        for _ in 0..300 {
+            match search.step() {
+                Step::Done(found) => return (found, search),
+                Step::Trial(rate) => search.record(rate, Trial { sent: SENT, lost: lost(rate.frames_per_second()) }),
+            }
+        }
+        panic!("no end after 300 trials: {search:?}");
+    }
+
+    /// Losses of a device that passes at most `limit` frames/s.
+    fn over(limit: u32, rate: u32) -> u64 {
+        SENT * u64::from(rate.saturating_sub(limit)) / u64::from(rate)
+    }
+
+    fn ends(throughput: Throughput) -> (u32, u32) {
+        match throughput {
+            Throughput::Between { passes, fails } => (passes.frames_per_second(), fails.frames_per_second()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn lossless_device_is_tried_twice() {
+        let (found, search) = search(bounds(100, 8000), |_| 0);
+        assert_eq!(found, Found { ndr: Throughput::AtLeast(rate(8000)), pdr: Throughput::AtLeast(rate(8000)) });
+        assert_eq!((search.trials.len(), found.ndr.to_string()), (2, "at least 8000 frames/s".to_owned()));
+    }
+
+    #[test]
+    fn device_that_loses_everything_is_below_the_bounds() {
+        let (found, _) = search(bounds(100, 8000), |_| SENT);
+        assert_eq!(found, Found { ndr: Throughput::Below(rate(100)), pdr: Throughput::Below(rate(100)) });
+        assert_eq!((found.pdr.rate(), found.pdr.to_string()), (None, "below 100 frames/s".to_owned()));
+    }
+
+    #[test]
+    fn small_loss_is_partial() {
+        let (found, _) = search(bounds(100, 8000), |rate| if rate > 1000 { 50 } else { 0 });
+        assert_eq!(found.pdr, Throughput::AtLeast(rate(8000)));
+        let (passes, fails) = ends(found.ndr);
+        assert!(passes <= 1000 && 1000 < fails, "{passes} {fails}");
+        let (found, _) = search(bounds(100, 8000), |rate| if rate > 1000 { 51 } else { 0 });
+        assert_eq!(found.ndr, found.pdr);
+    }
+
+    #[test]
+    fn trial_without_frames_fails() {
+        let mut search = Search::new(bounds(1, 2));
+        (0..2).for_each(|_| search.record(rate(2), Trial { sent: 0, lost: 0 }));
+        assert_eq!(search.step(), Step::Trial(rate(1)));
+    }
+
+    /// An occasional loss does not lower the rate.
+    #[test]
+    fn occasional_loss_is_outvoted() {
+        let right = (0..200).filter(|&seed| {
+            let mut random = SplitMix64::new(seed);
+            let (found, _) = search(bounds(100, 8000), |rate| over(5000, rate).max(u64::from(random.below(100) < 3)));
+            matches!(found.ndr, Throughput::Between { passes, .. } if passes.frames_per_second() > 4950)
+        });
+        let right = right.count();
+        assert!(right >= 185, "{right} of 200");
+    }
+
+    /// None, a few, and more than allowed.
+    fn some_loss() -> impl Strategy<Value = u64> {
+        prop::sample::select(vec![0, 0, 1, 51])
+    }
+
+    proptest! {
+        #[test]
+        fn limit_is_found(limit in 200u32..1_000_000) {
+            let (found, search) = search(bounds(100, 2_000_000), |rate| over(limit, rate));
+            // The first loss of one frame of the trial.
+            let (passes, fails) = ends(found.ndr);
+            prop_assert!(over(limit, passes) == 0 && over(limit, fails) > 0);
+            prop_assert!(passes >= limit - limit / 200 - 1 && fails <= limit + limit / 100 + 1, "{} {}", passes, fails);
+            prop_assert!(fails - passes <= 1.max(fails / 200));
+            let (passes, fails) = ends(found.pdr);
+            prop_assert!(over(limit, passes) <= 50 && over(limit, fails) > 50);
+            prop_assert!(fails - passes <= 1.max(fails / 200));
+            prop_assert!(search.trials.len() <= 100, "{}", search.trials.len());
+        }
+
+        /// Between the rates at which frames are never and always lost, chance decides.
+        #[test]
+        fn noisy_limit_is_found_within_its_noise(never in 1000u32..50_000, wide in 0u32..5000, seed: u64) {
+            let always = never + wide;
+            let mut random = SplitMix64::new(seed);
+            let (found, _) = search(bounds(100, 100_000), |rate| match rate {
+                _ if rate <= never => 0,
+                _ if rate > always => SENT / 100,
+                _ => u64::from(u32::try_from(random.below(wide as usize + 1)).unwrap() < rate - never) * (SENT / 100),
+            });
+            for throughput in [found.ndr, found.pdr] {
+                let (passes, fails) = ends(throughput);
+                prop_assert!(passes <= always && never < fails && passes < fails, "{} {}", passes, fails);
+                prop_assert!(fails - passes <= 1.max(fails / 200));
+            }
+        }
+
+        /// For any device the search ends, and its result agrees with the trials.
+        #[test]
+        fn random_device_gets_a_consistent_result(losses in prop::collection::vec(some_loss(), 1..60), lower in 1u32..1000,
+                                                       range in 1u32..1_000_000) {
+            let mut losses = losses.into_iter().cycle();
+            let (found, search) = search(bounds(lower, lower + range), |_| losses.next().unwrap());
+            for (throughput, most) in [(found.ndr, 0), (found.pdr, 50)] {
+                let votes = |rate: FrameRate| {
+                    let of_rate = search.trials.iter().filter(|(tried, _)| *tried == rate);
+                    of_rate.fold((0, 0), |(pass, fail), (_, trial)| if trial.lost <= most { (pass + 1, fail) } else { (pass, fail + 1) })
+                };
+                let fail_below = |end: u32| {
+                    let tried = search.trials.iter().map(|(tried, _)| *tried);
+                    tried.filter(|tried| tried.frames_per_second() < end && votes(*tried).1 >= 2).count()
+                };
+                match throughput {
+                    Throughput::AtLeast(rate) => prop_assert!(votes(rate).0 >= 2 && fail_below(u32::MAX) == 0),
+                    Throughput::Below(rate) => prop_assert!(votes(rate).1 >= 2),
+                    Throughput::Between { passes, fails } => {
+                        prop_assert!(votes(passes).0 >= 2 && votes(fails).1 >= 2 && passes < fails);
+                        prop_assert_eq!(fail_below(fails.frames_per_second()), 0);
+                    }
+                }
+            }
+            prop_assert!(found.ndr.rate() <= found.pdr.rate());
+        }
+    }
+}

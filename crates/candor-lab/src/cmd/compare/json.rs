@@ -1,22 +1,15 @@
-//! A comparison for programs.
+//! Comparisons as JSON.
 
 use candor_lab::report::difference::{Difference, Figure, Held, SEED};
 use candor_lab::stats::compare::{NoiseFloor, Verdict};
-use candor_lab::stats::{LatencyNs, compare::Change};
 use serde_json::{Map, Value, json};
 
-use super::Compared;
-use super::pairs::Pairs;
+use super::{Compared, Pairs};
 use crate::cli::CompareArgs;
-use crate::cmd::measure::status_table::Found;
+use crate::cmd::measure::status_table::{Found, levels_json};
 
 pub(super) fn of(args: &CompareArgs, all: &[Compared], pairs: &Pairs<'_>, held: Option<Held>) -> Value {
-    let only = |cells: &[&Found]| cells.iter().map(|cell| levels(&cell.levels)).collect::<Vec<_>>();
-    let cell = |one: &Compared| {
-        let mut value = difference(&one.difference);
-        value.insert("levels".to_owned(), levels(&one.cell));
-        Value::from(value)
-    };
+    let only = |cells: &[&Found]| cells.iter().map(|cell| levels_json(&cell.levels)).collect::<Vec<_>>();
     json!({
         "tolerance": args.tolerance,
         "is_within_tolerance": held.and_then(|held| match held {
@@ -31,12 +24,8 @@ pub(super) fn of(args: &CompareArgs, all: &[Compared], pairs: &Pairs<'_>, held: 
     })
 }
 
-fn levels(levels: &[(String, String)]) -> Value {
-    levels.iter().map(|(factor, level)| (factor.clone(), Value::from(level.as_str()))).collect::<Map<_, _>>().into()
-}
-
-fn difference(difference: &Difference) -> Map<String, Value> {
-    let value = match difference {
+fn cell(Compared { levels, difference }: &Compared) -> Value {
+    let mut cell = match difference {
         Difference::Identical => json!({ "verdict": "identical", "p50_ratio": 1.0 }),
         Difference::Refused(why) => json!({ "verdict": "not-compared", "why": why }),
         Difference::Figures { figures, lost: [a, b], notes, .. } => json!({
@@ -47,10 +36,8 @@ fn difference(difference: &Difference) -> Map<String, Value> {
             "other_conditions": notes,
         }),
     };
-    match value {
-        Value::Object(map) => map,
-        other => Map::from_iter([("verdict".to_owned(), other)]),
-    }
+    cell["levels"] = levels_json(levels);
+    cell
 }
 
 fn figure(figure: &Figure) -> Value {
@@ -61,22 +48,19 @@ fn figure(figure: &Figure) -> Value {
         Figure::Judged { a, b, verdict, floor } => {
             let change = match verdict {
                 Verdict::Faster(change) | Verdict::Slower(change) | Verdict::Unclear(change) => Some(change),
-                _ => None,
+                Verdict::BelowNoise(_) => None,
             };
             json!({
                 "a_ns": a.0,
                 "b_ns": b.0,
                 "verdict": verdict.sentence("B"),
-                "share": change.map(|Change { share, .. }| share.value),
-                "share_at_least": change.map(|Change { share, .. }| share.lower),
-                "share_at_most": change.map(|Change { share, .. }| share.upper),
+                "share": change.map(|change| change.value),
+                "share_at_least": change.map(|change| change.lower),
+                "share_at_most": change.map(|change| change.upper),
                 "noise_floor": floor.map(|NoiseFloor { share, .. }| share),
                 "noise_floor_pairs": floor.map(|NoiseFloor { pairs, .. }| pairs),
             })
         }
-        Figure::Refused { times, why } => {
-            let [a, b] = times.map_or([None; 2], |times| times.map(|LatencyNs(ns)| Some(ns)));
-            json!({ "a_ns": a, "b_ns": b, "why_no_verdict": why })
-        }
+        Figure::Refused { a, b, why } => json!({ "a_ns": a.0, "b_ns": b.0, "why_no_verdict": why }),
     }
 }

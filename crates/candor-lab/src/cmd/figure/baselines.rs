@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Made, Unfit, number, text};
 
-/// Each result is of one source of frames: figures of different sources cannot be compared.
+/// Each result has one source of frames: figures of different sources cannot be compared.
 pub(super) fn make(results: &[Value]) -> Result<Made, Unfit> {
     let mut table = String::from(
         "| engine | candor p50 | p99 | baseline p50 | p99 | candor ÷ baseline | can-gw p50 | p99 | candor ÷ can-gw |\n\

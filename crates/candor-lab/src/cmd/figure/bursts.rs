@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Made, Unfit, array, number, text};
 
-/// Size of the bursts that ratios are of.
+/// Burst size of the ratios.
 const OF_RATIOS: f64 = 16.0;
 
 /// Median and p99 of one frame.
@@ -16,7 +16,7 @@ type Quantiles = (f64, f64);
 struct Gateway {
     engine: String,
     single: Option<Quantiles>,
-    /// Frames of a burst, and each frame's share.
+    /// Frames per burst, and quantiles per frame.
     bursts: Vec<(f64, Quantiles)>,
 }
 
@@ -38,7 +38,7 @@ fn gateways(measured: &Value) -> Result<Vec<Gateway>, Unfit> {
     array(measured, "gateways")?.iter().map(gateway).collect()
 }
 
-/// A row for each engine, with its ratios to its baseline, to can-gw and to `read-write`.
+/// A row for each engine, with its ratios to its baseline, can-gw and `read-write`.
 pub(super) fn engines(results: &[Value]) -> Result<Made, Unfit> {
     let mut table = String::new();
     for measured in results {
@@ -78,7 +78,7 @@ pub(super) fn engines(results: &[Value]) -> Result<Made, Unfit> {
     Ok(Made { table, ..Made::default() })
 }
 
-/// Pairs of results, of one bus and of many: a row for each size of a burst on each bus.
+/// The results are pairs: one bus, many buses.
 pub(super) fn buses(results: &[Value]) -> Result<Made, Unfit> {
     let mut table = String::new();
     for pair in results.chunks(2) {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_are_compared_with_their_baseline_can_gw_and_read_write() {
+    fn engines_are_compared_with_baseline_can_gw_and_read_write() {
         let all = [gateway("kernel", 100), gateway("read-write", 400), gateway("baseline of read-write", 200)];
         let table = engines(&[measured(&all)]).unwrap().table;
         assert!(

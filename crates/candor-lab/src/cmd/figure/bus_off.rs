@@ -7,19 +7,19 @@ use super::log::Line;
 use super::{Made, Unfit};
 
 const SIZE: [f64; 2] = [1100.0, 420.0];
-/// The transmit error counter from which on a state holds, with the kernel's name of the state.
+/// Transmit error counter at which a state begins.
 const STATES: [(f64, &str); 3] = [(96.0, "error-warning"), (128.0, "error-passive"), (256.0, "bus-off")];
 /// Start of the time axis in ms.
 const START: f64 = -2.0;
-/// Where the frames are drawn, below the counter.
+/// Vertical range of the frames, below the counter.
 const FRAMES: [f64; 2] = [-45.0, -15.0];
 
-/// In ms since the first frame.
+/// Times in ms since the first frame.
 #[derive(Default)]
 struct Story {
     sent: Vec<(f64, f64)>,
     destroyed: Vec<(f64, f64)>,
-    /// The transmit error counter of can0 from this time on.
+    /// Time, and transmit error counter of can0 from then on.
     counter: Vec<(f64, f64)>,
     bus_off: Option<f64>,
     back: Option<f64>,
@@ -68,7 +68,7 @@ pub(super) fn make(logs: &[Vec<Line>]) -> Result<Made, Unfit> {
     Ok(Made { svg: Document { title: &title, description, size: SIZE }.with(&drawing), ..Made::default() })
 }
 
-/// Counts as ISO 11898-1 does, 8 up for a destroyed frame and 1 down for a sent one, until the log states the counter.
+/// Counts as in ISO 11898-1, 8 up for a destroyed frame and 1 down for a sent one, until the log states the counter.
 fn story(log: &[Line]) -> Result<Story, Unfit> {
     let first = log.iter().find_map(|line| match line {
         Line::Frame { start, .. } => Some(*start),

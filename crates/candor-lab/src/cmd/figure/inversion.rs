@@ -10,14 +10,13 @@ use super::{Made, Unfit};
 const SIZE: [f64; 2] = [1100.0, 460.0];
 const PANEL_HEIGHT: f64 = SIZE[1] / 2.0;
 
-/// Sender, identifier, name and class of each row, from above.
+/// Sender, identifier, label and class of each row, from the top.
 const ROWS: [(&str, &str, &str, &str); 3] = [
     ("can0", "100", "can0, high priority: 100", "s1"),
     ("can1", "400", "can1: 400", "s0"),
     ("can0", "700", "can0, low priority: 700", "s5"),
 ];
 
-/// A run with one order of the controller.
 struct Run {
     caption: String,
     /// Row, start and end in ms since the high-priority frame was sent.
@@ -59,7 +58,7 @@ fn panel(run: &Run, [from, to]: [f64; 2], top: f64) -> Markup {
     let across = Scale::linear(from, to, [196.0, SIZE[0] - 16.0]);
     let rows = Axis { scale: Scale::linear(0.0, 3.0, [top + 176.0, top + 32.0]), title: "", ticks: Vec::new() };
     let panel = Panel { x: Axis::new(across, "ms since the high-priority frame was sent"), y: rows };
-    let height = |row: usize| f64::from(u8::try_from(ROWS.len() - row).unwrap_or(u8::MAX));
+    let height = |row: usize| (ROWS.len() - row) as f64;
     html! {
         text.caption x=(px(SIZE[0] / 2.0)) y=(px(top + 20.0)) text-anchor="middle" { (run.caption) }
         (panel.axes())

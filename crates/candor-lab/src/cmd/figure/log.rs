@@ -11,7 +11,7 @@ pub(super) enum Line {
         node: String,
         frame: String,
     },
-    /// `at`: when it was detected.
+    /// `at`: the time of detection.
     Error {
         start: f64,
         end: f64,
@@ -26,7 +26,7 @@ pub(super) enum Line {
     },
 }
 
-/// Leaves out the lines that no figure shows.
+/// Skips lines that no figure shows.
 pub(super) fn read(text: &str) -> Result<Vec<Line>, Unfit> {
     let mut lines = Vec::new();
     for line in text.lines() {

@@ -1,8 +1,6 @@
 //! Median latency over the number of rules: a panel for each source of frames, and where user space overtakes can-gw.
 
-use std::fmt::Write as _;
-
-use candor_lab::plot::{Axis, Corner, Document, Entry, Mark, Panel, Sample, Scale, class, legend, px};
+use candor_lab::plot::{Axis, Corner, Document, Entry, Mark, Panel, Sample, Scale, legend};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -11,11 +9,10 @@ use super::{Made, Unfit, number, text};
 const COLUMN: f64 = 580.0;
 const SIZE: [f64; 2] = [2.0 * COLUMN, 440.0];
 
-/// One gateway with more and more rules.
 struct Series {
     label: String,
     is_kernel: bool,
-    /// Rules and median latency in instructions, in the order of the rules.
+    /// Number of rules and median latency in instructions, ascending.
     points: Vec<(f64, f64)>,
 }
 
@@ -25,7 +22,7 @@ pub(super) fn make(results: &[Value]) -> Result<Made, Unfit> {
     Ok(Made { table: table.collect(), svg: draw(&panels) })
 }
 
-/// The caption and the series, by the gateway files' names: `ENGINE.FRAMES.RULES.toml`.
+/// Caption and series, from the names of the gateway files: `ENGINE.FRAMES.RULES.toml`.
 fn panel(measured: &Value) -> Result<(String, Vec<Series>), Unfit> {
     let mut all: Vec<Series> = Vec::new();
     for record in measured.as_array().ok_or("an array of gateways is missing")? {
@@ -61,7 +58,7 @@ fn table(all: &[Series]) -> String {
     let mut text = format!("| rules |{labels}\n|--:|{}\n", "--:|".repeat(all.len()));
     for (row, (rules, _)) in all.first().map_or(&[][..], |first| &first.points).iter().enumerate() {
         let cells: String = all.iter().map(|series| format!(" {:.0} |", series.points[row].1)).collect();
-        writeln!(text, "| {rules} |{cells}").expect("writing to a String cannot fail");
+        text += &format!("| {rules} |{cells}\n");
     }
     text
 }
@@ -95,7 +92,7 @@ fn draw(panels: &[(String, Vec<Series>)]) -> String {
     };
     Document {
         title: "Latency of a gateway with many masked rules",
-        description: "Median latency in instructions over the number of rules with a mask: can-gw rises, user space stays.",
+        description: "Median latency in instructions over the number of rules with a mask: can-gw rises, user space is constant.",
         size: SIZE,
     }
     .with(&drawing)
@@ -108,16 +105,15 @@ fn column(caption: &str, all: &[Series], left: f64, most: f64) -> Markup {
         x: Axis::new(Scale::linear(0.0, rules * 1.02, across), "rules with a mask (29-bit identifiers, 8 masks)"),
         y: Axis::new(Scale::linear(0.0, most * 1.1, [390.0, 34.0]), "median latency in instructions"),
     };
-    let entries: Vec<Entry<'_>> = (0..)
-        .zip(all)
-        .map(|(index, one)| Entry { name: &one.label, class: class(index), sample: Sample::Marked(Mark::Ring) })
-        .collect();
+    let labels: Vec<&str> = all.iter().map(|series| series.label.as_str()).collect();
+    let entries = Entry::all(&labels, Sample::Marked(Mark::Ring));
     html! {
-        text.caption x=(px(f64::midpoint(across[0], across[1]))) y="20" text-anchor="middle" { (caption) }
+        (panel.caption(caption))
         (panel.axes())
         @for (series, entry) in all.iter().zip(&entries) {
-            path.line.(entry.class) d=(panel.line(series.points.iter().map(|(rules, p50)| (*rules, Some(*p50))))) {}
-            @for point in &series.points { (panel.mark(*point, Mark::Ring, &entry.class, None)) }
+            @let points = || series.points.iter().map(|(rules, p50)| (*rules, Some(*p50)));
+            path.line.(entry.class) d=(panel.line(points())) {}
+            (panel.marks(points(), Mark::Ring, &entry.class))
         }
         (legend(&entries, &panel, Corner::BottomRight))
     }

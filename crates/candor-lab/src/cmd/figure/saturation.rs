@@ -1,15 +1,13 @@
 //! Figure 4.4 of the 2014 report: latencies above, losses below, a column for each CPU speed; and the shortest periods.
 
-use std::fmt::Write as _;
-
-use candor_lab::plot::{Axis, Corner, Document, Entry, Mark, Panel, Sample, Scale, legend, px};
+use candor_lab::plot::{Axis, Corner, Document, Entry, Mark, Panel, Sample, Scale, legend};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{Made, Unfit, array, number, text};
 
-/// Engines in the order of the table: class and mark of their line (a class for each family), and the period in µs
-/// from which the report's gateway lost frames (sections 4.2 and 4.3).
+/// In the order of the table: engine, class (by family) and mark of its line, and the period in µs at which the
+/// report's gateway began to lose frames (sections 4.2 and 4.3).
 const ENGINES: [(&str, &str, Mark, &str); 12] = [
     ("kernel", "s5", Mark::Ring, "below 120"),
     ("read-write", "s1", Mark::Ring, "150 to 155"),
@@ -25,16 +23,15 @@ const ENGINES: [(&str, &str, Mark, &str); 12] = [
     ("uring-uring", "s3", Mark::Cross, ""),
 ];
 
-/// Frames in flight at the end of a stream that a gateway keeps up with: the most that an engine passes at once.
+/// Frames in flight at the end of a stream that the gateway keeps up with: the largest batch of an engine.
 const AT_ONCE: f64 = 64.0;
 
 const COLUMN: f64 = 620.0;
 const SIZE: [f64; 2] = [2.0 * COLUMN, 860.0];
 
-/// One stream through one gateway.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
-    /// At which the tester sent. Frames that it could not send make the period at the gateway longer.
+    /// Period of the tester. Frames that it could not send make the period at the gateway longer.
     period_us: f64,
     /// `None` if every frame was lost.
     p50_us: Option<f64>,
@@ -48,11 +45,10 @@ struct Curve {
     points: Vec<Point>,
 }
 
-/// All gateways on one CPU.
 struct Speed {
     caption: String,
     frames: f64,
-    /// Share of the tester in a period.
+    /// Time of the tester in each period.
     tester_us: f64,
     curves: Vec<Curve>,
 }
@@ -88,7 +84,7 @@ fn speed(measured: &Value) -> Result<Speed, Unfit> {
     })
 }
 
-/// The shortest period from which on `holds` for all longer ones, too; `None` if it does not hold for the longest.
+/// The shortest period such that `holds` for it and for all longer ones.
 fn shortest(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<f64> {
     let mut sorted: Vec<_> = points.iter().collect();
     sorted.sort_by(|one, other| other.period_us.total_cmp(&one.period_us));
@@ -96,28 +92,26 @@ fn shortest(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<f64> {
 }
 
 fn table(speeds: &[Speed]) -> String {
-    let mut text = String::new();
-    let mut write = |part: std::fmt::Arguments<'_>| text.write_fmt(part).expect("writing to a String cannot fail");
-    for speed in speeds {
-        write(format_args!("{}: the tester takes {:.1} µs of a period\n", speed.caption, speed.tester_us));
-    }
-    write(format_args!("\n| gateway |"));
-    speeds.iter().for_each(|speed| write(format_args!(" {}: lost | backlog |", speed.caption)));
-    write(format_args!(" report: lost |\n|---|{}--:|", "--:|".repeat(2 * speeds.len())));
+    let testers = speeds
+        .iter()
+        .map(|speed| format!("{}: the tester takes {:.1} µs of a period\n", speed.caption, speed.tester_us));
+    let captions: String = speeds.iter().map(|speed| format!(" {}: lost | backlog |", speed.caption)).collect();
+    let mut text = testers.collect::<String>();
+    text += &format!("\n| gateway |{captions} report: lost |\n|---|{}--:|\n", "--:|".repeat(2 * speeds.len()));
     for (engine, _, _, reported) in ENGINES {
-        write(format_args!("\n| `{engine}` |"));
+        text += &format!("| `{engine}` |");
         for speed in speeds {
             let curve = speed.curves.iter().find(|curve| curve.engine == engine);
             let points = curve.map_or(&[][..], |curve| &curve.points);
             let no_loss = shortest(points, |point| point.lost == 0.0);
             let no_backlog = shortest(points, |point| point.lost == 0.0 && point.backlog <= AT_ONCE);
             for period in [no_loss, no_backlog] {
-                write(format_args!(" {} |", period.map_or_else(|| "-".to_owned(), |us| format!("{us:.0}"))));
+                text += &period.map_or_else(|| " - |".to_owned(), |us| format!(" {us:.0} |"));
             }
         }
-        write(format_args!(" {reported} |"));
+        text += &format!(" {reported} |\n");
     }
-    text + "\n"
+    text
 }
 
 fn draw(speeds: &[Speed]) -> String {
@@ -143,33 +137,27 @@ fn column(speed: &Speed, left: f64) -> Markup {
     let latencies = Panel { x: x.clone(), y: Axis::new(latency, "median latency in µs") };
     let loss = Scale::linear(0.0, most_lost * 1.05, [810.0, 610.0]);
     let losses = Panel { x, y: Axis::new(loss, "lost frames in %") };
-    let entry = |curve: &'_ Curve| (curve.engine.clone(), look(&curve.engine));
-    let looks: Vec<(String, (&str, Mark))> = speed.curves.iter().map(entry).collect();
-    let entries: Vec<Entry<'_>> = looks
-        .iter()
-        .map(|(name, (class, mark))| Entry { name, class: (*class).to_owned(), sample: Sample::Marked(*mark) })
-        .collect();
+    let entries: Vec<Entry<'_>> = speed.curves.iter().map(|curve| look(&curve.engine)).collect();
     html! {
-        text.caption x=(px(f64::midpoint(across[0], across[1]))) y="20" text-anchor="middle" { (speed.caption) }
+        (latencies.caption(&speed.caption))
         (latencies.axes()) (losses.axes())
-        @for (curve, (_, (class, mark))) in speed.curves.iter().zip(&looks) {
+        @for (curve, Entry { class, sample, .. }) in speed.curves.iter().zip(&entries) {
+            @let mark = if let Sample::Marked(mark) = sample { *mark } else { Mark::Cross };
             @let p50 = || curve.points.iter().map(|point| (point.period_us, point.p50_us));
+            @let lost = || curve.points.iter().map(|point| (point.period_us, Some(share(point.lost))));
             path.line.thin.(class) d=(latencies.line(p50())) {}
-            path.line.thin.(class) d=(losses.line(curve.points.iter().map(|one| (one.period_us, Some(share(one.lost)))))) {}
-            @for point in p50().filter_map(|(period, p50)| Some((period, p50?))) {
-                (latencies.mark(point, *mark, class, None))
-            }
-            @for point in curve.points.iter().filter(|point| point.lost > 0.0) {
-                (losses.mark((point.period_us, share(point.lost)), *mark, class, None))
-            }
+            path.line.thin.(class) d=(losses.line(lost())) {}
+            (latencies.marks(p50(), mark, class))
+            (losses.marks(lost().filter(|(_, lost)| *lost > Some(0.0)), mark, class))
         }
         (legend(&entries, &latencies, Corner::TopRight))
     }
 }
 
-fn look(engine: &str) -> (&'static str, Mark) {
+fn look(engine: &str) -> Entry<'_> {
     let found = ENGINES.iter().find(|(known, ..)| *known == engine);
-    found.map_or(("s5", Mark::Cross), |(_, class, mark, _)| (*class, *mark))
+    let (class, mark) = found.map_or(("s5", Mark::Cross), |(_, class, mark, _)| (*class, *mark));
+    Entry { name: engine, class: class.to_owned(), sample: Sample::Marked(mark) }
 }
 
 #[cfg(test)]
@@ -183,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_period_is_the_one_before_the_first_loss() {
+    fn shortest_period_is_before_the_first_loss() {
         let points = [
             point(100.0, 9.0, 0.0),
             point(110.0, 0.0, 0.0),

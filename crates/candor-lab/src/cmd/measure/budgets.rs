@@ -1,28 +1,26 @@
-//! `candor-lab measure --budget`: whether cells cost what they may.
+//! `candor-lab measure --budget`: comparison of cells with their limits.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
+use candor_cli::gateway_file::{Form, read_bytes};
+use candor_cli::render::Source;
 use candor_lab::experiment::budget::{self, Budgets, Comparison, Cost, Idle};
 use serde_json::{Value, json};
 
 use super::MOST_BYTES;
-use candor_cli::gateway_file::{Form, read_bytes};
-use candor_cli::render::Source;
 
-/// The budgets of a file; `None` after saying what is wrong with it.
+/// `None` if the file is invalid, after reporting why.
 pub(super) fn read(path: &Path, form: Form) -> Result<Option<Budgets>, Box<dyn std::error::Error>> {
     let (name, bytes) = read_bytes(path, MOST_BYTES)?;
     match budget::load(&bytes) {
         Ok(budgets) => Ok(Some(budgets)),
         Err(findings) => {
-            super::tell_findings(&Source::new(name, &bytes), &findings, form, "not a file of budgets")?;
+            super::report_findings(&Source::new(name, &bytes), &findings, form, "not a file of budgets")?;
             Ok(None)
         }
     }
 }
 
-/// What came of all budgets.
 #[derive(Debug)]
 pub(super) struct Verdict {
     comparisons: Vec<Comparison>,
@@ -59,37 +57,27 @@ impl Verdict {
         })
     }
 
-    /// A table, and what was compared with nothing. `names` are those of the cells.
+    /// `names` are those of the cells.
     pub(super) fn to_text(&self, names: &[String]) -> String {
-        let name = |one: &Comparison| names.get(one.cell).map_or("", String::as_str);
-        let widest = |of: &dyn Fn(&Comparison) -> usize, head: &str| {
-            self.comparisons.iter().map(of).max().unwrap_or_default().max(head.len())
+        let head = ["cell", "what", "budget", "measured", "difference", ""];
+        let row = |one: &'_ Comparison| {
+            let name = names.get(one.cell).map_or("", String::as_str);
+            let verdict = if one.is_kept { "" } else { "EXCEEDED" };
+            [name, one.what, &one.budget, &one.measured, &one.difference, verdict].map(str::to_owned)
         };
-        let cell = widest(&|one| name(one).chars().count(), "cell");
-        let budget = widest(&|one| one.budget.len(), "budget");
-        let measured = widest(&|one| one.measured.len(), "measured");
-        let mut text = format!(
-            "\n{:<cell$}  {:<9}  {:>budget$}  {:>measured$}  difference\n",
-            "cell", "what", "budget", "measured"
-        );
-        for one in &self.comparisons {
-            let verdict = if one.is_kept { "" } else { "  EXCEEDED" };
-            let row = format!(
-                "{:<cell$}  {:<9}  {:>budget$}  {:>measured$}  {:>10}{verdict}",
-                name(one),
-                one.what,
-                one.budget,
-                one.measured,
-                one.difference
-            );
-            writeln!(text, "{}", row.trim_end()).expect("a String takes everything");
+        let rows: Vec<_> = [head.map(str::to_owned)].into_iter().chain(self.comparisons.iter().map(row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+        let (cell, budget, measured) = (width(0), width(2), width(3));
+        let mut text = String::from("\n");
+        for [name, what, limit, value, difference, verdict] in &rows {
+            let row =
+                format!("{name:<cell$}  {what:<9}  {limit:>budget$}  {value:>measured$}  {difference:>10}  {verdict}");
+            text += &format!("{}\n", row.trim_end());
         }
         for (line, why) in &self.idle {
-            writeln!(text, "The budget on line {line} compares nothing: {why}").expect("a String takes everything");
+            text += &format!("The budget on line {line} compares nothing: {why}\n");
         }
         let exceeded = self.comparisons.iter().filter(|one| !one.is_kept).count();
-        writeln!(text, "\n{} of {} budgets are exceeded", exceeded, self.comparisons.len())
-            .expect("a String takes everything");
-        text
+        text + &format!("\n{exceeded} of {} budgets are exceeded\n", self.comparisons.len())
     }
 }

@@ -1,8 +1,8 @@
-//! `candor-lab measure --dry-run`: the cells, and how long they may take.
+//! `candor-lab measure --dry-run`: the cells, and an estimate of the time.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
+use candor_cli::{Exit, Outcome, render};
 use candor_lab::experiment::load::Load;
 use candor_lab::experiment::schedule;
 use candor_lab::experiment::traffic::Traffic;
@@ -11,13 +11,11 @@ use candor_lab::open_loop;
 use serde_json::json;
 
 use super::progress::in_words;
+use super::status_table::levels_json;
 use crate::cli::MeasureArgs;
 use crate::cmd::tester::processors;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
-/// Cells that are listed one by one for people; programs get all.
+/// JSON output lists all.
 const MOST_LISTED: usize = 40;
 
 pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Outcome {
@@ -25,12 +23,9 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
     let jobs = args.limits.jobs.map_or_else(processors, usize::from);
     let time = estimate(plan, blocks, jobs);
     let guests = blocks.iter().filter(|block| block.place.testbed.is_guest()).count();
+    let levels = |cell: &Cell| cell.levels().map(|(factor, level)| (factor.to_owned(), level));
     if args.json {
-        let one = |cell: &&Cell| {
-            let levels: serde_json::Map<_, _> =
-                cell.levels().into_iter().map(|(factor, level)| (factor.to_owned(), level.into())).collect();
-            json!({ "name": cell.name(plan), "levels": levels, "repeat": cell.repeat })
-        };
+        let one = |cell: &&Cell| json!({ "name": cell.name(plan), "levels": levels_json(&levels(cell)), "repeat": cell.repeat });
         let value = json!({
             "cells": cells.iter().map(one).collect::<Vec<_>>(),
             "guests": guests,
@@ -41,27 +36,18 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
     }
     let mut text = String::new();
     for cell in cells.iter().take(MOST_LISTED) {
-        let levels = cell.levels().map(|(factor, level)| (factor.to_owned(), level));
         let repeat = if cell.repeat > 1 { format!(" (repeat {})", cell.repeat) } else { String::new() };
-        writeln!(text, "{}  {}{repeat}", cell.name(plan), in_words(&levels)).expect("a String takes everything");
+        text += &format!("{}  {}{repeat}\n", cell.name(plan), in_words(&levels(cell)));
     }
     if cells.len() > MOST_LISTED {
-        writeln!(text, "… and {} more (--json lists all)", cells.len() - MOST_LISTED)
-            .expect("a String takes everything");
+        text += &format!("… and {} more (--json lists all)\n", cells.len() - MOST_LISTED);
     }
-    writeln!(
-        text,
-        "\n{} cells of {} frames{}: about {}",
-        cells.len(),
-        plan.frames,
-        match (guests, blocks.len() - guests) {
-            (0, _) => ", one after the other".to_owned(),
-            (guests, 0) => format!(" in {guests} guests, {jobs} at once"),
-            (guests, alone) => format!(" in {guests} guests, {jobs} at once, and then {alone} alone"),
-        },
-        in_minutes(time)
-    )
-    .expect("a String takes everything");
+    let place = match (guests, blocks.len() - guests) {
+        (0, _) => ", one after the other".to_owned(),
+        (guests, 0) => format!(" in {guests} guests, {jobs} at once"),
+        (guests, alone) => format!(" in {guests} guests, {jobs} at once, and then {alone} alone"),
+    };
+    text += &format!("\n{} cells of {} frames{place}: about {}\n", cells.len(), plan.frames, in_minutes(time));
     render::answer(&text, Exit::Fine)
 }
 
@@ -72,7 +58,7 @@ pub(super) fn in_minutes(time: Duration) -> String {
     }
 }
 
-/// From what cells took on two processors of a cloud machine in 2026. Others are other; the progress knows better.
+/// A rough estimate, from times on two CPUs of a cloud machine in 2026. The progress bar refines it.
 fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
     let cell = |cell: &&Cell| {
         // A search has about twenty trials.
@@ -100,23 +86,23 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
     (all / u32::try_from(jobs.max(1)).unwrap_or(1)).max(longest) + alone
 }
 
-/// With a load the processor of a guest is never idle, and all that it does until the next frame is emulated.
+/// Under load the CPU of a guest is never idle: everything until the next frame is emulated.
 fn us_of_loaded_frame(plan: &Plan, cell: &Cell) -> u64 {
-    /// That QEMU emulates each microsecond, two guests on two processors.
+    /// Emulated by QEMU per µs, with two guests on two CPUs.
     const INSTRUCTIONS: u64 = 90;
     if cell.load == Load::None || cell.place.testbed != Testbed::Icount {
         return 0;
     }
     let us = us_of_frame_in_true_time(plan, cell);
-    // A frame that comes from a timer has another one before it.
+    // A frame from a timer has another one before it.
     let us = if cell.traffic == Traffic::OneAtATime { 2 * us } else { us };
     us * (1000 >> cell.place.shift) / INSTRUCTIONS
 }
 
-/// On machines whose time is everybody's: the mean from one frame to the next.
+/// Mean time between frames on testbeds that run in real time.
 fn us_of_frame_in_true_time(plan: &Plan, cell: &Cell) -> u64 {
     const FRAMES: u32 = 1000;
-    /// What a frame takes from one bus to the other.
+    /// From one bus to the other.
     const PASSAGE_US: u64 = 100;
     if let Traffic::Replay { file, interface } = &cell.traffic {
         let frames = plan.logs.get(file).and_then(|log| log.frames(interface.as_deref()).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Runs blocks on machines that are no guests: on this one, or on a board.
+//! Runs blocks on testbeds other than guests: on this machine, or on a board.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, absolute};
@@ -13,33 +13,31 @@ use candor_lab::cells::{Order, Said, SupervisorOrder};
 use candor_lab::experiment::{Block, Plan, Testbed};
 use candor_lab::guest;
 
-use super::guests::{News, finish};
+use super::progress::Event;
 use super::results::Results;
 use crate::cli::GuestLimits;
 use crate::cmd::preflight::Wanted;
 
-/// How long the gateway of a tester that was ended may take to end, too.
-const LAST_PATIENCE: Duration = Duration::from_secs(60);
+/// Time for the gateway of a killed tester to end.
+const END_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The machines of the blocks that are to be run.
 #[derive(Debug)]
 pub(super) struct Machines {
-    /// It has candor as long as this lives.
+    /// Its destructor removes candor from the board.
     _board: Option<Board>,
     pub(super) supervisors: Supervisors,
 }
 
-/// How to get whoever starts gateways there.
 #[derive(Clone, Debug)]
 pub(super) struct Supervisors {
     on_board: Option<SupervisorOrder>,
 }
 
 impl Machines {
-    /// Looks whether all is there that these blocks need, and reaches the board if one is needed.
+    /// Checks that everything these blocks need is available, and connects to the board if one is needed.
     ///
     /// # Errors
-    /// Everything that is missing, in words.
+    /// Everything that is missing.
     pub(super) fn ready(
         plan: &Plan,
         plan_folder: &Path,
@@ -84,13 +82,12 @@ impl Supervisors {
         }
     }
 
-    /// Runs one block.
     pub(super) fn one(
         &self,
         limits: GuestLimits,
         results: &Results,
         (block, order): &(&Block<'_>, Order),
-        tell: &Sender<News>,
+        events: &Sender<Event>,
     ) -> Result<(), String> {
         let part = results.begin(&block.name).map_err(|error| error.to_string())?;
         let candor = std::env::current_exe().map_err(|error| format!("Cannot find the running program: {error}"))?;
@@ -104,13 +101,13 @@ impl Supervisors {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = process::end_with_parent(&mut command).spawn();
         let mut child = child.map_err(|error| format!("Cannot start {}: {error}", candor.display()))?;
-        let (states, complaint) = hear(&mut child, limits.timeout, tell)?;
+        let (states, complaint) = collect_output(&mut child, limits.timeout, events)?;
         let status = child.wait().map_err(|error| error.to_string())?;
         if !status.success() {
             let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
             return Err(if last.is_empty() { format!("the tester ended with {status}") } else { last.to_owned() });
         }
-        finish(results, block, &order, &states)
+        results.finish_block(block, &order, &states)
     }
 }
 
@@ -128,21 +125,21 @@ fn written(order: &Order) -> std::io::Result<tempfile::NamedTempFile> {
     Ok(file)
 }
 
-/// What a tester says until it ends, and what it and its gateways complain of. Returns when all of them have ended: no gateway
-/// runs beside the next.
-fn hear(child: &mut Child, timeout: Duration, tell: &Sender<News>) -> Result<(Vec<Said>, String), String> {
+/// Collects the tester's messages until it ends, and the standard error of tester and gateways until all of them have
+/// ended: gateways do not overlap.
+fn collect_output(child: &mut Child, timeout: Duration, events: &Sender<Event>) -> Result<(Vec<Said>, String), String> {
     let begin = Instant::now();
-    let said = lines_of(child.stdout.take());
+    let output = lines_of(child.stdout.take());
     let complaints = lines_of(child.stderr.take());
     let (mut states, mut complaint) = (Vec::new(), String::new());
     let mut is_late = false;
     loop {
-        match said.recv_timeout(timeout.saturating_sub(begin.elapsed())) {
+        match output.recv_timeout(timeout.saturating_sub(begin.elapsed())) {
             Ok(line) => {
                 if let Ok(said) = serde_json::from_str::<Said>(&line) {
                     states.push(said.clone());
-                    // Nobody listens any more only when all is over.
-                    let _ = tell.send(News::Said(said));
+                    // The receiver is gone only at the end.
+                    let _ = events.send(Event::Said(said));
                 }
             }
             Err(RecvTimeoutError::Disconnected) => break,
@@ -154,14 +151,14 @@ fn hear(child: &mut Child, timeout: Duration, tell: &Sender<News>) -> Result<(Ve
         }
     }
     let end = Instant::now();
-    while let Ok(line) = complaints.recv_timeout(LAST_PATIENCE.saturating_sub(end.elapsed())) {
+    while let Ok(line) = complaints.recv_timeout(END_TIMEOUT.saturating_sub(end.elapsed())) {
         complaint.push_str(&line);
         complaint.push('\n');
-        let _ = tell.send(News::Complaint(line + "\n"));
+        let _ = events.send(Event::Complaint(line + "\n"));
     }
     if is_late {
         let _ended = child.wait();
-        return Err(format!("it was ended after {} s; --timeout gives it more", timeout.as_secs()));
+        return Err(format!("killed after {} s; --timeout allows more", timeout.as_secs()));
     }
     Ok((states, complaint))
 }

@@ -1,11 +1,18 @@
-//! How far a plan is: cells, time to go, and the last verdict.
+//! Progress of a plan: cells, remaining time, and the last result.
 
 use candor_lab::cells::{Order, Said, State};
 use candor_lab::experiment::Block;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::guests::News;
 use candor_cli::render;
+
+pub(super) enum Event {
+    /// A stage of the boot, or a download.
+    Stage(String),
+    Said(Said),
+    /// Output on standard error.
+    Complaint(String),
+}
 
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -14,7 +21,6 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of so many cells, of which some have been measured before.
     pub(super) fn new(total: usize, done: usize) -> Self {
         let bar = ProgressBar::with_draw_target(u64::try_from(total).ok(), ProgressDrawTarget::stderr_with_hz(10));
         let template = "[{bar:24}] {pos}/{len} cells, {elapsed}, {eta} to go; {msg}";
@@ -22,16 +28,16 @@ impl Progress {
         bar.set_position(u64::try_from(done).unwrap_or_default());
         bar.reset_eta();
         if done > 0 {
-            render::err(&format!("candor-lab: {done} of {total} cells have been measured already\n"));
+            render::err(&format!("candor-lab: {done} of {total} cells have already been measured\n"));
         }
         Self { bar, total }
     }
 
-    pub(super) fn tell(&self, todo: &[(&Block<'_>, Order)], news: News) {
-        match news {
-            News::Stage(stage) => self.bar.set_message(stage),
-            News::Complaint(text) => self.bar.suspend(|| render::err(&text)),
-            News::Said(Said { cell, state }) => {
+    pub(super) fn update(&self, todo: &[(&Block<'_>, Order)], event: Event) {
+        match event {
+            Event::Stage(stage) => self.bar.set_message(stage),
+            Event::Complaint(text) => self.bar.suspend(|| render::err(&text)),
+            Event::Said(Said { cell, state }) => {
                 let levels = || {
                     let order = todo.iter().flat_map(|(_, order)| &order.cells).find(|order| order.name == cell);
                     order.map_or_else(|| cell.clone(), |order| in_words(&order.levels))
@@ -60,9 +66,9 @@ impl Progress {
     }
 }
 
-/// The levels that tell cells apart, without those that nobody wrote.
+/// Levels that identify a cell, without the default ones.
 pub(in crate::cmd) fn in_words(levels: &[(String, String)]) -> String {
-    const USUAL: [(&str, &str); 7] = [
+    const DEFAULTS: [(&str, &str); 7] = [
         ("testbed", "icount"),
         ("kernel", "default"),
         ("shift", "0"),
@@ -71,10 +77,10 @@ pub(in crate::cmd) fn in_words(levels: &[(String, String)]) -> String {
         ("load", "none"),
         ("frame", "123#0000112233445566"),
     ];
-    let told = levels.iter().filter(|(factor, level)| !USUAL.contains(&(factor.as_str(), level.as_str())));
+    let shown = levels.iter().filter(|(factor, level)| !DEFAULTS.contains(&(factor.as_str(), level.as_str())));
     let word = |(factor, level): &(String, String)| match factor.as_str() {
         "repeat" => format!("repeat {level}"),
         _ => level.clone(),
     };
-    told.map(word).collect::<Vec<_>>().join(", ")
+    shown.map(word).collect::<Vec<_>>().join(", ")
 }

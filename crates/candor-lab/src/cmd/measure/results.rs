@@ -1,21 +1,23 @@
-//! The folder of results: what has been measured, block by block.
+//! The folder of results, block by block.
 //!
 //! ```text
-//!  plan.toml                          the plan that all of it is of
-//!  logs/1-drive.log                   the logs that it replays, in the order of their names
-//!  blocks/NAME/block.json             what became of each cell, written last
-//!  blocks/NAME/CELL.record.csv        the raw samples
+//!  plan.toml                          the plan
+//!  logs/1-drive.log                   the logs that it replays, sorted by name
+//!  blocks/NAME/block.json             the state of each cell, written last
+//!  blocks/NAME/CELL.record.csv        raw samples
 //!  blocks/NAME.part/                  a block that is being measured, or was interrupted
 //! ```
 //!
-//! A block is there as a whole or not at all: it is measured in a folder of its own, which gets its name in the end.
+//! A block is complete or missing: it is measured in a separate folder, which is renamed at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use candor_lab::cells::State;
+use candor_core::causes;
+use candor_lab::cells::{CellOrder, Order, Said, State};
+use candor_lab::experiment::Block;
 use candor_lab::experiment::replay::Log;
 use candor_lab::record::RECORD_EXTENSION;
 use serde::{Deserialize, Serialize};
@@ -26,11 +28,11 @@ const LOGS: &str = "logs";
 const BLOCK: &str = "block.json";
 const PART: &str = "part";
 
-/// What a measured block says of itself. Nothing of the host is in it, so that equal measurements are equal files.
+/// Stored as `block.json`. Contains nothing about the host, so that equal measurements are equal files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::cmd) struct Measured {
     pub(in crate::cmd) candor_version: String,
-    /// In the order in which they were measured.
+    /// In the order of measurement.
     pub(in crate::cmd) cells: Vec<MeasuredCell>,
 }
 
@@ -46,31 +48,36 @@ pub(in crate::cmd) struct Results {
     folder: PathBuf,
 }
 
-/// A folder that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cmd) enum ResultsError {
-    #[error("{} holds results of another plan; give these another folder with --out", .0.display())]
+    #[error("{} contains results of another plan; choose another folder with --out", .0.display())]
     OtherPlan(PathBuf),
     #[error(
-        "{} holds results of another {file}: it has changed since, and was {}; give what comes of the new one another folder with --out",
+        "{} contains results of another {file}: it has changed, and was {}; choose another folder for the new one with --out",
         folder.display(), was.display()
     )]
     OtherLog { folder: PathBuf, file: String, was: PathBuf },
-    #[error("{} holds no results of candor-lab measure", .0.display())]
+    #[error("{} contains no results of candor-lab measure", .0.display())]
     NoResults(PathBuf),
     #[error("Cannot use {}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{} is damaged; remove its folder, and candor measures it again", path.display())]
+    #[error("{} is damaged; remove its folder to measure it again", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
 }
 
+/// Adds the path to an error.
+fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> ResultsError {
+    let path = path.into();
+    move |source| ResultsError::File { path, source }
+}
+
 impl Results {
-    /// The results of this plan and of the logs that it replays, there already or not.
+    /// Opens the results of this plan and its logs; creates them if they do not exist.
     pub(in crate::cmd) fn open(folder: &Path, plan: &[u8], logs: &BTreeMap<String, Log>) -> Result<Self, ResultsError> {
         let results = Self { folder: folder.to_owned() };
-        let at = folder.join(PLAN);
+        let path = folder.join(PLAN);
         let files: BTreeSet<&str> = logs.keys().map(String::as_str).collect();
-        match fs::read(&at) {
+        match fs::read(&path) {
             Ok(present) if present == plan => {
                 for (file, present) in results.logs(&files)? {
                     if logs.get(&file).is_some_and(|log| log.text.as_bytes() != present) {
@@ -83,42 +90,42 @@ impl Results {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let write = |path: PathBuf, bytes: &[u8]| {
                     let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
-                    made.map_err(|source| ResultsError::File { path, source })
+                    made.map_err(at(path))
                 };
                 let blocks = folder.join(BLOCKS);
-                fs::create_dir_all(&blocks).map_err(|source| ResultsError::File { path: blocks, source })?;
+                fs::create_dir_all(&blocks).map_err(at(blocks))?;
                 logs.iter().try_for_each(|(file, log)| write(results.log(&files, file), log.text.as_bytes()))?;
-                // The last one: a folder with a plan has all that belongs to it.
-                write(at, plan)?;
+                // Last: a folder with a plan is complete.
+                write(path, plan)?;
             }
-            Err(source) => return Err(ResultsError::File { path: at, source }),
+            Err(error) => return Err(at(path)(error)),
         }
         Ok(results)
     }
 
-    /// Whether a folder holds results of `candor-lab measure`, whatever state they are in.
+    /// Whether a folder contains results, complete or not.
     pub(in crate::cmd) fn are_in(folder: &Path) -> bool {
         folder.join(PLAN).is_file() && folder.join(BLOCKS).is_dir()
     }
 
-    /// Results that are there.
+    /// Existing results, and the text of their plan.
     pub(in crate::cmd) fn existing(folder: &Path) -> Result<(Self, Vec<u8>), ResultsError> {
         let plan = fs::read(folder.join(PLAN)).map_err(|_absent| ResultsError::NoResults(folder.to_owned()))?;
         Ok((Self { folder: folder.to_owned() }, plan))
     }
 
-    /// Where the copy of a log is.
+    /// Path of the copy of a log.
     fn log(&self, files: &BTreeSet<&str>, file: &str) -> PathBuf {
         let number = files.iter().position(|known| *known == file).map_or(0, |position| position + 1);
         let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
         self.folder.join(LOGS).join(format!("{number}-{name}"))
     }
 
-    /// The copies of the logs that the plan replays, which has these.
+    /// The copies of these logs.
     pub(in crate::cmd) fn logs(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<u8>>, ResultsError> {
         let read = |file: &&str| {
             let path = self.log(files, file);
-            let bytes = fs::read(&path).map_err(|source| ResultsError::File { path, source })?;
+            let bytes = fs::read(&path).map_err(at(path))?;
             Ok(((*file).to_owned(), bytes))
         };
         files.iter().map(read).collect()
@@ -132,31 +139,46 @@ impl Results {
         self.folder.join(BLOCKS).join(name)
     }
 
-    /// Whether this block has been measured.
     pub(super) fn has(&self, name: &str) -> bool {
         self.block(name).join(BLOCK).is_file()
     }
 
-    /// An empty folder in which the block is to be measured.
+    /// Creates an empty folder for the measurement of a block.
     pub(super) fn begin(&self, name: &str) -> Result<PathBuf, ResultsError> {
         let part = self.block(name).with_extension(PART);
         let made = match fs::remove_dir_all(&part) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => fs::create_dir_all(&part),
         };
-        made.map_err(|source| ResultsError::File { path: part.clone(), source })?;
+        made.map_err(at(&part))?;
         Ok(part)
     }
 
-    /// The block has been measured in the folder that `begin` made.
+    /// Commits a block that was measured in the folder of [`begin`](Self::begin).
     pub(super) fn finish(&self, name: &str, measured: &Measured) -> Result<(), ResultsError> {
         let (part, block) = (self.block(name).with_extension(PART), self.block(name));
         let text = serde_json::to_string_pretty(measured).unwrap_or_default() + "\n";
         let written = fs::write(part.join(BLOCK), text).and_then(|()| fs::rename(&part, &block));
-        written.map_err(|source| ResultsError::File { path: block, source })
+        written.map_err(at(block))
     }
 
-    /// What a measured block says of itself; `None` if it has not been measured.
+    /// Commits a block with the last state of each cell that its tester reported.
+    pub(super) fn finish_block(&self, block: &Block<'_>, order: &Order, states: &[Said]) -> Result<(), String> {
+        let state = |name: &str| {
+            let last = states.iter().rev().find(|state| state.cell == name);
+            last.map_or_else(|| State::Failed("the guest did not report it".to_owned()), |state| state.state.clone())
+        };
+        let cell = |CellOrder { name, levels, .. }: &CellOrder| MeasuredCell {
+            name: name.clone(),
+            levels: levels.clone(),
+            state: state(name),
+        };
+        let candor_version = env!("CARGO_PKG_VERSION").to_owned();
+        let measured = Measured { candor_version, cells: order.cells.iter().map(cell).collect() };
+        self.finish(&block.name, &measured).map_err(|error| causes::in_full(&error))
+    }
+
+    /// `None` if it has not been measured.
     pub(in crate::cmd) fn measured(&self, name: &str) -> Result<Option<Measured>, ResultsError> {
         let path = self.block(name).join(BLOCK);
         match fs::read(&path) {
@@ -164,29 +186,29 @@ impl Results {
                 serde_json::from_slice(&bytes).map(Some).map_err(|source| ResultsError::Damaged { path, source })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(ResultsError::File { path, source }),
+            Err(error) => Err(at(path)(error)),
         }
     }
 
-    /// Names of all blocks that have been measured, in the order of their names.
+    /// Names of all measured blocks, sorted.
     pub(in crate::cmd) fn blocks(&self) -> Result<Vec<String>, ResultsError> {
         let path = self.folder.join(BLOCKS);
         let names = fs::read_dir(&path).and_then(|entries| {
             entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<io::Result<Vec<_>>>()
         });
-        let mut names = names.map_err(|source| ResultsError::File { path, source })?;
+        let mut names = names.map_err(at(path))?;
         names.retain(|name| self.has(name) && !name.ends_with(&format!(".{PART}")));
         names.sort_unstable();
         Ok(names)
     }
 
-    /// Where the record of a cell is, if it has one.
+    /// Path of a cell's record, which may not exist.
     pub(in crate::cmd) fn record(&self, block: &str, cell: &str) -> PathBuf {
         self.block(block).join(format!("{cell}.{RECORD_EXTENSION}"))
     }
 
-    /// Takes over a block that was measured elsewhere. Says whether there is one.
-    pub(super) fn take_over(&self, other: &Self, name: &str) -> Result<bool, ResultsError> {
+    /// Copies a block that was measured elsewhere. Returns whether it exists there.
+    pub(super) fn copy_from(&self, other: &Self, name: &str) -> Result<bool, ResultsError> {
         if !other.has(name) {
             return Ok(false);
         }
@@ -198,11 +220,11 @@ impl Results {
             }
             fs::rename(&part, self.block(name))
         });
-        copied.map_err(|source| ResultsError::File { path: self.block(name), source })?;
+        copied.map_err(at(self.block(name)))?;
         Ok(true)
     }
 
-    /// Bytes of all records.
+    /// Size of all records.
     pub(in crate::cmd) fn bytes(&self) -> u64 {
         let folders = fs::read_dir(self.folder.join(BLOCKS)).into_iter().flatten().flatten();
         let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();
@@ -210,9 +232,19 @@ impl Results {
     }
 }
 
+/// A record without rows.
+#[cfg(test)]
+pub(in crate::cmd) const HEAD: &str = include_str!("head.record.csv");
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn opened() -> (tempfile::TempDir, Results) {
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results::open(folder.path(), b"plan", &BTreeMap::new()).unwrap();
+        (folder, results)
+    }
 
     fn measured() -> Measured {
         let cell = MeasuredCell { name: "c".into(), levels: vec![("load".into(), "none".into())], state: State::Ok };
@@ -220,13 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_there_as_a_whole_or_not_at_all() {
-        let folder = tempfile::tempdir().unwrap();
-        let results = Results::open(folder.path(), b"plan", &BTreeMap::new()).unwrap();
+    fn blocks_are_complete_or_missing() {
+        let (_folder, results) = opened();
         let part = results.begin("b").unwrap();
         fs::write(part.join("c.record.csv"), "x").unwrap();
         assert!(!results.has("b") && results.measured("b").unwrap().is_none());
-        // Interrupted: what was there is not mixed with what comes now.
+        // Interrupted: old and new results are not mixed.
         let part = results.begin("b").unwrap();
         assert_eq!(fs::read_dir(&part).unwrap().count(), 0);
         results.finish("b", &measured()).unwrap();
@@ -238,8 +269,7 @@ mod tests {
 
     #[test]
     fn another_plan_needs_another_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        Results::open(folder.path(), b"plan", &BTreeMap::new()).unwrap();
+        let (folder, _results) = opened();
         assert!(Results::open(folder.path(), b"plan", &BTreeMap::new()).is_ok());
         assert!(matches!(Results::open(folder.path(), b"other", &BTreeMap::new()), Err(ResultsError::OtherPlan(_))));
         assert!(matches!(Results::existing(&folder.path().join("no")), Err(ResultsError::NoResults(_))));
@@ -257,23 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_taken_over_whole() {
-        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (one, two) = (
-            Results::open(one.path(), b"p", &BTreeMap::new()).unwrap(),
-            Results::open(two.path(), b"p", &BTreeMap::new()).unwrap(),
-        );
+    fn blocks_are_copied_completely() {
+        let ((_one, one), (_two, two)) = (opened(), opened());
         fs::write(one.begin("b").unwrap().join("c.record.csv"), "x").unwrap();
         one.finish("b", &measured()).unwrap();
-        assert!(two.take_over(&one, "b").unwrap() && !two.take_over(&one, "none").unwrap());
+        assert!(two.copy_from(&one, "b").unwrap() && !two.copy_from(&one, "none").unwrap());
         assert_eq!(two.measured("b").unwrap(), Some(measured()));
         assert_eq!(fs::read(two.record("b", "c")).unwrap(), b"x");
     }
 
     #[test]
-    fn a_damaged_block_says_what_to_do() {
-        let folder = tempfile::tempdir().unwrap();
-        let results = Results::open(folder.path(), b"p", &BTreeMap::new()).unwrap();
+    fn damaged_block_is_reported_with_a_remedy() {
+        let (folder, results) = opened();
         results.begin("b").unwrap();
         results.finish("b", &measured()).unwrap();
         fs::write(folder.path().join("blocks/b/block.json"), "{").unwrap();

@@ -1,29 +1,26 @@
-//! The cells of a plan and what is known of them, as a table and for programs.
+//! The cells of a plan and their state, as a table and as JSON.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use candor_egress::policy::FrameRate;
 use candor_lab::cells::State;
-use candor_lab::experiment::budget::Figure;
 use candor_lab::experiment::{self, Available, Plan};
 use candor_lab::report::{Cell, Measured};
-use candor_lab::stats::LatencyNs;
 use candor_lab::stats::throughput::{self, Throughput};
 use serde_json::{Value, json};
 
 pub(in crate::cmd) use super::progress::in_words;
 use super::results::{Results, ResultsError};
-use crate::cmd::report::read_one;
+use candor_lab::record::Record;
 
-/// Results that are there, and their plan.
+/// Existing results and their plan.
 pub(in crate::cmd) fn open(folder: &Path) -> Result<(Results, Plan), Box<dyn std::error::Error>> {
     let (results, bytes) = Results::existing(folder)?;
     let load = |available| {
         experiment::load(&bytes, available)
             .map(|loaded| loaded.plan)
-            .map_err(|_findings| format!("{}: plan.toml is no plan of this candor", folder.display()))
+            .map_err(|_findings| format!("{}: this version of candor cannot use plan.toml", folder.display()))
     };
     let plan = load(Available::default())?;
     if plan.replays().is_empty() {
@@ -34,20 +31,17 @@ pub(in crate::cmd) fn open(folder: &Path) -> Result<(Results, Plan), Box<dyn std
     Ok((results, plan))
 }
 
-/// A cell of a plan, and what its block says of it.
 #[derive(Clone, Debug)]
 pub(in crate::cmd) struct Found {
-    /// Its name in the plan.
     pub(in crate::cmd) name: String,
-    /// Factors and levels, the repeat among them where the plan has several.
+    /// Includes the repeat if the plan has several.
     pub(in crate::cmd) levels: Vec<(String, String)>,
     /// `None` if it has not been measured.
     pub(in crate::cmd) state: Option<State>,
-    /// Where its record is, if it has one.
     pub(in crate::cmd) record: Option<PathBuf>,
 }
 
-/// These cells of a plan, in the order of the plan, which people know; as found in these blocks.
+/// These cells, in the order of the plan, as found in these blocks.
 pub(in crate::cmd) fn find(
     plan: &Plan,
     wanted: &[&experiment::Cell],
@@ -74,18 +68,17 @@ pub(in crate::cmd) fn find(
     Ok(plan.cells().iter().filter_map(found).collect())
 }
 
-/// All cells of a plan, in whatever blocks they are: another candor may have shared them out in another way.
+/// All cells of a plan, in any block: another version of candor may divide them differently.
 pub(in crate::cmd) fn find_all(plan: &Plan, results: &Results) -> Result<Vec<Found>, ResultsError> {
     find(plan, &plan.cells().iter().collect::<Vec<_>>(), &results.blocks()?, results)
 }
 
-/// What is known of these cells.
 pub(in crate::cmd) fn read(found: &[Found]) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
     let one = |Found { name, levels, state, record }: &Found| -> Result<Cell, Box<dyn std::error::Error>> {
         let read = |path: &PathBuf| -> Result<Measured, Box<dyn std::error::Error>> {
             let block = path.parent().unwrap_or(path).display();
-            let remedy = |error| format!("{error}; remove the folder {block}, and candor-lab measure makes it again");
-            Ok(Measured::of(&read_one(path).map_err(remedy)?))
+            let remedy = |error| format!("{error}; remove the folder {block} to measure it again");
+            Ok(Measured::of(&Record::read(path).map_err(remedy)?))
         };
         let measured = record.as_ref().map(read);
         Ok(Cell { name: name.clone(), levels: levels.clone(), state: state.clone(), measured: measured.transpose()? })
@@ -93,35 +86,30 @@ pub(in crate::cmd) fn read(found: &[Found]) -> Result<Vec<Cell>, Box<dyn std::er
     found.iter().map(one).collect()
 }
 
-/// How many cells have not been measured.
 pub(in crate::cmd) fn missing(cells: &[Cell]) -> usize {
     cells.iter().filter(|cell| cell.state.is_none()).count()
 }
 
-/// The table of those that have been measured, and how many came to what.
 pub(in crate::cmd) fn text(cells: &[Cell], results: &Results) -> String {
     let mut text = table(cells);
     let found = cells.iter().filter_map(|cell| Some((cell, cell.measured.as_ref()?.found()?)));
     for (at, (cell, throughput::Found { ndr, pdr })) in found.enumerate() {
         let break_before = if at == 0 { "\n" } else { "" };
-        writeln!(text, "{break_before}{}: {ndr} without loss, {pdr} with at most 0.5 % lost", in_words(&cell.levels))
-            .expect("a String takes everything");
+        let name = in_words(&cell.levels);
+        text += &format!("{break_before}{name}: {ndr} without loss, {pdr} with at most 0.5 % lost\n");
     }
     let count = |wanted: fn(&State) -> bool| {
         cells.iter().filter_map(|cell| cell.state.as_ref()).filter(|state| wanted(state)).count()
     };
-    writeln!(
-        text,
-        "\n{} ok, {} invalid, {} failed, {} missing; {:.1} MB in {}",
+    text + &format!(
+        "\n{} ok, {} invalid, {} failed, {} missing; {:.1} MB in {}\n",
         count(|state| *state == State::Ok),
         count(|state| matches!(state, State::Invalid(_))),
         count(|state| matches!(state, State::Failed(_))),
         missing(cells),
-        megabytes(results.bytes()),
+        results.bytes() as f64 / 1e6,
         results.folder().display()
     )
-    .expect("a String takes everything");
-    text
 }
 
 fn table(cells: &[Cell]) -> String {
@@ -132,58 +120,48 @@ fn table(cells: &[Cell]) -> String {
         "{:<width$}{:>9}{:>8}{:>13}{:>13}{:>13}  state\n",
         "cell", "frames", "lost", "p50/us", "p99/us", "max/us"
     );
-    let us = |latency: Option<LatencyNs>| {
-        latency.map_or_else(|| "-".to_owned(), |latency| format!("{:.3}", latency.microseconds()))
-    };
     for (cell, state, name) in &cells {
         let state = match state {
             State::Invalid(why) => format!("invalid: {why}"),
             State::Failed(why) => format!("failed: {why}"),
             _ => "ok".to_owned(),
         };
-        let (frames, lost) = cell.measured.as_ref().map_or((0, 0), |measured| (measured.frames, measured.lost()));
-        let [p50, p99, max] = [Figure::P50, Figure::P99, Figure::Max].map(|of| us(figure(cell, of)));
-        writeln!(text, "{name:<width$}{frames:>9}{lost:>8}{p50:>13}{p99:>13}{max:>13}  {state}")
-            .expect("a String takes everything");
+        let measured = cell.measured.as_ref();
+        let (frames, lost) = measured.map_or((0, 0), |measured| (measured.frames, measured.lost()));
+        let [p50, p99, max] = ["p50", "p99", "max"].map(|figure| {
+            let latency = measured.and_then(|measured| measured.figures?.named(figure));
+            latency.map_or_else(|| "-".to_owned(), |latency| format!("{:.3}", latency.microseconds()))
+        });
+        text += &format!("{name:<width$}{frames:>9}{lost:>8}{p50:>13}{p99:>13}{max:>13}  {state}\n");
     }
     text
 }
 
-/// In the order of [`Figure`]; `None` if no frame arrived.
-pub(super) fn figures(cell: &Cell) -> Option<[LatencyNs; Figure::ALL.len()]> {
-    let figures = cell.measured.as_ref()?.figures?;
-    let of = |figure| match figure {
-        Figure::P50 => figures.p50,
-        Figure::P90 => figures.p90,
-        Figure::P99 => figures.p99,
-        Figure::Max => figures.max,
-    };
-    Some(Figure::ALL.map(of))
+pub(in crate::cmd) fn levels_json(levels: &[(String, String)]) -> Value {
+    levels
+        .iter()
+        .map(|(factor, level)| (factor.clone(), Value::from(level.as_str())))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
-fn figure(cell: &Cell, figure: Figure) -> Option<LatencyNs> {
-    figures(cell).map(|figures| figures[figure as usize])
-}
-
-/// Each cell that has been measured.
+/// Each measured cell.
 pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
     let one = |cell: &Cell| {
         let state = cell.state.as_ref()?;
-        let levels: serde_json::Map<_, _> =
-            cell.levels.iter().map(|(factor, level)| (factor.clone(), level.clone().into())).collect();
-        let ns = |of| figure(cell, of).map(|latency| latency.0);
+        let ns = |figure| cell.measured.as_ref()?.figures?.named(figure).map(|latency| latency.0);
         let found = cell.measured.as_ref().and_then(Measured::found);
         let passes = |throughput: Throughput| throughput.rate().map(FrameRate::frames_per_second);
         Some(json!({
             "name": cell.name,
-            "levels": levels,
+            "levels": levels_json(&cell.levels),
             "state": state,
             "frames": cell.measured.as_ref().map_or(0, |measured| measured.frames),
             "lost": cell.measured.as_ref().map_or(0, Measured::lost),
-            "p50_ns": ns(Figure::P50),
-            "p90_ns": ns(Figure::P90),
-            "p99_ns": ns(Figure::P99),
-            "max_ns": ns(Figure::Max),
+            "p50_ns": ns("p50"),
+            "p90_ns": ns("p90"),
+            "p99_ns": ns("p99"),
+            "max_ns": ns("max"),
             "no_loss_frames_per_s": found.and_then(|found| passes(found.ndr)),
             "partial_loss_frames_per_s": found.and_then(|found| passes(found.pdr)),
         }))
@@ -191,41 +169,30 @@ pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
     cells.iter().filter_map(one).collect()
 }
 
-fn megabytes(bytes: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "sizes of folders stay far below 2^53 bytes")]
-    let bytes = bytes as f64;
-    bytes / 1e6
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use super::super::results::HEAD;
     use super::super::results::{Measured as Block, MeasuredCell};
     use super::*;
 
     const PLAN: &[u8] = b"repeats = 2\n[factor]\ngateway = [\"none\", \"kernel\"]\n";
 
-    const RECORD: &str = r##"# candor-record 1
-# {"device":"kernel","engine":"kernel","testbed":"icount","instruction_ns":1,"topology":"vcan","platform":{},"candor_version":"1","kernel_release":"6.1","frame":"123#0000","send":"a","monitor":"b","receive":"c","traffic":"one-at-a-time","tester_policy":"SCHED_IDLE","stamps":"kernel","gap_min_ns":1,"gap_max_ns":2,"seed":1,"timeout_ns":3,"warm_up_frames":4,"start_realtime_ns":5,"wire_bits_per_second":null,"wire_data_bits_per_second":null,"late_or_duplicate_frames":0,"foreign_frames":0,"warnings":[]}
-sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
-0,0,1,10,3010,0
-1,1,1,10,,0
-"##;
-
-    /// Results whose blocks are not those that this candor would make of the plan.
+    /// The blocks differ from those that this version would make.
     #[test]
-    fn cells_are_found_in_whatever_block_they_are_and_told_in_the_order_of_the_plan() {
+    fn cells_are_found_in_any_block_and_listed_in_the_order_of_the_plan() {
         let plan = experiment::load(PLAN, Available::default()).unwrap().plan;
         let names: Vec<String> = plan.cells().iter().map(|cell| cell.name(&plan)).collect();
         let folder = tempfile::tempdir().unwrap();
         let results = Results::open(folder.path(), PLAN, &plan.logs).unwrap();
+        let record = HEAD.to_owned() + "0,0,1,10,3010,0\n1,1,1,10,,0\n";
         let cell = |name: &String, state| MeasuredCell { name: name.clone(), levels: Vec::new(), state };
         for (block, cells) in [
             ("b", vec![cell(&names[3], State::Ok)]),
-            ("a", vec![cell(&names[2], State::Failed("no room".to_owned())), cell(&"stranger".to_owned(), State::Ok)]),
+            ("a", vec![cell(&names[2], State::Failed("no room".to_owned())), cell(&"unknown".to_owned(), State::Ok)]),
         ] {
-            fs::write(results.begin(block).unwrap().join(format!("{}.record.csv", names[3])), RECORD).unwrap();
+            fs::write(results.begin(block).unwrap().join(format!("{}.record.csv", names[3])), &record).unwrap();
             results.finish(block, &Block { candor_version: "1".to_owned(), cells }).unwrap();
         }
         let cells = read(&find_all(&plan, &results).unwrap()).unwrap();
@@ -237,18 +204,15 @@ sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
         let found = find_all(&plan, &results).unwrap();
         fs::remove_file(lost).unwrap();
         let error = read(&found).unwrap_err().to_string();
-        assert!(error.contains("remove the folder") && error.contains("blocks/b,"), "{error}");
+        assert!(error.contains("remove the folder") && error.contains("blocks/b to"), "{error}");
         let wanted = [
             "vcan, kernel, repeat 1        0       0            -            -            -  failed: no room",
             "vcan, kernel, repeat 2        2       1        3.000        3.000        3.000  ok",
             "1 ok, 0 invalid, 1 failed, 2 missing",
         ];
         assert!(wanted.iter().all(|wanted| text.contains(wanted)), "{text}");
-        // What was not asked for, as in one shard of several, is neither told nor missing.
-        assert_eq!(find(&plan, &wanted_of(&plan), &results.blocks().unwrap(), &results).unwrap().len(), 1);
-    }
-
-    fn wanted_of(plan: &Plan) -> Vec<&experiment::Cell> {
-        plan.cells().iter().take(1).collect()
+        // Cells that were not requested, as in one shard of several, are neither listed nor missing.
+        let one = find(&plan, &[&plan.cells()[0]], &results.blocks().unwrap(), &results).unwrap();
+        assert_eq!(one.len(), 1);
     }
 }

@@ -1,5 +1,6 @@
-//! What came of a plan: figures of each cell, what did not work, and what cost more than it may.
+//! Results of a run: figures of each cell, failures, and exceeded budgets.
 
+use candor_cli::{Exit, Outcome, render};
 use candor_lab::cells::State;
 use candor_lab::experiment::budget::{Budgets, Cost};
 use candor_lab::experiment::{Block, Plan};
@@ -13,11 +14,8 @@ use super::progress::in_words;
 use super::results::Results;
 use super::status_table;
 use crate::cli::MeasureArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
-pub(super) fn tell(
+pub(super) fn report(
     args: &MeasureArgs,
     plan: &Plan,
     blocks: &[&Block<'_>],
@@ -51,7 +49,7 @@ pub(super) fn tell(
     }
     if run.cells > 0 {
         let boots = 100.0 * run.boots.as_secs_f64() / run.guests.as_secs_f64().max(f64::MIN_POSITIVE);
-        // Times of the host are news, not a result.
+        // Times of the host are not part of the result.
         render::err(&format!(
             "candor-lab: {} cells in {}{}\n",
             run.cells,
@@ -63,7 +61,7 @@ pub(super) fn tell(
         render::err(&format!("candor-lab: block {block} was not measured: {why}\n"));
     }
     if !run.broken.is_empty() {
-        render::err("candor-lab: the same command tries what is missing again\n");
+        render::err("candor-lab: run the same command again to retry the missing cells\n");
     }
     render::answer(&text, exit)
 }
@@ -74,6 +72,6 @@ fn cost(cell: &Cell) -> Cost {
         levels: cell.levels.clone(),
         instruction_ns: measured.and_then(|measured| measured.header.instruction_ns),
         lost: u64::try_from(measured.map_or(0, Measured::lost)).unwrap_or(u64::MAX),
-        figures: status_table::figures(cell),
+        figures: measured.and_then(|measured| measured.figures),
     }
 }

@@ -8,10 +8,11 @@ use serde::de::IntoDeserializer as _;
 use serde::de::value::Error as UnitError;
 use toml::Spanned;
 
-use super::measurement::{Measurement, series};
+use super::measurement::Measurement;
+use super::method::series;
 use super::quantity::Quantity;
 
-/// One sentence of a paper that a number can confirm or refute.
+/// A statement of a paper that a number can confirm or refute.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Claim {
@@ -20,12 +21,12 @@ pub(super) struct Claim {
     pub(super) published: String,
     quantity: Spanned<Quantity>,
     unit: Unit,
-    /// Values that confirm it.
+    /// Values that confirm the claim.
     holds: Bounds,
     #[serde(default)]
     otherwise: Otherwise,
-    /// In both reasons `{value on KERNEL}` stands for the claim's own number and `{QUANTITY: UNIT}` for another one, whose
-    /// terms name their kernels.
+    /// In both reasons, `{value on KERNEL}` is the claim's own number and `{QUANTITY: UNIT}` another one, whose terms
+    /// name their kernels.
     holds_because: Option<Spanned<String>>,
     otherwise_because: Option<Spanned<String>>,
 }
@@ -34,10 +35,10 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Otherwise {
-    /// The reason may be the laboratory.
+    /// Possibly because of the laboratory.
     #[default]
     Differs,
-    /// The kernel has changed.
+    /// Because the kernel has changed.
     NoLongerTrue,
 }
 
@@ -53,14 +54,13 @@ struct Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Unit {
-    /// A multiple.
     Times,
     Microseconds,
     Nanoseconds,
-    /// Of a clock that advances by 1 ns with each.
+    /// 1 ns each.
     Instructions,
     Frames,
-    /// A ratio whose second number counts frames, and whose first one counts some of them.
+    /// A ratio of two numbers of frames: some of all.
     Share,
     /// Without a unit.
     Number,
@@ -82,15 +82,16 @@ impl Claim {
         Ok(())
     }
 
-    /// On each of the kernels, or once if it names them itself; and the verdict of all. `None` if one that it names is missing.
+    /// On each of the kernels, or once if the claim names its kernels; and the verdict of all. `None` if a named kernel
+    /// was not measured.
     ///
-    /// Real-time kernels are listed, and decide only claims that name them.
+    /// Real-time kernels are listed, but decide only claims that name them.
     pub(super) fn judge(&self, measurement: &Measurement, kernels: &[&str]) -> Option<(Vec<Seen>, Judgement)> {
         let quantity = self.quantity.get_ref();
         let one = |kernel: Option<&str>| Seen {
             kernel: kernel.map_or("", series).to_owned(),
             value: self.unit.show(quantity, measurement, kernel),
-            verdict: self.verdict(&quantity.values(measurement, kernel).unwrap_or_default()),
+            verdict: self.verdict(&measurement.values(quantity, kernel)),
         };
         let seen: Vec<Seen> = match &quantity.kernels()[..] {
             [] => kernels.iter().map(|kernel| one(Some(kernel))).collect(),
@@ -118,7 +119,6 @@ impl Claim {
         }
     }
 
-    /// The reason for a verdict.
     pub(super) fn because(&self, verdict: Judgement, measurement: &Measurement) -> String {
         let (reason, without) = match verdict {
             Judgement::Holds => (&self.holds_because, "This is as published."),
@@ -132,7 +132,7 @@ impl Claim {
         self.filled(reason.get_ref(), |quantity, unit| Ok(unit.show(quantity, measurement, None))).unwrap_or_default()
     }
 
-    /// A reason with its numbers.
+    /// A reason with its numbers filled in.
     fn filled(
         &self,
         mut text: &str,
@@ -178,7 +178,7 @@ impl Bounds {
 impl Unit {
     /// A dash if it was not measured.
     fn show(self, quantity: &Quantity, measurement: &Measurement, kernel: Option<&str>) -> String {
-        let values = quantity.values(measurement, kernel).unwrap_or_default();
+        let values = measurement.values(quantity, kernel);
         let Some(value) = quantity.of(&values) else { return "–".to_owned() };
         let frames = |count: f64| if count.abs() == 1.0 { "frame" } else { "frames" };
         match (self, &values[..]) {

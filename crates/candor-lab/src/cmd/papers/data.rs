@@ -1,4 +1,4 @@
-//! The papers as data: `papers/*.toml` hold every figure, its claims, and the plan or the command that measures it.
+//! The papers as data: `papers/*.toml` contain every figure, its claims, and the plan or command that measures it.
 //!
 //! Every reference to a cell or to a number of an answer is checked when the files are read.
 
@@ -10,8 +10,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::claim::Claim;
-use super::measurement::{Extent, KERNELS, Measurement};
-use super::method::Method;
+use super::measurement::Measurement;
+use super::method::{Extent, KERNELS, Method};
 use super::quantity::{Levels, Term};
 
 const FILES: [(&str, &str); 4] = [
@@ -21,51 +21,49 @@ const FILES: [(&str, &str); 4] = [
     ("papers/calls-2014.toml", include_str!("../../../papers/calls-2014.toml")),
 ];
 
-/// One file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Paper {
     pub(super) name: String,
-    /// Paths into the JSON answers of the methods, by name, for [`Term`]s.
+    /// Paths into the JSON answers of the methods, by name of a [`Term`].
     #[serde(default)]
     pub(super) answers: BTreeMap<String, String>,
-    #[serde(rename = "sheet")]
-    pub(super) sheets: Vec<Sheet>,
+    #[serde(rename = "experiment")]
+    pub(super) experiments: Vec<Experiment>,
     #[serde(rename = "figure")]
     pub(super) figures: Vec<Figure>,
 }
 
-/// One measurement, for one or several figures: either a plan or a method.
+/// A measurement for one or several figures: either a plan or a method.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sheet {
+pub(super) struct Experiment {
     pub(super) name: Spanned<String>,
-    /// Frames per cell in the paper; `None` if the method counts its frames itself.
+    /// Frames per cell in the paper; `None` if the method has its own number.
     pub(super) frames: Option<u32>,
-    /// Its `{frames}` and `{kernels}` are filled in.
+    /// `{frames}` and `{kernels}` are filled in.
     plan: Option<String>,
     pub(super) method: Option<Method>,
 }
 
-/// A figure or table that is repeated.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Figure {
     /// Argument of `candor-lab papers`, and stem of the page's file.
     pub(super) id: String,
-    /// As the paper numbers it.
+    /// As numbered in the paper.
     pub(super) number: String,
     pub(super) title: String,
-    /// The measurement here, and its differences from the paper's experiment.
+    /// The measurement, and its differences from the paper's.
     pub(super) setup: String,
-    pub(super) sheet: Spanned<String>,
+    pub(super) experiment: Spanned<String>,
     /// Rows of the table with all figures of a cell.
     #[serde(default)]
     pub(super) cells: Vec<(String, Spanned<Levels>)>,
     /// Unit of `numbers`.
     #[serde(default)]
     pub(super) unit: String,
-    /// Rows of the table with one number for each kernel.
+    /// Rows of the table with one number per kernel.
     #[serde(default)]
     pub(super) numbers: Vec<(String, Spanned<Term>)>,
     #[serde(rename = "claim")]
@@ -74,7 +72,7 @@ pub(super) struct Figure {
     pub(super) pictures: Vec<Drawing>,
 }
 
-/// A picture: profiles of cells on one kernel, the profile of one cell on every kernel, or curves.
+/// Profiles of cells on one kernel, the profile of one cell on every kernel, or curves.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Drawing {
@@ -91,19 +89,18 @@ pub(super) struct Drawing {
     /// Divisor of the numbers.
     #[serde(default = "one")]
     pub(super) per: f64,
-    /// For all curves that do not have their own.
+    /// For curves without their own.
     #[serde(default)]
     pub(super) x: Vec<f64>,
     #[serde(default)]
     pub(super) curves: Vec<Line>,
 }
 
-/// A curve.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// A term with `{x}` in it.
+    /// A term that contains `{x}`.
     of: Spanned<String>,
     #[serde(default)]
     x: Vec<f64>,
@@ -117,7 +114,7 @@ const fn one() -> f64 {
     1.0
 }
 
-/// All papers, in the order of their years.
+/// In the order of publication.
 pub(super) fn load() -> Result<Vec<Paper>, String> {
     FILES.iter().map(|(file, text)| Paper::parse(file, text)).collect()
 }
@@ -135,7 +132,7 @@ pub(super) fn plan(text: &str) -> Result<Plan, String> {
     Ok(loaded.map_err(|findings| format!("invalid plan: {findings:?}"))?.plan)
 }
 
-/// Where in the file, and the message.
+/// Place in the file, and message.
 type Wrong = (Range<usize>, String);
 
 impl Paper {
@@ -150,22 +147,24 @@ impl Paper {
         Ok(paper)
     }
 
-    pub(super) fn sheet(&self, figure: &Figure) -> Option<&Sheet> {
-        self.sheets.iter().find(|sheet| sheet.name.get_ref() == figure.sheet.get_ref())
+    pub(super) fn experiment(&self, figure: &Figure) -> Option<&Experiment> {
+        self.experiments.iter().find(|experiment| experiment.name.get_ref() == figure.experiment.get_ref())
     }
 
     fn check(&self) -> Result<(), Wrong> {
-        for sheet in &self.sheets {
-            if sheet.plan.is_some() == sheet.method.is_some() {
-                return Err((sheet.name.span(), "a sheet needs either a plan or a method".to_owned()));
+        for experiment in &self.experiments {
+            if experiment.plan.is_some() == experiment.method.is_some() {
+                return Err((experiment.name.span(), "an experiment needs either a plan or a method".to_owned()));
             }
         }
         for figure in &self.figures {
-            let wrong = |message| (figure.sheet.span(), message);
-            let sheet = self.sheet(figure).ok_or_else(|| wrong(format!("no sheet {}", figure.sheet.get_ref())))?;
-            let measured = match sheet.plan_text(Extent::WHOLE) {
+            let wrong = |message| (figure.experiment.span(), message);
+            let experiment = self
+                .experiment(figure)
+                .ok_or_else(|| wrong(format!("no experiment {}", figure.experiment.get_ref())))?;
+            let measured = match experiment.plan_text(Extent::WHOLE) {
                 Some(text) => Measurement::planned(&plan(&text).map_err(wrong)?),
-                None => Measurement::unanswered(self),
+                None => Measurement::unanswered(&self.answers),
             };
             figure.check(&measured)?;
         }
@@ -191,7 +190,7 @@ impl Figure {
 }
 
 impl Drawing {
-    /// Cells with a latency profile in it.
+    /// Cells with a latency profile.
     fn cells(&self) -> impl Iterator<Item = &Spanned<Levels>> {
         self.profiles.iter().map(|(_, cell)| cell).chain(&self.every_kernel)
     }
@@ -204,8 +203,8 @@ impl Line {
     }
 }
 
-impl Sheet {
-    /// The plan's file; `None` if it is measured by a method.
+impl Experiment {
+    /// The plan with its numbers filled in; `None` if a method measures it.
     pub(super) fn plan_text(&self, extent: Extent) -> Option<String> {
         let kernels = extent.kernels.iter().map(|kernel| format!("\"{kernel}\"")).collect::<Vec<_>>().join(", ");
         let frames = extent.frames.or(self.frames).unwrap_or_default();
@@ -227,12 +226,12 @@ mod tests {
 
     #[test]
     fn plans_load_without_warnings() {
-        for sheet in load().unwrap().iter().flat_map(|paper| &paper.sheets) {
+        for experiment in load().unwrap().iter().flat_map(|paper| &paper.experiments) {
             for extent in [Extent::WHOLE, Extent::QUICK] {
-                let Some(text) = sheet.plan_text(extent) else { continue };
+                let Some(text) = experiment.plan_text(extent) else { continue };
                 let loaded = experiment::load(text.as_bytes(), Available::default());
-                let loaded = loaded.unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", sheet.name.get_ref()));
-                assert_eq!(loaded.warnings, [], "{}", sheet.name.get_ref());
+                let loaded = loaded.unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", experiment.name.get_ref()));
+                assert_eq!(loaded.warnings, [], "{}", experiment.name.get_ref());
             }
         }
     }
@@ -247,7 +246,7 @@ mod tests {
             ("p50(rules=exact-2048) / p50", "p50(rule=exact-2048) / p50", "no factor rule"),
             ("pass\"]", "passes\"]", "no answer passes"),
             ("\"rest / pass\"", "\"rest(1) / pass\"", "rest takes 0 arguments"),
-            ("sheet = \"flood-2011\"", "sheet = \"flood\"", "no sheet flood"),
+            ("experiment = \"flood-2011\"", "experiment = \"flood\"", "no experiment flood"),
             ("unit = \"times\"", "unit = \"time\"", "unknown variant `time`"),
             ("published = ", "publisht = ", "unknown field `publisht`"),
         ] {

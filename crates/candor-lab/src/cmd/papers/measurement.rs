@@ -8,64 +8,36 @@ use candor_lab::experiment::{self, Plan};
 use candor_lab::report::Cell;
 use serde_json::Value;
 
-use super::data::Paper;
-use super::method::{answer, at};
-use super::quantity::{CellFigure, Levels, Term};
+use super::method::{Extent, KERNELS, answer, at};
+use super::quantity::{Levels, Quantity, Term, figure, is_figure};
 use crate::cmd::measure::status_table;
-
-/// Debian's kernels on which everything is measured, plain and real-time.
-pub(super) const KERNELS: [&str; 4] = ["debian-6.1", "debian-6.1-rt", "backports-6.12", "backports-6.12-rt"];
-
-const QUICK_KERNELS: [&str; 2] = ["debian-6.1", "debian-6.1-rt"];
-
-/// The part of a kernel's name that differs: all of them are Debian's.
-pub(super) fn series(kernel: &str) -> &str {
-    kernel.split_once('-').map_or(kernel, |(_origin, series)| series)
-}
-
-/// Kernels and frames of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
-    pub(super) kernels: &'static [&'static str],
-    /// Of each cell; `None` for as many as the paper had.
-    pub(super) frames: Option<u32>,
-}
-
-impl Extent {
-    pub(super) const WHOLE: Self = Self { kernels: &KERNELS, frames: None };
-    pub(super) const QUICK: Self = Self { kernels: &QUICK_KERNELS, frames: Some(500) };
-
-    pub(super) fn is_quick(self) -> bool {
-        self.kernels.len() < KERNELS.len()
-    }
-}
 
 /// The cells of a plan, or the answers of a method.
 #[derive(Debug, Default)]
 pub(super) struct Measurement {
     cells: Vec<Cell>,
-    /// By the name of their cell.
+    /// By name of the cell.
     records: BTreeMap<String, PathBuf>,
     /// By kernel.
     answers: BTreeMap<String, Value>,
-    /// Into the answers, by the name of a [`Term`]; empty for a plan.
+    /// Into the answers, by name of a [`Term`]; empty for a plan.
     paths: BTreeMap<String, String>,
 }
 
 impl Measurement {
-    /// Answers of a method on the kernels where it has run.
-    pub(super) fn of_method(paper: &Paper, folder: &Path, extent: Extent) -> Self {
+    /// Answers of a method, on the kernels where it has run.
+    pub(super) fn of_method(paths: &BTreeMap<String, String>, folder: &Path, extent: Extent) -> Self {
         let answers =
             extent.kernels.iter().filter_map(|kernel| Some(((*kernel).to_owned(), answer(folder, extent, kernel)?)));
-        Self { answers: answers.collect(), ..Self::unanswered(paper) }
+        Self { answers: answers.collect(), ..Self::unanswered(paths) }
     }
 
     /// A method that has not run.
-    pub(super) fn unanswered(paper: &Paper) -> Self {
-        Self { paths: paper.answers.clone(), ..Self::default() }
+    pub(super) fn unanswered(paths: &BTreeMap<String, String>) -> Self {
+        Self { paths: paths.clone(), ..Self::default() }
     }
 
-    /// Of a folder that `candor-lab measure` has filled.
+    /// Results of `candor-lab measure`.
     pub(super) fn read(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {
         let (results, plan) = status_table::open(folder)?;
         let found = status_table::find_all(&plan, &results)?;
@@ -74,7 +46,7 @@ impl Measurement {
         Ok(Self { cells, records, ..Self::default() })
     }
 
-    /// A plan of which nothing has been measured.
+    /// A plan without any results.
     pub(super) fn planned(plan: &Plan) -> Self {
         let cell = |cell: &experiment::Cell| Cell {
             name: cell.name(plan),
@@ -90,7 +62,7 @@ impl Measurement {
         Self { answers, paths, ..Self::default() }
     }
 
-    /// With two frames in each cell, whose latencies are as many ns as this says of its levels.
+    /// Each cell has two frames, with latencies of `latency_ns(levels)` and three times that.
     #[cfg(test)]
     pub(super) fn filled(mut self, latency_ns: fn(&str) -> u32) -> Self {
         use candor_lab::record::Record;
@@ -98,14 +70,14 @@ impl Measurement {
         for cell in &mut self.cells {
             let latency_ns = latency_ns(&format!("{:?}", cell.levels));
             let rows = format!("0,0,1,10,{},0\n1,1,1,10,{},0\n", 10 + latency_ns, 10 + 3 * latency_ns);
-            let record = Record::parse(&(super::tests::RECORD.to_owned() + &rows)).unwrap();
+            let record = Record::parse(&(crate::cmd::measure::results::HEAD.to_owned() + &rows)).unwrap();
             cell.measured = Some(candor_lab::report::Measured::of(&record));
             cell.state = Some(State::Ok);
         }
         self
     }
 
-    /// The cell with these levels, whatever its state.
+    /// In any state.
     pub(super) fn cell(&self, levels: &Levels, kernel: Option<&str>) -> Option<&Cell> {
         let first = self.cells.first()?;
         let wanted = |factor: &str| {
@@ -116,7 +88,7 @@ impl Measurement {
         self.cells.iter().find(|cell| cell.levels.iter().all(|(factor, level)| level == wanted(factor)))
     }
 
-    /// On the kernel that the term names, or else on this one. A cell that is invalid has figures, but they are not of the gateway:
+    /// On the kernel that the term names, or else on this one. Figures of an invalid cell are not the gateway's:
     /// `ok_only` leaves them out.
     pub(super) fn value(&self, term: &Term, kernel: Option<&str>, ok_only: bool) -> Option<f64> {
         let kernel = term.kernel.as_deref().or(kernel);
@@ -125,7 +97,13 @@ impl Measurement {
         }
         let levels = Levels::of(term.arguments.iter().map(String::as_str)).ok()?;
         let cell = self.cell(&levels, kernel).filter(|cell| !ok_only || cell.state == Some(State::Ok))?;
-        CellFigure::named(&term.name)?.of(cell)
+        figure(cell, &term.name)
+    }
+
+    /// In the order of the terms; empty unless all cells are ok.
+    pub(super) fn values(&self, quantity: &Quantity, kernel: Option<&str>) -> Vec<f64> {
+        let values = quantity.terms().into_iter().map(|term| self.value(term, kernel, true));
+        values.collect::<Option<_>>().unwrap_or_default()
     }
 
     pub(super) fn path(&self, term: &Term) -> Result<String, String> {
@@ -146,11 +124,13 @@ impl Measurement {
         if !self.paths.is_empty() {
             return self.path(term).map(drop);
         }
-        CellFigure::named(&term.name).ok_or_else(|| format!("no figure {} of a cell", term.name))?;
+        if !is_figure(&term.name) {
+            return Err(format!("no figure {} of a cell", term.name));
+        }
         self.check_cell(&Levels::of(term.arguments.iter().map(String::as_str))?, kernel)
     }
 
-    /// Refuses a cell that the plan does not have.
+    /// Refuses a cell that the plan does not contain.
     pub(super) fn check_cell(&self, levels: &Levels, kernel: Option<&str>) -> Result<(), String> {
         let factors = self.cells.first().map_or(&[][..], |cell| &cell.levels);
         if let Some((factor, _)) = levels.0.iter().find(|(factor, _)| factors.iter().all(|(known, _)| known != factor))
@@ -161,7 +141,6 @@ impl Measurement {
         self.cell(levels, kernel).map(drop).ok_or_else(|| format!("no cell with {}", words.join(", ")))
     }
 
-    /// The record of a cell, if it has one.
     pub(super) fn record(&self, cell: &Cell) -> Option<&Path> {
         self.records.get(&cell.name).map(PathBuf::as_path)
     }
@@ -170,7 +149,7 @@ impl Measurement {
         self.answers.get(kernel?)
     }
 
-    /// Cells that are ok, invalid, failed, and missing.
+    /// Numbers of cells that are ok, invalid, failed, and missing.
     pub(super) fn states(&self) -> [usize; 4] {
         let mut counts = [0; 4];
         for cell in &self.cells {

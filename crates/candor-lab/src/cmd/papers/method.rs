@@ -2,9 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use candor_config::engine::Engine;
 use candor_core::causes;
@@ -17,39 +15,65 @@ use candor_lab::observer::Observer;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::measurement::Extent;
 use crate::cli::GuestLimits;
+use crate::cmd::measure::guests::in_parallel;
 use crate::cmd::tester::processors;
 use candor_cli::render;
 
-/// A command for a guest of each kernel.
+/// Debian's kernels, plain and real-time.
+pub(super) const KERNELS: [&str; 4] = ["debian-6.1", "debian-6.1-rt", "backports-6.12", "backports-6.12-rt"];
+
+const QUICK_KERNELS: [&str; 2] = ["debian-6.1", "debian-6.1-rt"];
+
+/// `debian-6.1-rt` → `6.1-rt`.
+pub(super) fn series(kernel: &str) -> &str {
+    kernel.split_once('-').map_or(kernel, |(_origin, series)| series)
+}
+
+/// Kernels and frames of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) kernels: &'static [&'static str],
+    /// Of each cell; `None` for the paper's number.
+    pub(super) frames: Option<u32>,
+}
+
+impl Extent {
+    pub(super) const WHOLE: Self = Self { kernels: &KERNELS, frames: None };
+    pub(super) const QUICK: Self = Self { kernels: &QUICK_KERNELS, frames: Some(500) };
+
+    pub(super) fn is_quick(self) -> bool {
+        self.kernels.len() < KERNELS.len()
+    }
+}
+
+/// A command that runs in a guest of each kernel.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Method {
     pub(super) topology: Topology,
-    /// Without `candor-lab` in front and `--json` at the end.
+    /// Without `candor-lab` and `--json`.
     pub(super) command: String,
-    /// Further options of a whole run, and of a quick one.
+    /// Additional options of a full run, and of a quick one.
     #[serde(default)]
     full: String,
     #[serde(default)]
     quick: String,
-    /// Engines whose gateway files, with one route for everything, are the last arguments.
+    /// Engines whose gateway files, with one route for all frames, are the last arguments.
     #[serde(default)]
     gateways: Vec<String>,
-    /// Adapters of the topology wire that have these interfaces.
+    /// Interfaces of the adapters in the topology wire.
     #[serde(default)]
     wire_adapters: Vec<String>,
-    /// Parameters of the guest's kernel modules.
     #[serde(default)]
     module_parameters: Vec<String>,
-    /// An instruction lasts 2 to the power of this, in ns.
+    /// An instruction lasts 2^shift ns.
     #[serde(default)]
     pub(super) shift: u8,
 }
 
 impl Method {
-    /// Runs it on every kernel that has no answer yet, with this many frames in the paper. Returns whether all answered.
+    /// Runs it on every kernel without an answer, with the paper's number of frames. Returns whether all succeeded.
     pub(super) fn run(
         &self,
         frames: Option<u32>,
@@ -61,31 +85,18 @@ impl Method {
         let candor = guest::static_lab()?;
         let todo: Vec<_> =
             extent.kernels.iter().filter(|kernel| !answer_file(folder, extent, kernel).is_file()).collect();
-        let jobs = limits.jobs.map_or_else(processors, usize::from).min(todo.len());
-        let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(|| {
-                    while let Some(kernel) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let outcome = self.ask(kernel, frames, extent, &candor, limits).and_then(|answer| {
-                            let path = answer_file(folder, extent, kernel);
-                            fs::write(&path, answer)
-                                .map_err(|error| format!("cannot write {}: {error}", path.display()))
-                        });
-                        match outcome {
-                            Ok(()) => render::err(&format!("candor-lab: {kernel}: ok\n")),
-                            Err(why) => {
-                                let mut failed = failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                                failed.push(format!("{kernel}: {why}"));
-                            }
-                        }
-                    }
-                });
-            }
+        let jobs = limits.jobs.map_or_else(processors, usize::from);
+        let is_complete = AtomicBool::new(true);
+        in_parallel(jobs, &todo, |kernel| {
+            let path = answer_file(folder, extent, kernel);
+            let outcome = self.ask(kernel, frames, extent, &candor, limits).and_then(|answer| {
+                fs::write(&path, answer).map_err(|error| format!("cannot write {}: {error}", path.display()))
+            });
+            is_complete.fetch_and(outcome.is_ok(), Ordering::Relaxed);
+            let outcome = outcome.map_or_else(|why| why, |()| "ok".to_owned());
+            render::err(&format!("candor-lab: {kernel}: {outcome}\n"));
         });
-        let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failed.iter().for_each(|why| render::err(&format!("candor-lab: {why}\n")));
-        Ok(failed.is_empty())
+        Ok(is_complete.into_inner())
     }
 
     fn ask(
@@ -110,18 +121,18 @@ impl Method {
         let parameters = self.module_parameters.iter().map(|text| text.parse::<ModuleParameter>());
         spec.module_parameters = parameters.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         spec.files.extend(files.into_iter().map(|(name, text)| (format!("{HOME}/{name}"), text.into_bytes())));
-        let mut heard = Heard::default();
-        let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
+        let mut output = Output::default();
+        let exit = guest::run(&spec, &mut output).map_err(|error| causes::in_full(&error))?;
         if exit.status != 0 {
             return Err(format!(
                 "{} failed with exit status {}: {}",
                 self.command,
                 exit.status,
-                String::from_utf8_lossy(&heard.complaints).trim_end()
+                String::from_utf8_lossy(&output.complaints).trim_end()
             ));
         }
-        serde_json::from_slice::<Value>(&heard.answer).map_err(|error| format!("the answer is not JSON: {error}"))?;
-        Ok(heard.answer)
+        serde_json::from_slice::<Value>(&output.answer).map_err(|error| format!("the answer is not JSON: {error}"))?;
+        Ok(output.answer)
     }
 }
 
@@ -130,18 +141,17 @@ pub(super) fn gateway(engine: &str) -> Option<(String, String)> {
     let engine = Engine::named(engine)?;
     // Any frame: the rules do not look at it.
     let frame = Frame::classic(RawId(0), &[]).ok()?;
-    // Controllers echo frames sent from a ring, whatever the socket option says.
+    // Controllers echo frames sent from a ring despite the socket option.
     let echo = matches!(engine, Engine::User(engine) if engine.sender().has_ring());
     let text = Rules::all().gateway_file(engine, ("can2", "can3"), echo, &frame);
     Some((format!("{}.toml", engine.name()), text))
 }
 
-/// The command's answer on this kernel, if it has run.
 pub(super) fn answer(folder: &Path, extent: Extent, kernel: &str) -> Option<Value> {
     serde_json::from_slice(&fs::read(answer_file(folder, extent, kernel)).ok()?).ok()
 }
 
-/// Answers with different numbers of frames are different files.
+/// Answers with different numbers of frames are separate files.
 fn answer_file(folder: &Path, extent: Extent, kernel: &str) -> std::path::PathBuf {
     let quick = if extent.is_quick() { "-quick" } else { "" };
     let frames = extent.frames.map_or_else(String::new, |frames| format!("-{frames}"));
@@ -149,12 +159,12 @@ fn answer_file(folder: &Path, extent: Extent, kernel: &str) -> std::path::PathBu
 }
 
 #[derive(Default)]
-struct Heard {
+struct Output {
     answer: Vec<u8>,
     complaints: Vec<u8>,
 }
 
-impl Observer for Heard {
+impl Observer for Output {
     fn stage(&mut self, _stage: &str) {}
 
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
@@ -172,8 +182,8 @@ impl Observer for Heard {
     }
 }
 
-/// The value at the end of a path: `key` of an object, or `key=value` for the first element of a list that has it, and
-/// `key=value#2` for the second, with a slash between steps.
+/// The value at a path of steps, separated by slashes: `key` of an object, `key=value` for the first element of a list
+/// that has it, and `key=value#2` for the second.
 pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(value, |value, step| {
         let Some((key, wanted)) = step.split_once('=') else { return value.get(step) };
@@ -207,7 +217,8 @@ mod tests {
     #[test]
     fn gateway_files_of_methods_load() {
         let papers = super::super::data::load().unwrap();
-        let methods = papers.iter().flat_map(|paper| &paper.sheets).filter_map(|sheet| sheet.method.as_ref());
+        let methods =
+            papers.iter().flat_map(|paper| &paper.experiments).filter_map(|experiment| experiment.method.as_ref());
         for engine in methods.flat_map(|method| &method.gateways) {
             let (_, text) = gateway(engine).unwrap_or_else(|| panic!("{engine}"));
             assert!(candor_config::config::load(text.as_bytes()).is_ok(), "{text}");

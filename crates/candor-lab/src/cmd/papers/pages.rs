@@ -1,17 +1,18 @@
 //! Pages of the figures, made from their measurements.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::iter;
 
 use candor_lab::cells::State;
-use candor_lab::record::Record;
 use candor_lab::report::{Cell, ClaimLine, ClaimPage, ClaimTable, Curve, Curves, Picture, Summary, TimeUnit};
 
-use super::data::{Drawing, Figure, Line, Paper, Sheet};
-use super::measurement::{Extent, Measurement, series};
-use super::quantity::CellFigure;
+use super::data::{Drawing, Experiment, Figure, Line, Paper};
+use super::measurement::Measurement;
+use super::method::{Extent, series};
+use super::quantity::{self, LATENCIES};
+use candor_lab::record::Record;
 
-/// Beyond this many µs a picture is in ms.
+/// Pictures with longer times are in ms.
 const MOST_MICROSECONDS: f64 = 5000.0;
 
 pub(super) fn of(
@@ -40,7 +41,10 @@ pub(super) fn of(
         claims: claims.collect(),
         pictures: pictures.collect::<Result<_, _>>()?,
         table: table(figure, measurement, extent),
-        notes: paper.sheet(figure).map(|sheet| notes_of(sheet, figure, measurement, extent)).unwrap_or_default(),
+        notes: paper
+            .experiment(figure)
+            .map(|experiment| notes_of(experiment, figure, measurement, extent))
+            .unwrap_or_default(),
     })
 }
 
@@ -76,8 +80,7 @@ fn profiles<'a>(
     let mut summaries = Vec::new();
     for (name, cell) in lines {
         let Some(path) = cell.and_then(|cell| measurement.record(cell)) else { continue };
-        let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        let mut record = Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut record = Record::read(path)?;
         name.clone_into(&mut record.header.device);
         summaries.extend(Summary::of_all(&[record]));
     }
@@ -110,18 +113,18 @@ fn table_of_answers(figure: &Figure, measurement: &Measurement, extent: Extent) 
 
 fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent) -> ClaimTable {
     let mut head: Vec<String> = ["", "kernel", "frames"].map(str::to_owned).into();
-    head.extend(CellFigure::LATENCIES.iter().map(|column| format!("{}/µs", column.name())));
+    head.extend(LATENCIES.map(|column| format!("{column}/µs")));
     head.extend(["lost/%", "state"].map(str::to_owned));
     let mut rows = Vec::new();
     for (name, levels) in &figure.cells {
         for kernel in extent.kernels {
             let cell = measurement.cell(levels.get_ref(), Some(kernel));
-            let figure = |figure: CellFigure| cell.and_then(|cell| figure.of(cell));
-            let frames = figure(CellFigure::Frames).unwrap_or_default();
-            let lost = figure(CellFigure::Lost).filter(|_| frames > 0.0).map(|lost| 100.0 * lost / frames);
+            let figure = |name: &str| cell.and_then(|cell| quantity::figure(cell, name));
+            let frames = figure("frames").unwrap_or_default();
+            let lost = figure("lost").filter(|_| frames > 0.0).map(|lost| 100.0 * lost / frames);
             let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
             let mut row = vec![name.clone(), series(kernel).to_owned(), frames.to_string()];
-            row.extend(CellFigure::LATENCIES.map(figure).into_iter().chain([lost]).map(shown));
+            row.extend(LATENCIES.map(figure).into_iter().chain([lost]).map(shown));
             row.push(state(cell));
             rows.push(row);
         }
@@ -139,9 +142,9 @@ fn state(cell: Option<&Cell>) -> String {
 }
 
 /// Conditions that the cells of a page have in common.
-fn notes_of(sheet: &Sheet, figure: &Figure, measurement: &Measurement, extent: Extent) -> Vec<String> {
-    let mut notes = vec![match &sheet.method {
-        None => format!("Plan: {} (candor-lab papers --show-plan {}).", sheet.name.get_ref(), figure.id),
+fn notes_of(experiment: &Experiment, figure: &Figure, measurement: &Measurement, extent: Extent) -> Vec<String> {
+    let mut notes = vec![match &experiment.method {
+        None => format!("Plan: {} (candor-lab papers --show-plan {}).", experiment.name.get_ref(), figure.id),
         Some(method) => format!(
             "One guest per kernel (icount, {}): candor-lab {}. Times are counted instructions of an emulated CPU without caches, {} ns each.",
             method.topology.name(),
@@ -167,29 +170,25 @@ fn notes_of(sheet: &Sheet, figure: &Figure, measurement: &Measurement, extent: E
             header.stamps, header.seed, header.warm_up_frames
         ));
     }
-    let mut releases: Vec<_> = cells().map(|cell| cell.header.kernel_release.clone()).collect();
-    releases.sort();
-    releases.dedup();
+    let releases: BTreeSet<&str> = cells().map(|cell| cell.header.kernel_release.as_str()).collect();
     if !releases.is_empty() {
-        notes.push(format!("Kernels: {}.", releases.join(", ")));
+        notes.push(format!("Kernels: {}.", Vec::from_iter(releases).join(", ")));
     }
-    let mut threats: Vec<String> = cells().flat_map(|cell| &cell.threats).map(|threat| format!("{threat}.")).collect();
-    threats.sort();
-    threats.dedup();
+    let threats: BTreeSet<String> = cells().flat_map(|cell| &cell.threats).map(|threat| format!("{threat}.")).collect();
     notes.extend(threats);
     notes
 }
 
-/// For all pages together.
-pub(super) fn notes(measured: &[(&Sheet, Measurement)], extent: Extent) -> Vec<String> {
+/// Notes for all pages together.
+pub(super) fn notes(measured: &[(&Experiment, Measurement)], extent: Extent) -> Vec<String> {
     let mut notes = vec![format!(
         "candor {} in QEMU guests whose clock counts instructions, with Debian's kernels {}.",
         env!("CARGO_PKG_VERSION"),
         extent.kernels.join(", ")
     )];
-    for (sheet, measurement) in measured {
-        let name = sheet.name.get_ref();
-        if sheet.method.is_some() {
+    for (experiment, measurement) in measured {
+        let name = experiment.name.get_ref();
+        if experiment.method.is_some() {
             let answers = extent.kernels.iter().filter(|kernel| measurement.answer(Some(kernel)).is_some()).count();
             notes.push(format!("{name}: answers of {answers} of {} kernels.", extent.kernels.len()));
             continue;
@@ -198,6 +197,6 @@ pub(super) fn notes(measured: &[(&Sheet, Measurement)], extent: Extent) -> Vec<S
         notes.push(format!("{name}: {ok} cells ok, {invalid} invalid, {failed} failed, {missing} missing."));
     }
     let frames = extent.frames.map_or_else(|| "as in the papers".to_owned(), |frames| frames.to_string());
-    notes.push(format!("Frames per cell: {frames}; per stream: 3200. candor-lab papers repeats all measurements."));
+    notes.push(format!("Frames per cell: {frames}. candor-lab papers repeats all measurements."));
     notes
 }

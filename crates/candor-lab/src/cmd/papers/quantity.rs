@@ -1,23 +1,20 @@
-//! Numbers by name: figures of cells, numbers in the answers of methods, and what is computed from two of them.
+//! Numbers by name: figures of cells, numbers in the answers of methods, and values computed from them.
 //!
 //! ```text
-//!  QUANTITY  TERM | TERM / TERM | TERM - TERM | spread TERM          the spread: largest of the alternatives A|B|C by the smallest
+//!  QUANTITY  TERM | TERM / TERM | TERM - TERM | spread TERM          spread: largest of the alternatives A|B|C by the smallest
 //!  TERM      NAME[(ARGUMENT, …)][ on KERNEL]                         p50(gateway=read-write, rules=fifo) on debian-6.1
 //! ```
 //!
-//! Arguments of a cell are levels of factors; for other factors it has the level of the plan's first cell.
+//! Arguments of a cell are levels of factors; other factors have the level of the plan's first cell.
 
 use candor_lab::report::Cell;
 use serde::Deserialize;
-
-use super::measurement::Measurement;
 
 /// Levels of factors that identify a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Levels(pub(super) Vec<(String, String)>);
 
-/// One number.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Term {
@@ -26,7 +23,6 @@ pub(super) struct Term {
     pub(super) kernel: Option<String>,
 }
 
-/// One number, or what is computed from several.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) enum Quantity {
@@ -36,28 +32,22 @@ pub(super) enum Quantity {
     Spread(Vec<Term>),
 }
 
-impl TryFrom<String> for Levels {
-    type Error = String;
+macro_rules! from_text {
+    ($($Type:ty: $parse:expr;)+) => { $(
+        impl TryFrom<String> for $Type {
+            type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        Self::of(text.split(", ").filter(|level| !level.is_empty()))
-    }
+            fn try_from(text: String) -> Result<Self, String> {
+                $parse(&text)
+            }
+        }
+    )+ };
 }
 
-impl TryFrom<String> for Term {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        Self::parse(&text)
-    }
-}
-
-impl TryFrom<String> for Quantity {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        Self::parse(&text)
-    }
+from_text! {
+    Levels: |text: &str| Levels::of(text.split(", ").filter(|level| !level.is_empty()));
+    Term: Term::parse;
+    Quantity: Quantity::parse;
 }
 
 impl Levels {
@@ -83,7 +73,7 @@ impl Term {
         Ok(Self { name: name.to_owned(), arguments, kernel: kernel.map(str::to_owned) })
     }
 
-    /// One for each alternative `A|B|C` in an argument.
+    /// One term for each alternative `A|B|C` in an argument.
     fn alternatives(&self) -> Vec<Self> {
         let Some(at) = self.arguments.iter().position(|argument| argument.contains('|')) else {
             return vec![self.clone()];
@@ -118,7 +108,7 @@ impl Quantity {
         }
     }
 
-    /// Kernels that it names itself.
+    /// Kernels that it names.
     pub(super) fn kernels(&self) -> Vec<&str> {
         self.terms().into_iter().filter_map(|term| term.kernel.as_deref()).collect()
     }
@@ -135,12 +125,7 @@ impl Quantity {
         on_kernel
     }
 
-    /// Of cells that are ok, in the order of the terms. `None` if one of them was not measured.
-    pub(super) fn values(&self, measurement: &Measurement, kernel: Option<&str>) -> Option<Vec<f64>> {
-        self.terms().into_iter().map(|term| measurement.value(term, kernel, true)).collect()
-    }
-
-    /// Computed from the [`values`](Self::values) of its terms.
+    /// Computed from the values of its terms.
     pub(super) fn of(&self, values: &[f64]) -> Option<f64> {
         let ratio = |one: f64, other: f64| (other != 0.0).then(|| one / other);
         match (self, values) {
@@ -154,52 +139,22 @@ impl Quantity {
     }
 }
 
-/// A figure of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CellFigure {
-    Min,
-    P50,
-    P90,
-    P99,
-    Max,
-    /// Frames that did not arrive.
-    Lost,
-    Frames,
+/// Figures of a cell besides its latencies.
+const COUNTS: [&str; 2] = ["lost", "frames"];
+
+pub(super) const LATENCIES: [&str; 5] = ["min", "p50", "p90", "p99", "max"];
+
+pub(super) fn is_figure(name: &str) -> bool {
+    LATENCIES.contains(&name) || COUNTS.contains(&name)
 }
 
-impl CellFigure {
-    pub(super) const LATENCIES: [Self; 5] = [Self::Min, Self::P50, Self::P90, Self::P99, Self::Max];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::LATENCIES.into_iter().chain([Self::Lost, Self::Frames]).find(|figure| figure.name() == name)
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Min => "min",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P99 => "p99",
-            Self::Max => "max",
-            Self::Lost => "lost",
-            Self::Frames => "frames",
-        }
-    }
-
-    /// In µs, or a number of frames. `None` if no frame arrived.
-    pub(super) fn of(self, cell: &Cell) -> Option<f64> {
-        let measured = cell.measured.as_ref()?;
-        let number = |count: usize| u32::try_from(count).ok().map(f64::from);
-        let latency = match self {
-            Self::Min => measured.figures?.min,
-            Self::P50 => measured.figures?.p50,
-            Self::P90 => measured.figures?.p90,
-            Self::P99 => measured.figures?.p99,
-            Self::Max => measured.figures?.max,
-            Self::Lost => return number(measured.lost()),
-            Self::Frames => return number(measured.frames),
-        };
-        Some(latency.microseconds())
+/// A figure of a cell in µs, or a number of frames. `None` if no frame arrived.
+pub(super) fn figure(cell: &Cell, name: &str) -> Option<f64> {
+    let measured = cell.measured.as_ref()?;
+    match name {
+        "lost" => Some(measured.lost() as f64),
+        "frames" => Some(measured.frames as f64),
+        _ => Some(measured.figures?.named(name)?.microseconds()),
     }
 }
 

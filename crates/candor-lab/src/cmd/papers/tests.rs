@@ -1,4 +1,4 @@
-//! Every claim, judged with numbers that were made up.
+//! Verdicts on all claims for generated numbers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,29 +6,24 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::data::{self, Figure, Paper};
-use super::measurement::{Extent, Measurement};
+use super::measurement::Measurement;
+use super::method::Extent;
 use super::pages;
 
-/// The head of a record.
-pub(super) const RECORD: &str = r##"# candor-record 1
-# {"device":"kernel","engine":"kernel","testbed":"icount","instruction_ns":1,"topology":"vcan","platform":{},"candor_version":"1","kernel_release":"6.1","frame":"123#0000","send":"a","monitor":"b","receive":"c","traffic":"one-at-a-time","tester_policy":"SCHED_IDLE","stamps":"kernel","gap_min_ns":1,"gap_max_ns":2,"seed":1,"timeout_ns":3,"warm_up_frames":4,"start_realtime_ns":5,"wire_bits_per_second":null,"wire_data_bits_per_second":null,"late_or_duplicate_frames":0,"foreign_frames":0,"warnings":[]}
-sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
-"##;
-
 #[test]
-fn figures_have_different_names() {
+fn figures_have_unique_ids() {
     let papers = data::load().unwrap();
     let names: Vec<_> = papers.iter().flat_map(|paper| &paper.figures).map(|figure| &figure.id).collect();
     assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());
 }
 
-/// Only numbers and verdicts, so that the texts may change.
+/// Only numbers and verdicts: the texts may change.
 #[test]
 fn verdicts_follow_from_numbers() {
     let mut text = String::new();
     for paper in data::load().unwrap() {
         for figure in &paper.figures {
-            let page = pages::of(&paper, figure, &made_up(&paper, figure), Extent::WHOLE).unwrap();
+            let page = pages::of(&paper, figure, &generated(&paper, figure), Extent::WHOLE).unwrap();
             for line in page.claims {
                 let ours: Vec<_> = line.ours.iter().map(|seen| seen.value.as_str()).collect();
                 writeln!(text, "{}: {} => {}", figure.id, ours.join(", "), line.verdict).unwrap();
@@ -38,14 +33,14 @@ fn verdicts_follow_from_numbers() {
     insta::assert_snapshot!(text);
 }
 
-fn made_up(paper: &Paper, figure: &Figure) -> Measurement {
-    let sheet = paper.sheet(figure).unwrap();
-    if let Some(text) = sheet.plan_text(Extent::WHOLE) {
+fn generated(paper: &Paper, figure: &Figure) -> Measurement {
+    let experiment = paper.experiment(figure).unwrap();
+    if let Some(text) = experiment.plan_text(Extent::WHOLE) {
         return Measurement::planned(&data::plan(&text).unwrap()).filled(number);
     }
     let answers = Extent::WHOLE.kernels.iter().map(|kernel| {
         let mut answer = json!({});
-        let measured = Measurement::unanswered(paper);
+        let measured = Measurement::unanswered(&paper.answers);
         let terms = figure.numbers.iter().map(|(_, term)| term.get_ref());
         for term in terms.chain(figure.claims.iter().flat_map(|claim| claim.quantity().terms())) {
             put(&mut answer, &measured.path(term).unwrap(), number(&format!("{kernel}{term:?}")));
@@ -55,7 +50,7 @@ fn made_up(paper: &Paper, figure: &Figure) -> Measurement {
     Measurement::answered(paper.answers.clone(), answers.collect())
 }
 
-/// From 1000 to 2999, by a name.
+/// 1000 to 2999, derived from a name.
 fn number(name: &str) -> u32 {
     1000 + name.bytes().fold(7, |sum: u32, byte| (sum * 31 + u32::from(byte)) % 2000)
 }

@@ -2,14 +2,14 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Budget, Budgets, Figure, Limit, Ratio};
-use crate::experiment::check::Factor;
-use crate::experiment::code;
+use super::{Budget, Budgets, FIGURES, Limit, Ratio};
+use crate::experiment::cells::Factor;
+use crate::experiment::code::{self, error};
 use crate::experiment::load::Load;
+use crate::experiment::parse;
 use crate::experiment::traffic::Traffic;
 use candor_config::config;
 use candor_core::diagnostic::{Diagnostic, Findings, Position};
-use candor_core::document::Spanned;
 use candor_core::document::entry::{Entry, entries, put};
 use candor_core::document::keys::{Key, Keyed};
 use candor_core::document::{self, Text, limits};
@@ -17,7 +17,7 @@ use candor_core::keys;
 use candor_core::units::{WrittenFrameRate, parse_duration, parse_frame_rate};
 
 keys! {
-    /// `[[budget]]` but for its levels and limits, whose keys are factors and figures.
+    /// `[[budget]]` without its levels and limits, whose keys are factors and figures.
     struct BudgetSpec {}
     "lost" => lost: Option<u64> | lost = Key::new("a number of frames, such as 0");
     "ratio" => ratio: Option<u64> | ratio = Key::new("a ratio with up to three decimals, such as \"1.020\"");
@@ -25,10 +25,8 @@ keys! {
     "tolerance" => tolerance: Option<u64> | tolerance = Key::new("a share, such as \"0.5 %\"");
 }
 
-/// Reads budgets from the bytes of a file.
-///
 /// # Errors
-/// Every mistake in the file, in the order of the file.
+/// All mistakes, in the order of the file.
 pub fn load(bytes: &[u8]) -> Result<Budgets, Vec<Diagnostic>> {
     let mut findings = Findings::default();
     let text = limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
@@ -61,10 +59,8 @@ fn budgets(text: &str, document: &DeTable<'_>, findings: &mut Findings) -> Vec<B
         }
     }
     if budgets.is_empty() && !findings.has_errors() {
-        findings.report(
-            Diagnostic::error(code::BUDGET, 0..0, "The file has no budget")
-                .help("write [[budget]], and below it levels and p50 = \"3000 instructions\""),
-        );
+        let help = "write [[budget]], and below it levels and p50 = \"3000 instructions\"";
+        error::<()>(findings, code::BUDGET, &(0..0), "The file has no budget", help);
     }
     budgets
 }
@@ -73,13 +69,14 @@ fn budget(line: usize, span: std::ops::Range<usize>, table: &DeTable<'_>, findin
     let (mut levels, mut limits, mut spec) = (Vec::new(), Vec::new(), BudgetSpec::default());
     let mut is_sound = true;
     for entry in entries(table) {
-        is_sound &= match (spec.put(entry.key, &entry, findings), figure(entry.key), factor(entry.key)) {
+        let figure = FIGURES.into_iter().find(|figure| *figure == entry.key);
+        is_sound &= match (spec.put(entry.key, &entry, findings), figure, Factor::named(entry.key)) {
             (Some((_, is_sound)), ..) => is_sound,
             (None, Some(figure), _) => limit(&entry, findings).map(|limit| limits.push((figure, limit))).is_some(),
             (None, None, Some(factor)) => level(factor, &entry, findings).map(|level| levels.push(level)).is_some(),
             (None, None, None) => {
-                let mut known: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
-                known.extend(Figure::ALL.iter().map(|figure| figure.name()));
+                let mut known = Factor::names();
+                known.extend(FIGURES);
                 known.extend(BudgetSpec::KEYS.keys().into_iter().map(|key| key.name));
                 entry.not_one_of("A budget", &known, None, findings);
                 false
@@ -96,46 +93,29 @@ fn budget(line: usize, span: std::ops::Range<usize>, table: &DeTable<'_>, findin
         _ => None,
     };
     if let Some((message, help)) = incomplete.filter(|_| is_sound) {
-        findings.report(Diagnostic::error(code::BUDGET, span, message).help(help));
-        return None;
+        return error(findings, code::BUDGET, &span, message, help);
     }
     let ratio = to.zip(ratio).map(|(to, thousandths)| Ratio { to: to.value, thousandths });
     is_sound.then(|| Budget { line, levels, limits, lost, tolerance: tolerance.unwrap_or(0), ratio })
 }
 
-fn factor(key: &str) -> Option<Factor> {
-    Factor::ALL.into_iter().find(|factor| factor.name() == key)
-}
-
-fn figure(key: &str) -> Option<Figure> {
-    Figure::ALL.into_iter().find(|figure| figure.name() == key)
-}
-
-/// A level as cells tell it.
+/// Spelled as in [`crate::experiment::Cell::levels`].
 fn level(factor: Factor, entry: &Entry<'_>, findings: &mut Findings) -> Option<(String, String)> {
-    let written = match entry.value.get_ref() {
-        DeValue::Integer(_) => {
-            let number = entry.integer("a number", findings)?;
-            Spanned { value: number.value.to_string(), span: number.span }
-        }
-        _ => entry.string("a level of the factor", findings)?,
-    };
-    let wrong = |error: String, findings: &mut Findings| {
-        findings.report(Diagnostic::error(code::LEVEL, written.span.clone(), error));
-        None
-    };
+    let written = parse::level(entry, findings)?;
     let level = match factor {
-        Factor::Traffic => match written.value.parse::<Traffic>() {
-            Ok(traffic) => traffic.to_string(),
-            Err(error) => return wrong(error.to_string(), findings),
-        },
-        Factor::Load => match written.value.parse::<Load>() {
-            Ok(load) => load.to_string(),
-            Err(error) => return wrong(error.to_string(), findings),
-        },
-        _ => written.value.clone(),
+        Factor::Traffic => {
+            written.value.parse::<Traffic>().map(|traffic| traffic.to_string()).map_err(|wrong| wrong.to_string())
+        }
+        Factor::Load => written.value.parse::<Load>().map(|load| load.to_string()).map_err(|wrong| wrong.to_string()),
+        _ => Ok(written.value),
     };
-    Some((factor.name().to_owned(), level))
+    match level {
+        Ok(level) => Some((factor.name().to_owned(), level)),
+        Err(wrong) => {
+            findings.report(Diagnostic::error(code::LEVEL, written.span, wrong));
+            None
+        }
+    }
 }
 
 fn limit(entry: &Entry<'_>, findings: &mut Findings) -> Option<Limit> {
@@ -150,12 +130,8 @@ fn limit(entry: &Entry<'_>, findings: &mut Findings) -> Option<Limit> {
     }
     match parse_duration(text) {
         Ok(time) => Some(Limit::Time(time)),
-        Err(error) => {
-            findings.report(
-                Diagnostic::error(config::code::DURATION, written.span, error.to_string())
-                    .help(format!("write {WANTED}")),
-            );
-            None
+        Err(wrong) => {
+            error(findings, config::code::DURATION, &written.span, wrong.to_string(), format!("write {WANTED}"))
         }
     }
 }
@@ -166,10 +142,8 @@ fn tolerance(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mu
     let share = match parse_frame_rate(&written.value) {
         Ok(WrittenFrameRate::PerMille(share)) => Some(share.into()),
         _ => {
-            let message = "A tolerance is a share of the limit, of a tenth of a per cent or more";
-            let help = format!("write {}", key.wanted);
-            findings.report(Diagnostic::error(code::BUDGET, written.span, message).help(help));
-            None
+            let message = "A tolerance is a share of the limit, of 0.1 % or more";
+            error(findings, code::BUDGET, &written.span, message, format!("write {}", key.wanted))
         }
     };
     put(into, share)
@@ -178,12 +152,8 @@ fn tolerance(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mu
 fn lost(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let Some(written) = entry.integer(key.wanted, findings) else { return false };
     let lost = u64::try_from(written.value).ok();
-    if lost.is_none() {
-        findings.report(
-            Diagnostic::error(code::RANGE, written.span, "Fewer than no frames cannot be lost").help("write 0 or more"),
-        );
-    }
-    put(into, lost)
+    let message = "A number of lost frames is 0 or more";
+    put(into, lost.or_else(|| error(findings, code::RANGE, &written.span, message, "write 0 or more")))
 }
 
 /// In thousandths.
@@ -192,11 +162,7 @@ fn ratio(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Fi
     let (whole, fraction) = written.value.trim().split_once('.').unwrap_or_else(|| (written.value.trim(), "0"));
     let thousandths = match (whole.parse::<u32>(), format!("{fraction:0<3}").parse::<u32>()) {
         (Ok(whole), Ok(fraction)) if fraction < 1000 => Some(u64::from(whole) * 1000 + u64::from(fraction)),
-        _ => None,
+        _ => error(findings, code::BUDGET, &written.span, "This is not a ratio", format!("write {}", key.wanted)),
     };
-    if thousandths.is_none() {
-        let help = format!("write {}", key.wanted);
-        findings.report(Diagnostic::error(code::BUDGET, written.span, "This is no ratio").help(help));
-    }
     put(into, thousandths)
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::stats::{LatencyNs, Series};
 
 const FILE: &str = r#"
 [[budget]]
@@ -21,7 +22,7 @@ fn cost(gateway: &str, traffic: &str, p50: i64, lost: u64) -> Cost {
         levels: levels.map(|(factor, level)| (factor.to_owned(), level.to_owned())).into(),
         instruction_ns: Some(2),
         lost,
-        figures: Some([p50, p50 + 1, p50 + 2, p50 + 3].map(LatencyNs)),
+        figures: Series::new([p50, p50 + 3].map(LatencyNs).into()).as_ref().map(Figures::of),
     }
 }
 
@@ -30,7 +31,7 @@ fn compare(costs: &[Cost]) -> (Vec<Comparison>, Vec<Idle>) {
 }
 
 #[test]
-fn what_is_within_its_budget_is_kept() {
+fn cells_within_their_budget_are_kept() {
     // An instruction lasts 2 ns, and 14 of them are the tolerance.
     let costs =
         [cost("kernel", "50 %", 2 * 2940, 0), cost("read-write", "50 %", 10_204, 0), cost("bare", "50 %", 10_004, 0)];
@@ -43,7 +44,7 @@ fn what_is_within_its_budget_is_kept() {
 }
 
 #[test]
-fn what_is_beyond_is_told_exactly() {
+fn cells_beyond_their_budget_are_reported_exactly() {
     let costs =
         [cost("kernel", "50 %", 2 * 2941, 3), cost("read-write", "50 %", 10_210, 0), cost("bare", "50 %", 10_000, 0)];
     let (comparisons, _) = compare(&costs);
@@ -54,18 +55,18 @@ fn what_is_beyond_is_told_exactly() {
 }
 
 #[test]
-fn a_gate_that_never_closes_is_told() {
+fn budget_without_any_cell_is_reported() {
     let (comparisons, idle) = compare(&[cost("kernel", "flood", 1, 0)]);
     assert_eq!(comparisons, []);
     assert_eq!(idle.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 10]);
-    // A cell to compare with is missing, or nothing arrived: that is no budget kept.
+    // Without a cell to compare with, or without any frame, the budget is not kept.
     let nothing = Cost { figures: None, ..cost("kernel", "50 %", 0, 0) };
     let (comparisons, _) = compare(&[nothing, cost("read-write", "flood", 5, 0)]);
     assert_eq!(comparisons.iter().filter(|one| !one.is_kept).count(), 3);
 }
 
 #[test]
-fn mistakes_are_found_where_they_are() {
+fn mistakes_are_found_at_their_places() {
     for (text, code, at) in [
         ("", "P0308", ""),
         ("budgets = 1\n", "E0201", "budgets"),

@@ -1,57 +1,55 @@
 //! From levels to cells.
 
-use crate::experiment::check::default_frame;
-use crate::experiment::check::levels::{Factor, Level, Terms};
+use super::default_frame;
+use super::levels::Terms;
+use crate::experiment::cells::Factor;
+use crate::experiment::code::{self, error, warning};
 use crate::experiment::load::Load;
 use crate::experiment::parse::{Levels, Spec};
 use crate::experiment::traffic::Traffic;
-use crate::experiment::{Cell, Place, Topology, code};
-use candor_core::diagnostic::{Diagnostic, Findings};
+use crate::experiment::{Cell, Place, Topology};
+use candor_core::diagnostic::Findings;
 
-/// Nobody waits for more.
 const MOST_CELLS: usize = 100_000;
 
 impl Terms<'_> {
-    /// Every cell that the plan asks for.
-    pub(super) fn cells(&self, spec: &Spec, repeats: u32, findings: &mut Findings) -> Option<Vec<Cell>> {
+    pub(super) fn cells(&self, spec: &Spec, findings: &mut Findings) -> Option<Vec<Cell>> {
+        let start = spec.factors.first().map_or(0..0, |levels| levels.key.clone());
         if !spec.factors.iter().any(|levels| levels.factor == Factor::Gateway) {
-            let span = spec.factors.first().map_or(0..0, |levels| levels.key.clone());
-            findings.report(
-                Diagnostic::error(code::NO_LEVEL, span, "The plan names no gateway to be measured")
-                    .help("add gateway = [\"kernel\", \"read-write\"] below [factor]"),
-            );
-            return None;
+            let help = "add gateway = [\"kernel\", \"read-write\"] below [factor]";
+            return error(findings, code::NO_LEVEL, &start, "The plan names no gateway to be measured", help);
         }
-        let factors = self.understood(&spec.factors, findings);
-        let excludes: Option<Vec<_>> = spec
-            .excludes
-            .iter()
-            .map(|selection| Some((selection, self.understood(&selection.levels, findings)?)))
-            .collect();
-        let includes: Option<Vec<_>> = spec
-            .includes
-            .iter()
-            .map(|selection| Some((selection, self.understood(&selection.levels, findings)?)))
-            .collect();
-        let (factors, excludes, includes) = (factors?, excludes?, includes?);
+        let mut base = Cell {
+            place: Place::DEFAULT,
+            gateway: String::new(),
+            rules: "all".to_owned(),
+            traffic: Traffic::OneAtATime,
+            load: Load::None,
+            frame: default_frame(),
+            repeat: 1,
+        };
+        let selections = spec.excludes.iter().chain(&spec.includes).map(|selection| &selection.levels);
+        let sound: Vec<_> =
+            [&spec.factors].into_iter().chain(selections).map(|levels| self.check(levels, &base, findings)).collect();
+        sound.into_iter().collect::<Option<()>>()?;
         let has_topology = |levels: &[Levels]| levels.iter().any(|levels| levels.factor == Factor::Topology);
         let is_free = !has_topology(&spec.factors);
-        let mut cells = crossed(&first(&factors), &factors, findings, spec)?;
+        // The first level of each factor, also in cells that are included.
+        for Levels { factor, levels, .. } in &spec.factors {
+            let _valid = self.set(&mut base, *factor, &levels[0].value);
+        }
+        let mut cells = self.crossed(&base, &spec.factors, findings, spec)?;
         cells.iter_mut().filter(|_| is_free).for_each(at_its_bench);
-        for (selection, levels) in &excludes {
+        for selection in &spec.excludes {
             let before = cells.len();
-            let is_excluded = |cell: &Cell| levels.iter().all(|levels| levels.iter().any(|level| level.is_of(cell)));
-            cells.retain(|cell| !is_excluded(cell));
+            cells.retain(|cell| !selection.levels.iter().all(|levels| self.has_one_of(cell, levels)));
             if cells.len() == before {
-                let message = "This excludes nothing";
-                findings.report(
-                    Diagnostic::warning(code::EXCLUDES_NOTHING, selection.span.clone(), message)
-                        .help("no cell has all of these levels; is one of them misspelt?"),
-                );
+                let help = "no cell has all of these levels; is one of them misspelt?";
+                warning(findings, code::EXCLUDES_NOTHING, &selection.span, "This excludes nothing", help);
             }
         }
-        for (selection, levels) in &includes {
-            let mut more = crossed(&first(&factors), levels, findings, spec)?;
+        for selection in &spec.includes {
+            let mut more = self.crossed(&base, &selection.levels, findings, spec)?;
             more.iter_mut().filter(|_| is_free && !has_topology(&selection.levels)).for_each(at_its_bench);
             let before = cells.len();
             for cell in more {
@@ -60,94 +58,67 @@ impl Terms<'_> {
                 }
             }
             if cells.len() == before {
-                findings.report(
-                    Diagnostic::warning(
-                        code::INCLUDED_ALREADY,
-                        selection.span.clone(),
-                        "These cells are there already",
-                    )
-                    .help("a factor that is not written has its first level"),
-                );
+                let help = "a factor that is not written has its first level";
+                warning(findings, code::INCLUDED_ALREADY, &selection.span, "These cells exist already", help);
             }
         }
         if cells.is_empty() {
             let span = spec.excludes.last().map_or(0..0, |selection| selection.span.clone());
-            findings.report(
-                Diagnostic::error(code::NO_CELL, span, "No cell is left to be measured")
-                    .help("write fewer or narrower [[exclude]]"),
-            );
-            return None;
+            return error(findings, code::NO_CELL, &span, "No cell is left", "write fewer or narrower [[exclude]]");
         }
-        impossible(&cells, spec, findings)?;
+        if let Some((cell, why)) = cells.iter().find_map(|cell| Some((cell, impossible(cell)?))) {
+            let message = format!("There can be no cell {cell}: {why}");
+            return error(findings, code::IMPOSSIBLE, &start, message, "remove such cells with an [[exclude]]");
+        }
+        let repeats = spec.repeats.as_ref().map_or(1, |repeats| repeats.value);
         let repeated = |cell: Cell| (1..=repeats).map(move |repeat| Cell { repeat, ..cell.clone() });
         Some(cells.into_iter().flat_map(repeated).collect())
     }
+
+    fn has_one_of(&self, cell: &Cell, levels: &Levels) -> bool {
+        levels.levels.iter().any(|level| {
+            let mut same = cell.clone();
+            self.set(&mut same, levels.factor, &level.value).is_ok() && same == *cell
+        })
+    }
+
+    /// All combinations of levels; other factors are as in `base`.
+    fn crossed(&self, base: &Cell, factors: &[Levels], findings: &mut Findings, spec: &Spec) -> Option<Vec<Cell>> {
+        let count = factors.iter().try_fold(1_usize, |count, levels| count.checked_mul(levels.levels.len()));
+        if count.is_none_or(|count| count > MOST_CELLS) {
+            let span = spec.factors.first().map_or(0..0, |levels| levels.key.clone());
+            let message = format!("The plan has more than {MOST_CELLS} cells");
+            let help = "write fewer levels, or several plans; every level is combined with every other";
+            return error(findings, code::TOO_MANY_CELLS, &span, message, help);
+        }
+        let mut cells = vec![base.clone()];
+        for Levels { factor, levels, .. } in factors {
+            let mut more = Vec::with_capacity(cells.len() * levels.len());
+            for cell in &cells {
+                for level in levels {
+                    let mut cell = cell.clone();
+                    let _valid = self.set(&mut cell, *factor, &level.value);
+                    more.push(cell);
+                }
+            }
+            cells = more;
+        }
+        Some(cells)
+    }
 }
 
-/// Where nobody wrote a topology, a machine has the only one that it can have.
+/// If no topology is written, testbeds other than guests have the only possible one.
 fn at_its_bench(cell: &mut Cell) {
     if !cell.place.testbed.is_guest() {
         cell.place.topology = Topology::Bench;
     }
 }
 
-/// The cell of the first levels.
-fn first(factors: &[Vec<Level>]) -> Cell {
-    let mut cell = Cell {
-        place: Place::DEFAULT,
-        gateway: String::new(),
-        rules: "all".to_owned(),
-        traffic: Traffic::OneAtATime,
-        load: Load::None,
-        frame: default_frame(),
-        repeat: 1,
-    };
-    factors.iter().filter_map(|levels| levels.first()).for_each(|level| level.apply(&mut cell));
-    cell
-}
-/// Every level with every other; what is not written is as in `base`.
-fn crossed(base: &Cell, factors: &[Vec<Level>], findings: &mut Findings, spec: &Spec) -> Option<Vec<Cell>> {
-    let count = factors.iter().try_fold(1_usize, |count, levels| count.checked_mul(levels.len()));
-    if count.is_none_or(|count| count > MOST_CELLS) {
-        let span = spec.factors.first().map_or(0..0, |levels| levels.key.clone());
-        let message = format!("The plan has more than {MOST_CELLS} cells");
-        findings.report(
-            Diagnostic::error(code::TOO_MANY_CELLS, span, message)
-                .help("write fewer levels, or several plans; every level is crossed with every other"),
-        );
-        return None;
-    }
-    let mut cells = vec![base.clone()];
-    for levels in factors {
-        let each = |cell: Cell| {
-            levels.iter().map(move |level| {
-                let mut cell = cell.clone();
-                level.apply(&mut cell);
-                cell
-            })
-        };
-        cells = cells.into_iter().flat_map(each).collect();
-    }
-    Some(cells)
-}
-
-/// Conditions that cannot be met together.
-fn impossible(cells: &[Cell], spec: &Spec, findings: &mut Findings) -> Option<()> {
-    let why = |cell: &Cell| -> Option<String> {
-        if let Some(why) = cell.place.impossible() {
-            return Some(why);
-        }
-        if matches!(cell.traffic, Traffic::Replay { .. }) {
-            // Its frames are told by all of their bytes.
-            return None;
-        }
-        let payload = if cell.frame.id.is_rtr() { 0 } else { cell.frame.len };
-        (payload < 2).then(|| format!("the frame {} has no room for a number of two bytes", cell.frame))
-    };
-    let Some((cell, why)) = cells.iter().find_map(|cell| Some((cell, why(cell)?))) else { return Some(()) };
-    let span = spec.factors.first().map_or(0..0, |levels| levels.key.clone());
-    let message = format!("There can be no cell {cell}: {why}");
-    findings
-        .report(Diagnostic::error(code::IMPOSSIBLE, span, message).help("take such cells away with an [[exclude]]"));
-    None
+/// The reason why a cell cannot be measured.
+fn impossible(cell: &Cell) -> Option<String> {
+    let payload = if cell.frame.id.is_rtr() { 0 } else { cell.frame.len };
+    // Frames of a log are identified by all of their bytes.
+    let needs_number = !matches!(cell.traffic, Traffic::Replay { .. });
+    let frame = || format!("the frame {} has no room for a number of two bytes", cell.frame);
+    cell.place.impossible().or_else(|| (needs_number && payload < 2).then(frame))
 }

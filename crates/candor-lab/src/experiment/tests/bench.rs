@@ -1,38 +1,13 @@
-//! Testbeds that are no guests.
+//! Testbeds other than guests.
 
 use super::*;
 
-const HOST: &str = r#"
-[factor]
-testbed = "host"
-gateway = ["none", "kernel", "external"]
-[bench]
-send = "can0"
-receive = "can3"
-from = "can1"
-to = "can2"
-"#;
+const HOST: &str = include_str!("host.toml");
 
-const SSH: &str = r#"
-[factor]
-testbed = "ssh"
-gateway = "kernel"
-[bench]
-send = "can0"
-monitor = "can1"
-receive = "can4"
-from = "can0"
-to = "can1"
-wire-bitrate = "500kbit/s"
-wire-data-bitrate = "2Mbit/s"
-[ssh]
-host = "root@board"
-options = ["-p", "2222"]
-sudo = true
-"#;
+const SSH: &str = include_str!("ssh.toml");
 
 #[test]
-fn a_machine_has_the_interfaces_of_its_bench() {
+fn host_has_the_interfaces_of_its_bench() {
     let plan = plan(HOST);
     let bench = plan.bench.as_ref().unwrap();
     assert_eq!((bench.monitor.as_str(), bench.wire), ("can0", None));
@@ -47,7 +22,7 @@ fn a_machine_has_the_interfaces_of_its_bench() {
     assert!(!own.hears_own(Testbed::Host, &Gateway::None));
     assert_eq!(bench.gateway, Some(("can1".to_owned(), "can2".to_owned())));
     assert!(plan.cells().iter().all(|cell| cell.place.topology == Topology::Bench));
-    // Each alone: an interruption costs one of them.
+    // One each: an interruption loses only one.
     assert_eq!(plan.blocks().len(), 3);
     let plan = super::plan(SSH);
     let ssh = plan.ssh.as_ref().unwrap();
@@ -56,7 +31,7 @@ fn a_machine_has_the_interfaces_of_its_bench() {
 }
 
 #[test]
-fn guests_and_machines_have_room_in_one_plan() {
+fn guests_and_host_fit_in_one_plan() {
     let text = HOST.replace("testbed = \"host\"", "testbed = [\"icount\", \"host\"]\ntopology = [\"vcan\", \"bench\"]");
     let excludes = "[[exclude]]\ntestbed = \"icount\"\ntopology = \"bench\"\n[[exclude]]\ntestbed = \"host\"\n\
                     topology = \"vcan\"\n[[exclude]]\ntestbed = \"icount\"\ngateway = \"external\"\n";
@@ -66,7 +41,7 @@ fn guests_and_machines_have_room_in_one_plan() {
 }
 
 #[test]
-fn names_of_cells_hold_the_bench_of_machines_alone() {
+fn bench_is_part_of_cell_names_except_for_guests() {
     let names = |text: &str| -> BTreeSet<String> {
         let plan = load(text.as_bytes(), Available::default()).unwrap().plan;
         plan.cells().iter().map(|cell| cell.name(&plan)).collect()
@@ -78,8 +53,7 @@ fn names_of_cells_hold_the_bench_of_machines_alone() {
 }
 
 #[test]
-fn what_a_bench_lacks_is_said_at_its_place() {
-    let of = |text: &str| -> Vec<(&'static str, String)> { findings(text) };
+fn missing_parts_of_a_bench_are_reported_at_their_places() {
     let bench = "send = \"can0\"\nreceive = \"can3\"\nfrom = \"can1\"\nto = \"can2\"\n";
     for (text, found) in [
         (HOST.replace("[bench]", "[bensh]"), vec![("P0309", "testbed"), ("E0201", "bensh")]),
@@ -102,6 +76,6 @@ fn what_a_bench_lacks_is_said_at_its_place() {
         (SSH.replace("gateway = \"kernel\"", "gateway = \"external\""), vec![("P0403", "gateway")]),
     ] {
         let found: Vec<_> = found.into_iter().map(|(code, place)| (code, place.to_owned())).collect();
-        assert_eq!(of(&text), found, "{text}");
+        assert_eq!(findings(&text), found, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Logs that are sent again.
+//! Replayed logs.
 
 use super::*;
 
@@ -12,36 +12,36 @@ fn with(text: &str, log: &str) -> Result<Loaded, Vec<Diagnostic>> {
 }
 
 /// Codes and messages.
-fn told(text: &str, log: &str) -> Vec<(&'static str, String)> {
+fn messages(text: &str, log: &str) -> Vec<(&'static str, String)> {
     let findings = with(text, log).map_or_else(|findings| findings, |loaded| loaded.warnings);
     findings.into_iter().map(|finding| (finding.code, finding.message)).collect()
 }
 
 #[test]
-fn a_log_is_part_of_what_its_cells_are() {
+fn log_is_part_of_cell_names() {
     let plan = |log: &str| with(PLAN, log).unwrap().plan;
     let (one, other) = (plan(LOG), plan(&LOG.replace("001#", "011#")));
     assert_eq!(one.replays(), BTreeSet::from(["drive.log"]));
     assert_eq!(one.logs["drive.log"].text, LOG);
     assert_ne!(one.cells()[0].name(&one), other.cells()[0].name(&other));
-    // Who has not read it yet knows at least that there is one.
+    // The plan knows its logs before they are read.
     let unread = super::plan(PLAN);
     assert_eq!((unread.replays(), unread.logs.len()), (BTreeSet::from(["drive.log"]), 0));
 }
 
 #[test]
-fn a_log_may_have_frames_without_room_for_a_number() {
-    assert_eq!(told(&PLAN.replace("[factor]", "[factor]\nframe = \"123#\""), LOG), []);
+fn log_may_have_frames_without_room_for_a_number() {
+    assert_eq!(messages(&PLAN.replace("[factor]", "[factor]\nframe = \"123#\""), LOG), []);
 }
 
 #[test]
-fn what_is_wrong_with_a_log_is_told_with_its_line() {
-    let why = |log: &str| match &told(PLAN, log)[..] {
+fn mistakes_in_a_log_are_reported_with_the_line() {
+    let why = |log: &str| match &messages(PLAN, log)[..] {
         [(code, why)] => (*code, why.clone()),
         other => panic!("{other:?}"),
     };
     for (log, code, part) in [
-        (LOG.replace("(1.2)", "1.2"), "P0310", "drive.log: line 3 is no line of a candump log"),
+        (LOG.replace("(1.2)", "1.2"), "P0310", "drive.log: line 3 is not a line of a candump log"),
         (LOG.replace("(1.2)", "(0.2)"), "P0310", "drive.log: line 3 is earlier"),
         (LOG.replace("can0 002", "can1 002"), "P0310", "replay FILE of can0"),
         ("(1.0) can0 001#\n".to_owned(), "P0310", "1 frames, and the first 1 only warm"),
@@ -51,5 +51,5 @@ fn what_is_wrong_with_a_log_is_told_with_its_line() {
         assert!(found == code && message.contains(part), "{found} {message}");
     }
     let chosen = PLAN.replace("drive.log", "drive.log of can1");
-    assert_eq!(told(&chosen, LOG)[0].1, "drive.log: it has no frame of can1");
+    assert_eq!(messages(&chosen, LOG)[0].1, "drive.log: it has no frame of can1");
 }

@@ -1,27 +1,27 @@
-//! Plans whose frames are stamped by an adapter.
+//! Plans with timestamps of an adapter.
 
 use super::*;
 
 const HOST: &str = "stamps = \"hardware\"\n[factor]\ntestbed = \"host\"\ngateway = [\"none\", \"kernel\"]\n[bench]\nsend = \"can0\"\n\
                     monitor = \"can1\"\nreceive = \"can4\"\nfrom = \"can2\"\nto = \"can3\"\n";
 
-/// Code, place, and what is said with what to do.
+/// Code, place, and message with remedy.
 fn refused(text: &str) -> Vec<(&'static str, String, String)> {
-    let Err(findings) = load(text.as_bytes(), Available::default()) else { panic!("it is a plan: {text}") };
-    let told = findings.into_iter().map(|finding| {
+    let Err(findings) = load(text.as_bytes(), Available::default()) else { panic!("the plan is valid: {text}") };
+    let found = findings.into_iter().map(|finding| {
         let place = text[finding.primary.span].to_owned();
         (finding.code, place, format!("{}; {}", finding.message, finding.help.unwrap_or_default()))
     });
-    told.collect()
+    found.collect()
 }
 
 #[test]
-fn the_kernel_stamps_if_nothing_is_said() {
+fn kernel_timestamps_are_the_default() {
     let guest = "[factor]\ngateway = \"kernel\"\n";
     assert_eq!(plan(guest).stamps, StampSource::Kernel);
     assert_eq!(plan(&format!("stamps = \"kernel\"\n{guest}")), plan(guest));
     assert_eq!(plan(HOST).stamps, StampSource::Hardware);
-    // A name of its own, so that results of both never come together.
+    // Separate names, so that results of both are not mixed.
     let names = |text: &str| -> BTreeSet<String> {
         let plan = plan(text);
         plan.cells().iter().map(|cell| cell.name(&plan)).collect()
@@ -30,7 +30,7 @@ fn the_kernel_stamps_if_nothing_is_said() {
 }
 
 #[test]
-fn adapters_may_be_on_benches_and_on_the_wire() {
+fn bench_and_wire_may_have_adapter_timestamps() {
     let wire = "stamps = \"hardware\"\n[factor]\ntopology = \"wire\"\ngateway = [\"none\", \"kernel\"]\n";
     assert_eq!(plan(wire).cells().len(), 2);
     let ssh =
@@ -41,16 +41,16 @@ fn adapters_may_be_on_benches_and_on_the_wire() {
 }
 
 #[test]
-fn what_no_adapter_can_stamp_is_refused_with_what_to_do() {
+fn impossible_adapter_timestamps_are_refused_with_a_remedy() {
     let host = |from: &str, to: &str| refused(&HOST.replace(from, to));
-    for (found, said) in [
+    for (found, parts) in [
         (
             refused("stamps = \"hardware\"\n[factor]\ngateway = \"kernel\"\n"),
-            vec!["virtual interfaces have no adapter that could stamp; write stamps = \"kernel\", or"],
+            vec!["virtual interfaces have no adapter; write stamps = \"kernel\", or"],
         ),
         (
             refused("stamps = \"hardware\"\n[factor]\ntopology = [\"wire\", \"kvaser\"]\ngateway = \"kernel\"\n"),
-            vec!["topology=kvaser shift=0 gateway=kernel rules=all", "the emulated cards take no stamps; "],
+            vec!["topology=kvaser shift=0 gateway=kernel rules=all", "the emulated cards take no timestamps; "],
         ),
         (
             refused("stamps = \"hardware\"\n[factor]\ntestbed = \"uml\"\ngateway = \"kernel\"\n"),
@@ -65,22 +65,22 @@ fn what_no_adapter_can_stamp_is_refused_with_what_to_do() {
         ),
         (
             refused(&format!("stages = true\n{HOST}")),
-            vec!["`stages = true` and `stamps = \"hardware\"` do not go together", "leave one of the two out"],
+            vec!["`stages = true` and `stamps = \"hardware\"` exclude each other", "remove one of the two"],
         ),
     ] {
         let [(code, place, text)] = &found[..] else { panic!("one mistake: {found:?}") };
         assert_eq!((*code, place.as_str()), (code::IMPOSSIBLE, "\"hardware\""), "{text}");
-        for part in said {
+        for part in parts {
             assert!(text.contains(part), "{part} is not in: {text}");
         }
     }
 }
 
 #[test]
-fn other_sources_are_told_from_those_that_there_are() {
+fn unknown_sources_are_refused() {
     let found = refused("stamps = \"hardwar\"\n[factor]\ngateway = \"kernel\"\n");
     let [(code, place, text)] = &found[..] else { panic!("one mistake: {found:?}") };
     assert_eq!((*code, place.as_str()), (code::STAMPS, "\"hardwar\""));
-    assert!(text.starts_with("`hardwar` is no source of stamps; write \"kernel\", or \"hardware\""), "{text}");
+    assert!(text.starts_with("`hardwar` is not a source of timestamps; write \"kernel\", or \"hardware\""), "{text}");
     assert_eq!(findings("stamps = true\n[factor]\ngateway = \"kernel\"\n"), [("E0202", "true".to_owned())]);
 }

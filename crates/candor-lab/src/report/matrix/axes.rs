@@ -1,44 +1,46 @@
-//! Which factor goes down, which goes across, and which ones make a map of their own.
+//! Layout of the cells: factors for rows, columns and separate maps.
 
 use super::Cell;
 
-/// What people compare first.
-const GATEWAY: &str = "gateway";
-/// What they compare last: repeats differ in nothing that the plan says.
+pub(super) const KERNEL: &str = "kernel";
+
+/// Compared first.
+pub(super) const GATEWAY: &str = "gateway";
+/// Compared last: repeats do not differ in the plan.
 const REPEAT: &str = "repeat";
 
-/// A factor and those of its levels that occur, in the order of the plan.
+/// A factor and the levels that occur, in the order of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
     pub(super) factor: String,
     pub(super) levels: Vec<String>,
 }
 
-/// How cells are laid out.
+/// Layout of the cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Axes {
     /// `None`: no factor varies.
     pub(super) rows: Option<Axis>,
     /// `None`: only one factor varies.
     pub(super) columns: Option<Axis>,
-    /// The other factors that vary: each combination of their levels is a map.
+    /// Other varying factors: each combination of their levels is a map.
     pub(super) groups: Vec<Axis>,
     /// Factors that do not vary.
     pub(super) constant: Vec<(String, String)>,
 }
 
-/// One map: cells that agree in everything but rows and columns.
+/// A map: cells that differ only in rows and columns.
 #[derive(Debug)]
 pub(super) struct Group<'m> {
-    /// Factors and levels in which they agree and others do not.
+    /// Common factors and levels.
     pub(super) levels: Vec<(&'m str, &'m str)>,
-    /// With their places in the matrix.
+    /// With their index in the matrix.
     pub(super) cells: Vec<(usize, &'m Cell)>,
 }
 
 impl Axes {
-    /// The two factors with most levels become rows and columns. The gateway wins where it has as many as another, and goes
-    /// down; otherwise the longer one does, as pages are long.
+    /// The two factors with the most levels become rows and columns. In a tie the gateway wins, and goes down;
+    /// otherwise the longer factor does.
     pub(super) fn of(cells: &[Cell]) -> Self {
         let (mut varying, constant): (Vec<Axis>, Vec<Axis>) =
             factors(cells).into_iter().partition(|axis| axis.levels.len() > 1);
@@ -57,18 +59,18 @@ impl Axes {
         axes
     }
 
-    /// The maps, in the order in which the plan comes to them.
+    /// In the order of the plan.
     pub(super) fn groups<'m>(&self, cells: &'m [Cell]) -> Vec<Group<'m>> {
         grouped(cells, |factor| self.groups.iter().any(|axis| axis.factor == factor))
     }
 
-    /// Cells that agree in all factors but these, in the order in which the plan comes to them. What does not vary is not told.
+    /// Cells that agree in all factors but these, in the order of the plan. Constant factors are omitted.
     pub(super) fn grouped_without<'m>(&self, factors: &[&str], cells: &'m [Cell]) -> Vec<Group<'m>> {
         let varying = || self.rows.iter().chain(&self.columns).chain(&self.groups);
         grouped(cells, |factor| !factors.contains(&factor) && varying().any(|axis| axis.factor == factor))
     }
 
-    /// What tells a cell from the others, rows and columns first.
+    /// Identifies a cell, rows and columns first.
     pub(super) fn words(&self, cell: &Cell) -> String {
         let axes = self.rows.iter().chain(&self.columns).chain(&self.groups);
         let words: Vec<String> = axes.map(|axis| words(&axis.factor, cell.level(&axis.factor))).collect();
@@ -76,12 +78,12 @@ impl Axes {
     }
 }
 
-/// Cells that agree in the factors that are told.
-fn grouped<'m>(cells: &'m [Cell], is_told: impl Fn(&str) -> bool) -> Vec<Group<'m>> {
+/// Cells that agree in these factors.
+fn grouped<'m>(cells: &'m [Cell], is_shown: impl Fn(&str) -> bool) -> Vec<Group<'m>> {
     let mut groups: Vec<Group<'m>> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
-        let told = cell.levels.iter().filter(|(factor, _)| is_told(factor));
-        let levels: Vec<_> = told.map(|(factor, level)| (factor.as_str(), level.as_str())).collect();
+        let shown = cell.levels.iter().filter(|(factor, _)| is_shown(factor));
+        let levels: Vec<_> = shown.map(|(factor, level)| (factor.as_str(), level.as_str())).collect();
         match groups.iter_mut().find(|group| group.levels == levels) {
             Some(group) => group.cells.push((index, cell)),
             None => groups.push(Group { levels, cells: vec![(index, cell)] }),
@@ -91,14 +93,14 @@ fn grouped<'m>(cells: &'m [Cell], is_told: impl Fn(&str) -> bool) -> Vec<Group<'
 }
 
 impl Group<'_> {
-    /// Those levels of an axis that have a cell here.
+    /// Levels of an axis that occur here.
     pub(super) fn levels_of<'a>(&self, axis: &'a Axis) -> Vec<&'a str> {
         let occurs = |level: &&str| self.cells.iter().any(|(_, cell)| cell.level(&axis.factor) == *level);
         axis.levels.iter().map(String::as_str).filter(occurs).collect()
     }
 }
 
-/// A level as it is understood without its factor.
+/// A level, with its factor if it is unclear without.
 pub(super) fn words(factor: &str, level: &str) -> String {
     match factor {
         "topology" | "testbed" | GATEWAY | "traffic" | "frame" => level.to_owned(),
@@ -107,19 +109,14 @@ pub(super) fn words(factor: &str, level: &str) -> String {
     }
 }
 
-/// All factors, in the order of the plan.
+/// In the order of the plan.
 pub(super) fn factors(cells: &[Cell]) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for (factor, level) in cells.iter().flat_map(|cell| &cell.levels) {
-        let axis = match axes.iter().position(|axis| axis.factor == *factor) {
-            Some(known) => &mut axes[known],
-            None => {
-                axes.push(Axis { factor: factor.clone(), levels: Vec::new() });
-                axes.last_mut().expect("one was pushed right before")
-            }
-        };
-        if !axis.levels.contains(level) {
-            axis.levels.push(level.clone());
+        match axes.iter_mut().find(|axis| axis.factor == *factor) {
+            Some(axis) if axis.levels.contains(level) => {}
+            Some(axis) => axis.levels.push(level.clone()),
+            None => axes.push(Axis { factor: factor.clone(), levels: vec![level.clone()] }),
         }
     }
     axes
@@ -142,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_factors_are_the_axes_and_gateways_go_down() {
+    fn longest_factors_are_the_axes_and_gateways_go_down() {
         let load: (&str, &[&str]) = ("load", &["none", "cpu", "memory"]);
         let two: &[&str] = &["a", "b"];
         assert_eq!(
@@ -162,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_split_by_what_is_left_and_have_no_empty_rows() {
+    fn other_factors_split_maps_without_empty_rows() {
         let mut cells = crossed(&[("topology", &["t", "u"]), ("gateway", &["a", "b"]), ("load", &["x", "y", "z"])]);
         cells.retain(|cell| cell.level("topology") == "t" || cell.level("gateway") == "a");
         let axes = Axes::of(&cells);

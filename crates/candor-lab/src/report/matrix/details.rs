@@ -1,22 +1,20 @@
-//! All that is known of one cell. The target of its link lies within the closed part, which browsers open for it.
+//! Details of one cell. The target of its link lies within the collapsed part, which browsers open for it.
 
-use crate::stats::LatencyNs;
+use crate::stats::{CONFIDENCE, Figures, LatencyNs};
 use maud::{Markup, html};
 
-use super::axes::{Axes, Group};
-use super::compare::{GATEWAY, KERNEL};
+use super::axes::{Axes, GATEWAY, Group, KERNEL};
 use super::map::{Mark, heading};
 use super::profile::picture;
 use super::shade::short;
-use super::spikes::{chart, gallery};
+use super::timeline::{chart, gallery};
 use super::{Cell, Measured};
 use super::{stages, throughput};
 use crate::plot::grouped;
 use crate::record::Disposition;
-use crate::report::html::range;
-use crate::report::{CONFIDENCE, Figures};
+use crate::report::parts::{columns, range};
 
-/// The cells of each map; the maps are closed where there are several.
+/// The cells of each map; maps are collapsed if there are several.
 pub(super) fn html(axes: &Axes, cells: &[Cell], ratios: &[Option<f64>]) -> Markup {
     let groups = axes.groups(cells);
     let all = |group: &Group<'_>| {
@@ -53,23 +51,18 @@ fn one(axes: &Axes, index: usize, cell: &Cell, ratio: Option<f64>) -> Markup {
 
 fn known(index: usize, measured: &Measured, ratio: Option<f64>) -> Markup {
     let header = &measured.header;
-    let dispositions = Disposition::ALL
-        .iter()
-        .zip(measured.dispositions)
-        .map(|(disposition, count)| counted(disposition.name(), &count));
+    let counts = Disposition::ALL.iter().zip(measured.dispositions);
+    let dispositions: Vec<_> = counts.map(|(disposition, count)| counted(disposition.name(), &count)).collect();
     let activity = header.activity_per_second.iter().map(|(what, per_s)| counted(&what.replace('_', " "), per_s));
-    let (dispositions, activity) =
-        (dispositions.collect::<Vec<_>>().join(", "), activity.collect::<Vec<_>>().join(", "));
+    let activity: Vec<_> = activity.collect();
     html! {
         div.known {
             div.pictures {
                 (picture(index, &measured.profile, measured.frames))
-                (chart(&measured.course))
+                (chart(&measured.timeline))
             }
             div.scroll { table {
-                thead { tr {
-                    th { "µs" } @for name in ["min", "p50", "p90", "p99", "max"] { th.n scope="col" { (name) } }
-                } }
+                (columns(1, &["µs", "min", "p50", "p90", "p99", "max"]))
                 tbody {
                     @match &measured.figures {
                         Some(figures) => (rows("service", figures)),
@@ -80,23 +73,23 @@ fn known(index: usize, measured: &Measured, ratio: Option<f64>) -> Markup {
             } }
         }
         @if let Some(stages) = &measured.stages { (stages::table(stages)) }
-        @if !measured.course.spikes.is_empty() { p.note { "The slowest frames, with those before and after them:" } (gallery(&measured.course)) }
+        @if !measured.timeline.spikes.is_empty() { p.note { "The slowest frames, with those before and after them:" } (gallery(&measured.timeline)) }
         @if let Some(searched) = &header.throughput { (throughput::trials(searched)) }
         ul.facts {
-            li { (grouped(&measured.frames.to_string())) " frames: " (dispositions) }
+            li { (grouped(&measured.frames.to_string())) " frames: " (dispositions.join(", ")) }
             @if let Some(ratio) = ratio { li { "p50 is " (format!("{ratio:.2}")) " times that of the kernel's gateway" } }
             @if let Some(late) = measured.lateness_p99 { li { "tester late by at most " (us(late)) " µs with 99 of 100 frames" } }
-            @if !activity.is_empty() { li { "each second: " (activity) } }
+            @if !activity.is_empty() { li { "each second: " (activity.join(", ")) } }
             li {
                 "stamps: " (header.stamps)
-                @if header.has_two_clocks() { "; their clock is not that of sending, so there are no response and no parts of a frame's time" }
+                @if header.has_two_clocks() { "; send times have another clock, so there is no response time and there are no stages" }
             }
             @for threat in &measured.threats { li.threat { (threat) } }
         }
     }
 }
 
-/// Figures, and below them between what they lie.
+/// Figures, and their intervals below.
 fn rows(name: &str, figures: &Figures) -> Markup {
     html! {
         tr.first { th scope="row" { (name) } @for (_, value) in figures.columns() { td.n { (us(value)) } } }

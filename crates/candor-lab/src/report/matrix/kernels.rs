@@ -1,36 +1,35 @@
-//! Kernels beside each other: how p50 changes, and the latency profiles of equal cells in one picture.
+//! Comparison of kernels: change of p50, and the latency profiles of equal cells in one picture.
 
-use crate::stats::geomean;
 use maud::{Markup, html};
 
-use super::axes::{Axes, Group, words};
+use super::axes::{Axes, GATEWAY, Group, KERNEL, words};
 use super::profile::overlay;
 use super::shade::short;
-use super::{Cell, Measured};
+use super::{Cell, Measured, ratios};
+use crate::plot::class;
+use crate::report::parts::columns;
 
-const KERNEL: &str = "kernel";
-
-/// Sets of equal cells whose pictures stand open.
+/// Number of sets with an open picture.
 const OPEN: usize = 2;
 
 /// Equal cells on several kernels.
 struct Set<'m> {
     title: String,
-    /// Without any gateway: the tester itself.
+    /// Without a gateway: the tester itself.
     is_null: bool,
     cells: Vec<(usize, &'m str, &'m Measured)>,
 }
 
-/// `None` if there are no cells that differ in nothing but the kernel.
+/// `None` if no cells differ only in the kernel.
 pub(super) fn html(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
     let sets = sets(axes, cells);
     let first = sets.first()?.cells[0].1;
     Some(html! {
         p.note {
-            "p50 as a multiple of that on " (first) ", in pairs of cells that are equal in all else and have a gateway. Below: the latency "
-            "profiles of equal cells on one scale."
+            "p50 as a multiple of that on " (first) ", in pairs of cells that are equal in everything else and have a gateway. Below: "
+            "the latency profiles of equal cells on one scale."
         }
-        (table(&sets, first))
+        @if let Some(table) = table(&sets, first) { (table) }
         @for set in &sets[..sets.len().min(OPEN)] { h3 { (set.title) } (one(set)) }
         @if sets.len() > OPEN {
             details.group {
@@ -43,54 +42,35 @@ pub(super) fn html(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
 
 fn sets<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Set<'m>> {
     let set = |Group { levels, cells }: Group<'m>| {
-        let believed = cells.iter().filter_map(|(index, cell)| {
-            // Where a rate was searched, each cell has latencies at its own.
+        let valid = cells.iter().filter_map(|(index, cell)| {
+            // Where a rate was searched, each cell has its own.
             let is_of_one_rate = |measured: &&Measured| measured.header.throughput.is_none();
-            let measured = cell.believed().filter(|measured| measured.figures.is_some()).filter(is_of_one_rate)?;
+            let measured = cell.valid().filter(|measured| measured.figures.is_some()).filter(is_of_one_rate)?;
             Some((*index, cell.level(KERNEL), measured))
         });
-        let cells: Vec<_> = believed.collect();
-        let is_null = levels.contains(&("gateway", "none"));
+        let cells: Vec<_> = valid.collect();
+        let is_null = levels.contains(&(GATEWAY, "none"));
         let title: Vec<String> = levels.iter().map(|(factor, level)| words(factor, level)).collect();
-        // Stamps of different sources are not the same time.
+        // Timestamps of different sources are not comparable.
         let is_of_one_kind = cells.iter().all(|(_, _, one)| one.header.stamps == cells[0].2.header.stamps);
-        // Between virtual interfaces the tester alone takes no time at all.
+        // Between virtual interfaces the tester alone takes no time.
         let is_something = cells.iter().any(|(_, _, one)| one.figures.is_some_and(|figures| figures.max.0 > 0));
         (cells.len() > 1 && is_of_one_kind && is_something).then(|| Set { title: title.join(" · "), is_null, cells })
     };
     axes.grouped_without(&[KERNEL], cells).into_iter().filter_map(set).collect()
 }
 
-fn table(sets: &[Set<'_>], first: &str) -> Markup {
+fn table(sets: &[Set<'_>], first: &str) -> Option<Markup> {
     let p50 = |measured: &Measured| measured.figures.map(|figures| figures.p50);
-    let mut kernels: Vec<(&str, Vec<f64>)> = Vec::new();
+    let mut pairs = Vec::new();
     for set in sets.iter().filter(|set| !set.is_null) {
         let Some((_, _, base)) = set.cells.iter().find(|(_, kernel, _)| *kernel == first) else { continue };
         for (_, kernel, measured) in set.cells.iter().filter(|(_, kernel, _)| *kernel != first) {
             let ratio = p50(measured).zip(p50(base)).and_then(|(one, base)| one.ratio_to(base));
-            match kernels.iter_mut().find(|(known, _)| known == kernel) {
-                Some((_, ratios)) => ratios.extend(ratio),
-                None => kernels.push((kernel, ratio.into_iter().collect())),
-            }
+            pairs.extend(ratio.map(|ratio| (*kernel, ratio)));
         }
     }
-    let limit = |all: &[f64], choose: fn(f64, f64) -> f64| all.iter().copied().reduce(choose);
-    let shown = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
-    html! {
-        div.scroll { table.compare {
-            thead { tr {
-                th scope="col" { "kernel" } th.n scope="col" { "pairs of cells" } th.n scope="col" { "least" }
-                th.n scope="col" { "geometric mean" } th.n scope="col" { "most" }
-            } }
-            tbody { @for (kernel, all) in &kernels {
-                tr {
-                    th scope="row" { (kernel) }
-                    td.n { (all.len()) } td.n { (shown(limit(all, f64::min))) }
-                    td.n { strong { (shown(geomean(all))) } } td.n { (shown(limit(all, f64::max))) }
-                }
-            } }
-        } }
-    }
+    ratios::table(KERNEL, pairs.into_iter())
 }
 
 fn one(set: &Set<'_>) -> Markup {
@@ -99,10 +79,10 @@ fn one(set: &Set<'_>) -> Markup {
         div.known {
             (overlay(&profiles))
             div.scroll { table {
-                thead { tr { th scope="col" { "µs" } @for name in ["p50", "p99", "max", "lost"] { th.n scope="col" { (name) } } } }
+                (columns(1, &["µs", "p50", "p99", "max", "lost"]))
                 tbody { @for (series, (index, kernel, measured)) in set.cells.iter().enumerate() { tr {
                     th scope="row" {
-                        span.key.(format!("s{}", series % 6)) aria-hidden="true" {} a href=(format!("#c{index}")) { (kernel) }
+                        span.key.(class(series)) aria-hidden="true" {} a href=(format!("#c{index}")) { (kernel) }
                     }
                     @if let Some(figures) = measured.figures {
                         @for time in [figures.p50, figures.p99, figures.max] { td.n { (short(time.microseconds())) } }
@@ -122,7 +102,7 @@ mod tests {
     use crate::record::Header;
 
     #[test]
-    fn equal_cells_of_two_kernels_are_held_against_each_other() {
+    fn equal_cells_of_two_kernels_are_compared() {
         let mut cells = crossed(&[("kernel", &["old", "new"]), ("gateway", &["kernel", "user"])]);
         for (cell, latency) in cells.iter_mut().zip([2000, 4000, 3000, 4000]) {
             measure(cell, &[Some(latency); 400]);
@@ -134,7 +114,7 @@ mod tests {
         }
         let before = cells[2].measured.as_ref().unwrap().header.clone();
         cells[2].measured.as_mut().unwrap().header.throughput = Some(searched(5000));
-        assert!(!html(&axes, &cells).unwrap().into_string().contains(">1.50<"), "each frame came at a rate of its own");
+        assert!(!html(&axes, &cells).unwrap().into_string().contains(">1.50<"), "each has its own rate");
         cells[2].measured.as_mut().unwrap().header = Header { stamps: "others".to_owned(), ..before };
         assert!(!html(&axes, &cells).unwrap().into_string().contains(">1.50<"));
         cells.retain(|cell| cell.level("kernel") == "old");

@@ -3,12 +3,11 @@
 use maud::{Markup, html};
 
 use super::axes::{Axes, Axis, Group, words};
-use super::shade::{SHADES, Scale, number, short};
+use super::shade::{SHADES, Scale, short};
 use super::{Cell, Matrix, Measured};
 use crate::cells::State;
-use crate::plot::grouped;
+use crate::plot;
 
-/// What the numbers of the map are.
 struct Figure {
     name: &'static str,
     unit: &'static str,
@@ -16,28 +15,22 @@ struct Figure {
     show: fn(f64) -> String,
 }
 
-/// In the order in which they can be chosen; the style sheet has as many.
+/// In the order of selection; must match the style sheet.
 const FIGURES: [Figure; 5] = [
     Figure { name: "p50", unit: " µs", of: |one, _| Some(one.figures?.p50.microseconds()), show: short },
     Figure { name: "p99", unit: " µs", of: |one, _| Some(one.figures?.p99.microseconds()), show: short },
     Figure { name: "max", unit: " µs", of: |one, _| Some(one.figures?.max.microseconds()), show: short },
-    Figure {
-        name: "lost frames",
-        unit: "",
-        of: |one, _| Some(number(one.lost())),
-        show: |count| grouped(&format!("{count:.0}")),
-    },
+    Figure { name: "lost frames", unit: "", of: |one, _| Some(one.lost() as f64), show: plot::number },
     Figure { name: "p50 ÷ kernel", unit: "", of: |_, ratio| ratio, show: |ratio| format!("{ratio:.2}") },
 ];
 
-/// The map and the choice of its figure.
 pub(super) struct Map<'m> {
     axes: &'m Axes,
     ratios: &'m [Option<f64>],
     scales: [Option<Scale>; FIGURES.len()],
 }
 
-/// How what has become of a cell looks and is called.
+/// Symbol, class and text of a cell's state.
 pub(super) struct Mark {
     pub(super) sign: &'static str,
     pub(super) class: &'static str,
@@ -59,17 +52,17 @@ impl Mark {
 impl<'m> Map<'m> {
     pub(super) fn new(matrix: &'m Matrix, axes: &'m Axes, ratios: &'m [Option<f64>]) -> Self {
         let values = |figure: &Figure| {
-            let value = |(cell, ratio): (&Cell, &Option<f64>)| (figure.of)(cell.believed()?, *ratio);
-            Scale::around(matrix.cells.iter().zip(ratios).filter_map(value).collect::<Vec<_>>().into_iter())
+            let value = |(cell, ratio): (&Cell, &Option<f64>)| (figure.of)(cell.valid()?, *ratio);
+            Scale::around(matrix.cells.iter().zip(ratios).filter_map(value))
         };
         Self { axes, ratios, scales: FIGURES.each_ref().map(values) }
     }
 
-    /// The style sheet alone shows what is chosen.
+    /// The style sheet alone implements the selection.
     pub(super) fn html(&self, cells: &[Cell]) -> Markup {
         html! {
             fieldset.choice {
-                legend.hidden { "What the numbers are" }
+                legend.hidden { "Figure" }
                 @for (index, figure) in FIGURES.iter().enumerate() {
                     @if self.scales[index].is_some() || index < 4 {
                         input type="radio" name="figure" id=(format!("show{index}")) checked[index == 0];
@@ -99,7 +92,7 @@ impl<'m> Map<'m> {
                     }
                 }
                 span.signs {
-                    "! invalid, ✕ failed, ○ not measured yet, · not in the plan. Each cell leads to what is known of it."
+                    "! invalid, ✕ failed, ○ not measured yet, · not in the plan. Each cell links to its details."
                 }
             }
         }
@@ -136,15 +129,15 @@ impl<'m> Map<'m> {
     fn cell(&self, index: usize, cell: &Cell) -> Markup {
         let mark = Mark::of(cell.state.as_ref());
         let title = format!("{}: {}", self.axes.words(cell), mark.text);
-        let told = cell.measured.as_ref().map(|measured| {
+        let values = cell.measured.as_ref().map(|measured| {
             let values = FIGURES.each_ref().map(|figure| (figure.of)(measured, self.ratios[index]));
             values.into_iter().zip(&FIGURES).zip(&self.scales).enumerate()
         });
         html! {
             td.(mark.class) {
                 a href=(format!("#c{index}")) title=(title) {
-                    @match told {
-                        Some(told) => { @for (figure, ((value, Figure { show, .. }), scale)) in told {
+                    @match values {
+                        Some(values) => { @for (figure, ((value, Figure { show, .. }), scale)) in values {
                             span class=(class(figure, value, scale.filter(|_| mark.sign.is_empty()))) {
                                 (mark.sign) @if !mark.sign.is_empty() { " " }
                                 @match value { Some(value) => (show(value)), None => "–" }
@@ -163,7 +156,7 @@ fn class(figure: usize, value: Option<f64>, scale: Option<Scale>) -> String {
     shade.map_or_else(|| format!("f f{figure}"), |shade| format!("f f{figure} q{shade}"))
 }
 
-/// In what the cells of a map agree.
+/// Common levels of a map's cells.
 pub(super) fn heading(group: &Group<'_>) -> String {
     let levels: Vec<String> = group.levels.iter().map(|(factor, level)| words(factor, level)).collect();
     if levels.is_empty() { "All cells".to_owned() } else { levels.join(", ") }

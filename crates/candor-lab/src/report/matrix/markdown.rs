@@ -2,23 +2,22 @@
 
 use std::fmt::Write as _;
 
-use crate::stats::{Quantile, TooFew};
+use crate::stats::{CONFIDENCE, Figures, Quantile, TooFew};
 
 use super::axes::{Axes, factors};
 use super::map::Mark;
 use super::page::{counts, lead};
 use super::trust;
 use super::{Cell, Matrix, Measured, throughput};
-use crate::report::html::time_unit;
-use crate::report::{CONFIDENCE, Figures};
+use crate::report::parts::time_unit;
 
-/// A row for each cell, whatever became of it, and what to believe.
-#[must_use]
-pub fn markdown(matrix: &Matrix) -> String {
+/// A row for each cell in any state, and threats to validity.
+pub fn matrix_markdown(matrix: &Matrix) -> String {
     let axes = Axes::of(&matrix.cells);
     let unit = time_unit(matrix.cells.iter().filter_map(|cell| Some(cell.measured.as_ref()?.header.instruction_ns)));
     let mut text = format!("# {}\n\n{}\n{}\n\n", escaped(&matrix.name), counts(matrix), escaped(&lead(matrix)));
-    let mut line = |cells: &[String]| writeln!(text, "| {} |", cells.join(" | ")).expect("a String takes everything");
+    let mut line =
+        |cells: &[String]| writeln!(text, "| {} |", cells.join(" | ")).expect("writing to a String cannot fail");
     // In the order of the plan: rows and columns are for pages.
     let all = factors(&matrix.cells);
     let factors: Vec<&str> = all.iter().filter(|axis| axis.levels.len() > 1).map(|axis| axis.factor.as_str()).collect();
@@ -32,21 +31,21 @@ pub fn markdown(matrix: &Matrix) -> String {
         line(&levels.chain(numbers(cell)).chain([state(cell)]).collect::<Vec<_>>());
     }
     for cell in &matrix.cells {
-        let Some(found) = cell.believed().and_then(Measured::found) else { continue };
+        let Some(found) = cell.valid().and_then(Measured::found) else { continue };
         let (ndr, pdr) = (throughput::rate(&found.ndr), throughput::rate(&found.pdr));
         let words = escaped(&axes.words(cell));
         write!(text, "\n{words}: {ndr} frames/s without loss, {pdr} with at most 0.5 % lost.\n")
-            .expect("a String takes everything");
+            .expect("writing to a String cannot fail");
     }
-    writeln!(text, "\nTimes are in {unit}, of those frames that arrived.\n").expect("a String takes everything");
-    for trust::Line { is_threat, text: said } in trust::lines(matrix, &axes) {
+    writeln!(text, "\nTimes are in {unit}, of those frames that arrived.\n").expect("writing to a String cannot fail");
+    for trust::Line { is_threat, text: statement } in trust::lines(matrix, &axes) {
         let mark = if is_threat { "**!** " } else { "" };
-        writeln!(text, "* {mark}{}", escaped(&said)).expect("a String takes everything");
+        writeln!(text, "* {mark}{}", escaped(&statement)).expect("writing to a String cannot fail");
     }
     text
 }
 
-/// Frames, lost ones and figures; dashes where there is nothing to tell.
+/// Frames, losses and figures; dashes if there are none.
 fn numbers(cell: &Cell) -> Vec<String> {
     let Some(measured) = &cell.measured else { return vec!["–".to_owned(); 6] };
     let mut numbers = vec![measured.frames.to_string(), measured.lost().to_string()];
@@ -68,7 +67,7 @@ fn state(cell: &Cell) -> String {
     if sign.is_empty() { text } else { format!("**{sign}** {}", escaped(&text)) }
 }
 
-/// What would be taken for a mark or the end of a table's cell stands for itself.
+/// Escapes Markdown.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

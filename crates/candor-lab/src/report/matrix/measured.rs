@@ -1,88 +1,77 @@
-//! A cell of a plan and what is known of it. The samples are gone: a plan has more of them than fit into memory.
+//! A cell of a plan and its results, without samples: those of a plan may exceed the memory.
 
-use crate::stats::{LatencyNs, Profile, Quantile, Series};
+use crate::stats::{Figures, LatencyNs, Profile, Quantile, Series};
 
-use super::profile::thinned;
-use super::shade::number;
-use super::spikes::Course;
 use super::stages::Stages;
+use super::timeline::Timeline;
 use crate::cells::State;
 use crate::record::{Disposition, Header, Record, Sample};
-use crate::report::{Figures, Summary, Threat};
+use crate::report::chart::thinned;
+use crate::report::{Summary, threats};
 
-/// What a plan came to.
 #[derive(Clone, Debug)]
 pub struct Matrix {
-    /// How people call it: the name of the folder.
+    /// Name of the folder.
     pub name: String,
-    /// Frames of each cell that count.
+    /// Frames per cell that count.
     pub frames: u32,
-    /// Frames in front of them.
+    /// Uncounted frames before those.
     pub warm_up: u32,
-    /// Of the order of cells and of all random times.
+    /// Of the order and of all random times.
     pub seed: u64,
-    /// In the order of the plan, those that have not been measured included.
+    /// In the order of the plan, including missing ones.
     pub cells: Vec<Cell>,
 }
 
-/// One level of each factor.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its name in the plan, and the stem of its record.
+    /// Name in the plan, and stem of its record.
     pub name: String,
-    /// Factors and levels, the repeat among them where the plan has several.
+    /// Includes the repeat if the plan has several.
     pub levels: Vec<(String, String)>,
-    /// What has become of it; `None` if it has not been measured.
+    /// `None` if it has not been measured.
     pub state: Option<State>,
-    /// What its record says, if it has one.
     pub measured: Option<Measured>,
 }
 
-/// What a report of many cells keeps of a record.
+/// The part of a record that a report of many cells keeps.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What was constant.
     pub header: Header,
     /// Frames that were to be sent.
     pub frames: usize,
-    /// How many came to each disposition, in the order of [`Disposition::ALL`].
+    /// Counts in the order of [`Disposition::ALL`].
     pub dispositions: [usize; Disposition::ALL.len()],
-    /// Of the service: from the first bus. `None` when no frame has a latency.
+    /// Service time, from the first bus. `None` if no frame has a latency.
     pub figures: Option<Figures>,
-    /// Of the response: from the moment when a frame was due. `None` where frames wait for each other, and are due when
-    /// they are sent, and where that moment is of another clock.
+    /// Response time, from the due time. `None` in a closed loop, and if the due time has another clock.
     pub response: Option<Figures>,
-    /// How late the tester itself was with 99 of 100 frames, at most. `None` where frames wait for each other.
+    /// p99 of the tester's own lateness. `None` in a closed loop.
     pub lateness_p99: Option<LatencyNs>,
-    /// Frames that were due each second, on the average; as `lateness_p99`.
+    /// Mean rate of due frames; `None` in a closed loop.
     pub offered_per_s: Option<f64>,
-    /// The latency profile, with as many steps as can be seen.
+    /// Reduced to visible steps.
     pub profile: Profile,
-    /// Where the time of the frames at p50, p99 and max went; `None` if no frame has all of its stamps, or
-    /// if they are of two clocks.
+    /// Of the frames at p50, p99 and max; `None` if no frame has all timestamps, or if they have two clocks.
     pub stages: Option<[Stages; 3]>,
-    /// How latencies were over the run.
-    pub course: Course,
-    /// What to believe less.
-    pub threats: Vec<Threat>,
+    /// Latency over the run.
+    pub timeline: Timeline,
+    pub threats: Vec<String>,
 }
 
 impl Cell {
-    /// Its level of a factor; empty if the plan does not have that factor.
-    #[must_use]
+    /// Empty if the plan has no such factor.
     pub fn level(&self, factor: &str) -> &str {
         self.levels.iter().find(|(known, _)| known == factor).map_or("", |(_, level)| level)
     }
 
-    /// Figures that can be believed: of a cell that is ok.
-    pub(super) fn believed(&self) -> Option<&Measured> {
+    /// `None` unless the cell is ok.
+    pub(super) fn valid(&self) -> Option<&Measured> {
         self.measured.as_ref().filter(|_| self.state == Some(State::Ok))
     }
 }
 
 impl Measured {
-    /// What is kept of a record.
-    #[must_use]
     pub fn of(record: &Record) -> Self {
         let summary = Summary::of(record);
         let header = &record.header;
@@ -90,7 +79,7 @@ impl Measured {
         let open_loop = |time: fn(&Sample) -> Option<LatencyNs>| {
             Series::new(record.samples.iter().filter_map(time).collect()).filter(|_| !is_closed_loop)
         };
-        let profile = summary.sent.profile();
+        let profile = summary.profile;
         Self {
             header: header.clone(),
             frames: summary.frames,
@@ -101,14 +90,13 @@ impl Measured {
             lateness_p99: open_loop(lateness).map(|series| series.quantile(Quantile::P99)),
             offered_per_s: offered(&record.samples).filter(|_| !is_closed_loop),
             stages: Stages::of(record),
-            course: Course::of(record),
+            timeline: Timeline::of(record),
             profile: Profile { points: thinned(&profile.points), plateau: profile.plateau },
-            threats: Threat::all_of(record),
+            threats: threats(record),
         }
     }
 
-    /// Frames that did not come through the gateway in their time, whoever is to blame.
-    #[must_use]
+    /// Frames that did not pass the gateway in time, for any reason.
     pub fn lost(&self) -> usize {
         Disposition::ALL
             .into_iter()
@@ -119,11 +107,11 @@ impl Measured {
     }
 }
 
-/// From when frames were due: as many as there are pauses between them.
+/// n frames have n − 1 intervals.
 fn offered(samples: &[Sample]) -> Option<f64> {
     let due = || samples.iter().map(|sample| sample.due_ns);
     let between = due().max()?.checked_sub(due().min()?).filter(|&between| between > 0)?;
-    Some(number(samples.len() - 1) / (LatencyNs(between).microseconds() / 1e6))
+    Some((samples.len() - 1) as f64 / (LatencyNs(between).microseconds() / 1e6))
 }
 
 fn lateness(sample: &Sample) -> Option<LatencyNs> {
@@ -137,10 +125,10 @@ mod tests {
     use crate::record::ADAPTER_STAMPS;
 
     #[test]
-    fn the_response_counts_from_when_a_frame_was_due() {
+    fn response_starts_at_the_due_time() {
         let mut one = record("a", "kernel", &[Some(30), None]);
         one.samples[0] = Sample { due_ns: -40, sent_ns: -10, wire_ns: 5, ..one.samples[0] };
-        assert_eq!(Measured::of(&one).response, None, "frames that wait for each other are never late");
+        assert_eq!(Measured::of(&one).response, None, "a closed loop is never late");
         one.header.traffic = "50 %".to_owned();
         let measured = Measured::of(&one);
         // It arrived at 40: 25 after the first bus, 75 after it was due.
@@ -152,11 +140,11 @@ mod tests {
         one.header.stamps = ADAPTER_STAMPS.to_owned();
         let of_adapter = Measured::of(&one);
         assert_eq!((of_adapter.figures, of_adapter.response), (measured.figures, None));
-        assert_eq!(of_adapter.lateness_p99, measured.lateness_p99, "the tester's own clock tells it");
+        assert_eq!(of_adapter.lateness_p99, measured.lateness_p99, "it has the tester's own clock");
     }
 
     #[test]
-    fn fates_are_counted_and_four_of_them_are_losses() {
+    fn dispositions_are_counted_and_four_of_them_are_losses() {
         let mut one = record("a", "kernel", &[Some(1); 9]);
         for (sample, disposition) in one.samples.iter_mut().zip(Disposition::ALL) {
             sample.disposition = disposition;

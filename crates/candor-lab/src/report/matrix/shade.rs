@@ -2,7 +2,7 @@
 
 use crate::plot::grouped;
 
-/// Shades above the one of nothing.
+/// Shades for values above zero.
 pub(super) const SHADES: u32 = 8;
 
 /// A logarithmic scale of colours.
@@ -13,7 +13,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Around all values above zero; `None` if there are none.
+    /// Around all values above zero; `None` without any.
     pub(super) fn around(values: impl Iterator<Item = f64>) -> Option<Self> {
         let above = values.filter(|value| *value > 0.0);
         above.fold(None, |scale, value| {
@@ -32,22 +32,14 @@ impl Scale {
     }
 }
 
-/// Three digits that count, and all those before the point.
+/// Three significant digits, and all digits before the point.
 pub(super) fn short(value: f64) -> String {
-    let size = value.abs();
-    let digits = match size {
-        _ if size >= 99.95 => format!("{value:.0}"),
-        _ if size >= 9.995 => return format!("{value:.1}"),
-        _ if size == 0.0 => return "0".to_owned(),
-        _ => return format!("{value:.2}"),
-    };
-    grouped(&digits)
-}
-
-pub(super) fn number(count: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "counts of frames stay far below 2^53")]
-    let number = count as f64;
-    number
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        99.95.. => grouped(&format!("{value:.0}")),
+        9.995.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
 }
 
 #[cfg(test)]
@@ -55,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shades_are_logarithmic_and_reach_both_ends() {
+    fn shades_are_logarithmic_from_end_to_end() {
         let scale = Scale::around([0.0, 100.0, 1.0, 10.0].into_iter()).unwrap();
         assert_eq!(scale, Scale { least: 1.0, most: 100.0 });
         assert_eq!([1.0, 10.0, 100.0].map(|value| scale.shade(value)), [1, SHADES / 2 + 1, SHADES]);
@@ -64,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_have_three_digits() {
         let shown = [0.0, 0.012, 2.773, 9.999, 28.192, 99.97, 19_084.4].map(short);
         assert_eq!(shown, ["0", "0.01", "2.77", "10.0", "28.2", "100", "19\u{202f}084"]);
     }

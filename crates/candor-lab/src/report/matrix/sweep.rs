@@ -1,30 +1,29 @@
-//! Latency and loss over the rate of frames, a line for each gateway: where a gateway can no longer follow.
+//! Latency and loss over the rate of frames, a line for each gateway.
 
 use crate::experiment::traffic::Traffic;
 use candor_egress::policy::FrameRate;
 use maud::{Markup, html};
 
-use super::axes::{Axes, Group, words};
-use super::shade::{number, short};
+use super::axes::{Axes, GATEWAY, Group, words};
+use super::shade::short;
 use super::{Cell, Measured};
-use crate::plot::{Axis, Entry, Mark, Panel, Sample, Scale, class, grouped, legend_list};
+use crate::plot::{Axis, Entry, Mark, Panel, Sample, Scale, grouped, legend_list};
+use crate::report::parts::columns;
 
 const TRAFFIC: &str = "traffic";
-const GATEWAY: &str = "gateway";
 
-/// Rates that a line needs: two make no curve.
 const FEWEST_RATES: usize = 3;
 
-/// Figures that stand open; the others are a list of closed ones.
+/// Number of open figures; the others are collapsed.
 const OPEN: usize = 4;
 
-/// One gateway (and pattern) at several rates.
+/// A gateway (and pattern) at several rates.
 #[derive(Debug)]
 struct Line<'m> {
     name: String,
-    /// In the order of their rates.
+    /// By rate, ascending.
     points: Vec<Point<'m>>,
-    /// The highest rate without loss, if the plan has searched it.
+    /// Highest rate without loss, if it was searched.
     ndr: Option<FrameRate>,
 }
 
@@ -35,18 +34,18 @@ struct Point<'m> {
     per_s: f64,
     /// p50 and p99 of the response in µs; `None` if no frame arrived.
     us: Option<[f64; 2]>,
-    /// Share of frames that were lost.
+    /// Share of lost frames.
     lost: f64,
 }
 
-/// A figure: all lines of cells that agree in all but gateway and traffic.
+/// Lines of cells that differ only in gateway and traffic.
 #[derive(Debug)]
 struct Sweep<'m> {
     title: String,
     lines: Vec<Line<'m>>,
 }
 
-/// All sweeps of the plan; `None` if it has no three rates of anything.
+/// `None` without three rates of any gateway.
 pub(super) fn html(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
     let sweeps = sweeps(axes, cells);
     let (open, closed) = sweeps.split_at(sweeps.len().min(OPEN));
@@ -76,7 +75,7 @@ fn sweeps<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Sweep<'m>> {
         }
         for line in &mut lines {
             let of_gateway = cells.iter().filter(|(_, cell)| cell.level(GATEWAY) == line.name);
-            line.ndr = of_gateway.filter_map(|(_, cell)| cell.believed()?.found()?.ndr.rate()).max();
+            line.ndr = of_gateway.filter_map(|(_, cell)| cell.valid()?.found()?.ndr.rate()).max();
         }
         lines.retain(|line| line.points.len() >= FEWEST_RATES);
         lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s)));
@@ -88,8 +87,8 @@ fn sweeps<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Sweep<'m>> {
     sweeps
 }
 
-/// Where a cell stands, with the name of its traffic pattern unless it is the periodic one; `None` where frames wait for each other,
-/// where times are their own, where there is no response because stamps have another clock than sending, and for what cannot be believed.
+/// A cell's point, with the name of its traffic pattern unless it is periodic. `None` for closed loops, replays and
+/// searches, without a response time, and for invalid cells.
 fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> {
     let level = cell.level(TRAFFIC);
     let pattern = match level.parse::<Traffic>().ok()? {
@@ -98,16 +97,16 @@ fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> 
         Traffic::Bursts { .. } => "in bursts",
         _ => return None,
     };
-    let measured = cell.believed().filter(|measured| !measured.header.has_two_clocks())?;
+    let measured = cell.valid().filter(|measured| !measured.header.has_two_clocks())?;
     let us = |of: &Measured| of.response.map(|figures| [figures.p50, figures.p99].map(|time| time.microseconds()));
-    let lost = number(measured.lost()) / number(measured.frames.max(1));
+    let lost = measured.lost() as f64 / measured.frames.max(1) as f64;
     Some((pattern, Point { index, level, per_s: measured.offered_per_s?, us: us(measured), lost }))
 }
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 342.0;
 const ACROSS: [f64; 2] = [78.0, 544.0];
-/// Bottom and top of the latencies, and below them of the losses.
+/// Bottom and top of the latencies, and of the losses below.
 const LATENCIES: [f64; 2] = [236.0, 10.0];
 const LOSSES: [f64; 2] = [296.0, 252.0];
 
@@ -131,14 +130,14 @@ fn body(sweep: &Sweep<'_>) -> Markup {
     let line = |panel: &Panel<'_>, line: &Line<'_>, of: fn(&Point<'_>) -> Option<f64>| {
         panel.line(line.points.iter().map(|point| (point.per_s, of(point))))
     };
-    let entry = |(index, line): (usize, &'_ Line<'_>)| (class(index), line.name.clone());
-    let named: Vec<(String, String)> = sweep.lines.iter().enumerate().map(entry).collect();
+    let names: Vec<&str> = sweep.lines.iter().map(|line| line.name.as_str()).collect();
+    let entries = Entry::all(&names, Sample::Line);
     html! {
-        (legend_list(named.iter().map(|(class, name)| Entry { name, class: class.clone(), sample: Sample::Line })))
+        (legend_list(entries.iter().cloned()))
         svg.rates viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
             aria-label="Response and loss over the rate of frames; the table below has the numbers" {
             (response.axes()) (lost.axes())
-            @for (one, (class, _)) in sweep.lines.iter().zip(&named) {
+            @for (one, Entry { class, .. }) in sweep.lines.iter().zip(&entries) {
                 path.line.high.(class) d=(line(&response, one, |point| point.us.map(|[_, p99]| p99))) {}
                 path.line.(class) d=(line(&response, one, |point| point.us.map(|[p50, _]| p50))) {}
                 path.line.(class) d=(line(&lost, one, |point| Some(point.lost))) {}
@@ -149,7 +148,7 @@ fn body(sweep: &Sweep<'_>) -> Markup {
                     }
                 }
             }
-            @for (line, (class, _)) in sweep.lines.iter().zip(&named) {
+            @for (line, Entry { class, .. }) in sweep.lines.iter().zip(&entries) {
                 @if let Some(ndr) = line.ndr.map(per_s).filter(|ndr| *ndr <= fastest) {
                     g { title { (line.name) ": " (grouped(&format!("{ndr:.0}"))) " frames/s without loss" }
                         @for panel in [&response, &lost] { (panel.upright(ndr, &format!("line ndr {class}"))) }
@@ -169,10 +168,7 @@ fn numbers(sweep: &Sweep<'_>) -> Markup {
     html! {
         details { summary { "The numbers" }
             div.scroll { table.compare {
-                thead { tr {
-                    th scope="col" { "gateway" } th scope="col" { "traffic" } th.n scope="col" { "frames/s due" }
-                    th.n scope="col" { "p50 µs" } th.n scope="col" { "p99 µs" } th.n scope="col" { "lost" }
-                } }
+                (columns(2, &[GATEWAY, TRAFFIC, "frames/s due", "p50 µs", "p99 µs", "lost"]))
                 tbody { @for line in &sweep.lines { @for (place, point) in line.points.iter().enumerate() {
                     tr.first[place == 0] {
                         th scope="row" { (line.name) } td { a href=(format!("#c{}", point.index)) { (point.level) } }
@@ -196,7 +192,7 @@ mod tests {
     use super::*;
     use crate::cells::State;
 
-    /// Frames every so many microseconds, the last of which is lost.
+    /// Frames with these periods; the last one is lost.
     fn plan(periods: &[&str]) -> Vec<Cell> {
         let mut cells =
             crossed(&[("gateway", &["kernel", "user"]), ("traffic", periods), ("load", &["none", "cpu 20"])]);
@@ -226,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_without_loss_that_was_searched_is_marked() {
+    fn searched_rate_without_loss_is_marked() {
         let mut cells = plan(&["every 100us", "every 1000us", "every 200us", "throughput"]);
         let is_searched = |cell: &&mut Cell| cell.levels[0].1 == "user" && cell.levels[1].1 == "throughput";
         for cell in cells.iter_mut().filter(is_searched) {
@@ -238,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rates_and_what_is_not_believed_are_none() {
+    fn two_rates_and_invalid_cells_make_no_line() {
         let two = plan(&["every 100us", "one at a time", "every 200us"]);
         assert!(html(&Axes::of(&two), &two).is_none());
         let mut three = plan(&["every 100us", "every 1000us", "every 200us"]);
@@ -249,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_that_loses_everything_is_a_plateau_without_latency() {
+    fn gateway_that_loses_everything_has_no_latency() {
         let mut cells = plan(&["every 100us", "every 1000us", "every 200us"]);
         for cell in &mut cells {
             let measured = cell.measured.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! The page of small and of large plans.
+//! Pages of small and large plans.
 
 use super::super::summary::tests::record;
 use super::*;
@@ -30,7 +30,7 @@ pub(super) fn measure(cell: &mut Cell, latencies: &[Option<i64>]) {
     cell.state = Some(State::Ok);
 }
 
-/// Two gateways with two loads, and cells of every kind.
+/// Two gateways with three loads, and cells in every state.
 fn small() -> Matrix {
     let mut cells = crossed(&[("gateway", &["kernel", "read-write"]), ("load", &["none", "cpu 20", "ethernet"])]);
     measure(&mut cells[0], &[Some(2000); 400]);
@@ -49,7 +49,7 @@ fn cell_of(page: &str, index: usize) -> &str {
 }
 
 #[test]
-fn each_cell_of_the_map_has_its_number_or_its_sign_and_its_reason() {
+fn map_has_number_or_symbol_and_reason_of_each_cell() {
     let page = matrix_html(&small());
     let is_in = |index, wanted: &[&str]| {
         let cell = cell_of(&page, index);
@@ -61,12 +61,12 @@ fn each_cell_of_the_map_has_its_number_or_its_sign_and_its_reason() {
     is_in(3, &["q8", ">9.00<", "f4 q8\">4.50<"]);
     is_in(4, &["class=\"invalid\"", "! 5.00", "invalid: the tester was late"]);
     is_in(5, &["class=\"failed\"", "✕", "failed: no such program"]);
-    assert!(!cell_of(&page, 4).contains("q8"), "what is invalid has no colour");
+    assert!(!cell_of(&page, 4).contains("q8"), "invalid cells have no colour");
     assert!(page.contains("3 of 6 cells ok, 1 invalid, 1 failed, 1 missing."), "{page}");
 }
 
 #[test]
-fn every_link_leads_somewhere_and_rows_and_columns_have_their_heads() {
+fn links_have_targets_and_rows_and_columns_have_headings() {
     let page = matrix_html(&small());
     for link in page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
         assert_eq!(page.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
@@ -76,18 +76,18 @@ fn every_link_leads_somewhere_and_rows_and_columns_have_their_heads() {
 }
 
 #[test]
-fn gateways_are_compared_only_where_all_else_is_equal() {
+fn gateways_are_compared_only_where_everything_else_is_equal() {
     let mut plan = small();
-    assert_eq!(compare::to_kernel(&plan.cells), [Some(1.0), Some(1.0), None, Some(4.5), None, None]);
+    assert_eq!(ratios::to_kernel(&plan.cells), [Some(1.0), Some(1.0), None, Some(4.5), None, None]);
     plan.cells[3].measured.as_mut().unwrap().header.stamps = "others".to_owned();
-    assert_eq!(compare::to_kernel(&plan.cells)[3], None);
+    assert_eq!(ratios::to_kernel(&plan.cells)[3], None);
     let mut plan = small();
     plan.cells[3].measured.as_mut().unwrap().header.throughput = Some(throughput::tests::searched(5000));
-    assert_eq!(compare::to_kernel(&plan.cells)[3], None, "frames came at the device's own rate");
+    assert_eq!(ratios::to_kernel(&plan.cells)[3], None, "each device has its own rate");
 }
 
 #[test]
-fn a_cell_tells_what_is_known_of_it() {
+fn cell_has_details() {
     let mut plan = small();
     let measured = plan.cells[0].measured.as_mut().unwrap();
     measured.header.activity_per_second.insert("context_switches".to_owned(), 143_018);
@@ -108,7 +108,7 @@ fn a_cell_tells_what_is_known_of_it() {
 }
 
 #[test]
-fn the_page_loads_nothing_and_escapes_what_people_wrote() {
+fn page_has_no_references_and_escapes_user_text() {
     let mut plan = small();
     plan.name = "<img src=x>".to_owned();
     plan.cells[3].levels[1].1 = "\"><script>".to_owned();
@@ -123,15 +123,15 @@ fn the_page_loads_nothing_and_escapes_what_people_wrote() {
 }
 
 #[test]
-fn a_plan_without_results_is_a_page() {
+fn plan_without_results_has_a_page() {
     assert!(matrix_html(&matrix(Vec::new())).contains("0 of 0 cells ok"));
     let page = matrix_html(&matrix(crossed(&[("gateway", &["kernel"])])));
     assert!(page.contains("0 of 1 cell ok, 0 invalid, 0 failed, 1 missing"), "{page}");
 }
 
-/// The paper of 2011 had 653 cells of 10 000 frames. That such a page opens at once is seen in a browser (`tests/browser`).
+/// The 2011 paper had 653 cells of 10 000 frames. `tests/browser` checks that such a page opens at once.
 #[test]
-fn a_plan_as_large_as_the_paper_is_a_page_that_can_be_sent() {
+fn page_of_a_large_plan_is_small_enough_to_send() {
     let levels = |count: u32| (0..count).map(|level| format!("level {level}")).collect::<Vec<_>>();
     let levels = [13, 10, 5].map(levels);
     let levels = levels.each_ref().map(|levels| levels.iter().map(String::as_str).collect::<Vec<_>>());
@@ -156,7 +156,7 @@ fn a_plan_as_large_as_the_paper_is_a_page_that_can_be_sent() {
 }
 
 #[test]
-fn a_table_in_markdown_has_every_cell_whatever_became_of_it() {
+fn markdown_table_has_cells_in_every_state() {
     let mut plan = small();
     plan.cells[5].state = Some(State::Failed("no | in\nit".to_owned()));
     let text = matrix_markdown(&plan);

@@ -1,4 +1,4 @@
-//! The highest rates without loss, where a plan has searched them.
+//! The highest rates without loss that a plan has searched.
 
 use crate::stats::throughput::{Found, Throughput};
 use maud::{Markup, html};
@@ -6,27 +6,24 @@ use maud::{Markup, html};
 use super::axes::Axes;
 use super::{Cell, Measured};
 use crate::plot::grouped;
+use crate::report::parts::columns;
 use crate::throughput::{Searched, Tried};
 
 impl Measured {
-    /// What the search for its rate found; `None` where the rate was given.
-    #[must_use]
+    /// `None` if the rate was given.
     pub fn found(&self) -> Option<Found> {
         self.header.throughput.as_ref().and_then(Searched::found)
     }
 }
 
-/// A row for each cell that has searched; `None` if there is none.
+/// A row for each cell with a search; `None` without any.
 pub(super) fn table(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
     let found: Vec<(usize, &Cell, Found)> =
-        cells.iter().enumerate().filter_map(|(index, cell)| Some((index, cell, cell.believed()?.found()?))).collect();
+        cells.iter().enumerate().filter_map(|(index, cell)| Some((index, cell, cell.valid()?.found()?))).collect();
     (!found.is_empty()).then(|| {
         html! {
             div.scroll { table.compare {
-                thead { tr {
-                    th scope="col" { "cell" } th.n scope="col" { "frames/s without loss" }
-                    th.n scope="col" { "frames/s with at most 0.5 % lost" }
-                } }
+                (columns(1, &["cell", "frames/s without loss", "frames/s with at most 0.5 % lost"]))
                 tbody { @for (index, cell, Found { ndr, pdr }) in &found { tr {
                     th scope="row" { a href=(format!("#c{index}")) { (axes.words(cell)) } }
                     td.n { (rate(ndr)) } td.n { (rate(pdr)) }
@@ -36,7 +33,7 @@ pub(super) fn table(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
     })
 }
 
-/// A rate as it stands in a table whose heading has the unit.
+/// Without the unit, which is in the heading.
 pub(super) fn rate(throughput: &Throughput) -> String {
     let frames_per_s = grouped(&throughput.tried().frames_per_second().to_string());
     match throughput {
@@ -46,7 +43,7 @@ pub(super) fn rate(throughput: &Throughput) -> String {
     }
 }
 
-/// All trials of a search, closed.
+/// All trials of a search, collapsed.
 pub(super) fn trials(searched: &Searched) -> Markup {
     let mut trials: Vec<&Tried> = searched.trials.iter().collect();
     trials.sort_by_key(|trial| trial.frames_per_s);
@@ -54,9 +51,7 @@ pub(super) fn trials(searched: &Searched) -> Markup {
         details {
             summary { "The search for the rate: " (trials.len()) " trials" }
             div.scroll { table.compare {
-                thead { tr {
-                    th.n scope="col" { "frames/s" } th.n scope="col" { "frames sent" } th.n scope="col" { "lost or not sent in time" }
-                } }
+                (columns(0, &["frames/s", "frames sent", "lost or not sent in time"]))
                 tbody { @for trial in &trials { tr {
                     td.n { (grouped(&trial.frames_per_s.to_string())) } td.n { (grouped(&trial.sent.to_string())) }
                     td.n { (grouped(&trial.lost.to_string())) }
@@ -75,7 +70,7 @@ pub(super) mod tests {
     use super::*;
     use crate::throughput::search;
 
-    /// The search of a gateway that passes this many frames each second, of at most 10 000.
+    /// The search for a gateway that passes this many frames/s, of at most 10 000.
     pub(in crate::report::matrix) fn searched(capacity: u32) -> Searched {
         let trial = |rate: FrameRate| {
             let lost = if rate.frames_per_second() > capacity { 1000 } else { 0 };
@@ -85,7 +80,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_found_stands_in_a_table_and_the_trials_with_their_cell() {
+    fn results_are_in_a_table_and_trials_with_their_cell() {
         let mut cells = crossed(&[("gateway", &["kernel", "user", "none"]), ("traffic", &["throughput"])]);
         for (cell, capacity) in cells.iter_mut().zip([20_000, 5000, 10]) {
             measure(cell, &[Some(100); 4]);

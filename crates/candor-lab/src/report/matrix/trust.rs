@@ -1,4 +1,4 @@
-//! What to believe: how exact the tester itself was, what was the same for all cells, and what did not work.
+//! Validity: accuracy of the tester, common conditions, threats, and failures.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::{Matrix, Measured};
 use crate::cells::State;
 use crate::plot::grouped;
 
-/// Different threats; others stand with their cells alone.
+/// Further threats are only listed with their cells.
 const MOST_THREATS: usize = 10;
 
-/// Links of one reason; others are only counted.
+/// Further links of a reason are only counted.
 const MOST_LINKS: usize = 20;
 
-/// A sentence of what to believe.
+/// A statement on validity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::report) struct Line {
-    /// Whether it makes anything less believable.
+    /// It reduces the validity.
     pub(in crate::report) is_threat: bool,
     pub(in crate::report) text: String,
 }
@@ -29,7 +29,7 @@ pub(super) fn html(matrix: &Matrix, axes: &Axes) -> Markup {
     html! { ul.trust { @for Line { is_threat, text } in lines(matrix, axes) { li.threat[is_threat] { (text) } } } }
 }
 
-/// How exact the tester itself was, how it was measured, and what is to be believed less, in this order.
+/// Accuracy of the tester, conditions, then threats.
 pub(in crate::report) fn lines(matrix: &Matrix, axes: &Axes) -> Vec<Line> {
     let measured = || matrix.cells.iter().filter_map(|cell| cell.measured.as_ref());
     let distinct = |of: fn(&Measured) -> String| {
@@ -46,14 +46,14 @@ pub(in crate::report) fn lines(matrix: &Matrix, axes: &Axes) -> Vec<Line> {
         say(
             false,
             format!(
-                "Without any gateway ({place}) the tester itself measures a p50 of at most {p50} µs and a max of at most {max} µs: \
-                 so much of other figures may be its own."
+                "Without a gateway ({place}) the tester itself measures a p50 of at most {p50} µs and a max of at most {max} µs: \
+                 other figures may contain up to this much overhead of the tester."
             ),
         );
     }
     if nulls.is_empty() {
         let unknown =
-            "No cell is without a gateway, so how exact the tester was is not known: add gateway \"none\" to the plan.";
+            "No cell is without a gateway, so the accuracy of the tester is unknown: add gateway \"none\" to the plan.";
         say(true, unknown.to_owned());
     }
     for (ns, _) in distinct(|one| one.header.instruction_ns.map_or_else(String::new, |ns| ns.to_string())) {
@@ -61,7 +61,7 @@ pub(in crate::report) fn lines(matrix: &Matrix, axes: &Axes) -> Vec<Line> {
             false,
             format!(
                 "Where instructions are counted, one takes {ns} ns. There are no caches and no second core: compare the figures with \
-                 each other, never with a stopwatch."
+                 each other, but not with real time."
             ),
         );
     }
@@ -69,7 +69,7 @@ pub(in crate::report) fn lines(matrix: &Matrix, axes: &Axes) -> Vec<Line> {
         say(false, format!("{}: {stamps}.", cells(count)));
     }
     let (frames, warm_up) = (grouped(&matrix.frames.to_string()), grouped(&matrix.warm_up.to_string()));
-    say(false, format!("{frames} frames of each cell count, behind {warm_up} that warm it up; seed {}.", matrix.seed));
+    say(false, format!("{frames} frames of each cell count, after {warm_up} that warm it up; seed {}.", matrix.seed));
     if !axes.constant.is_empty() {
         let constant: Vec<String> = axes.constant.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
         say(false, format!("The same in all cells: {}.", constant.join(", ")));
@@ -85,12 +85,12 @@ pub(in crate::report) fn lines(matrix: &Matrix, axes: &Axes) -> Vec<Line> {
         say(true, format!("{}: {threat}.", cells(*count)));
     }
     if threats.len() > MOST_THREATS {
-        say(true, format!("And {} more, which stand with their cells.", threats.len() - MOST_THREATS));
+        say(true, format!("And {} more, which are listed with their cells.", threats.len() - MOST_THREATS));
     }
     lines
 }
 
-/// Each reason with the cells that it kept from having figures; `None` if there is none. Those not measured yet are counted
+/// Each reason with the cells that have no valid figures because of it; `None` without any. Missing cells are counted
 /// above the map.
 pub(super) fn failures(matrix: &Matrix, axes: &Axes) -> Option<Markup> {
     let mut reasons: BTreeMap<(&str, String), Vec<usize>> = BTreeMap::new();
@@ -116,11 +116,11 @@ pub(super) fn failures(matrix: &Matrix, axes: &Axes) -> Option<Markup> {
     })
 }
 
-/// Of the cells without a gateway, by where they are: the largest p50 and max in µs.
+/// Largest p50 and max in µs of cells without a gateway, by place.
 fn nulls(matrix: &Matrix) -> BTreeMap<String, [f64; 2]> {
     let mut places: BTreeMap<String, [f64; 2]> = BTreeMap::new();
     for cell in matrix.cells.iter().filter(|cell| cell.level("gateway") == "none") {
-        let Some(figures) = cell.believed().and_then(|one| one.figures) else { continue };
+        let Some(figures) = cell.valid().and_then(|one| one.figures) else { continue };
         let place = ["testbed", "kernel", "topology", "shift"].map(|factor| cell.level(factor));
         let place = format!("{}, kernel {}, {}, shift {}", place[0], place[1], place[2], place[3]);
         let [p50, max] = places.entry(place).or_insert([f64::MIN; 2]);

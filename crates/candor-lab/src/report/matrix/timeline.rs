@@ -1,47 +1,45 @@
-//! The time of every frame over the run, and the slowest of them with their neighbours.
-
-use std::fmt::Write as _;
+//! Latency over the run, and the slowest frames with their neighbours.
 
 use crate::stats::LatencyNs;
 use maud::{Markup, html};
 
-use super::shade::{number, short};
+use super::profile::{ACROSS, WIDTH};
+use super::shade::short;
 use crate::plot::{Axis, Panel, Scale, grouped};
 use crate::record::Record;
 
-/// Parts of the run that a chart tells apart.
+/// Slices of the run in a chart.
 const SLICES: usize = 150;
 
-/// The slowest frames that are shown, each farther from the others than its neighbours reach.
+/// The slowest frames shown, without overlapping neighbourhoods.
 const MOST_SPIKES: usize = 3;
 
-/// Frames that are shown on either side of a slow one.
+/// Frames shown on either side of a slow one.
 const NEIGHBOURS: usize = 8;
 
-/// How latencies were over the run, in the order in which frames were sent.
+/// Latency over the run, in send order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Course {
-    /// Of each slice, shortest and longest latency, if any frame arrived, and how many were lost.
+pub struct Timeline {
+    /// Of each slice, shortest and longest latency, if any frame arrived, and number of lost frames.
     slices: Vec<(Option<[LatencyNs; 2]>, usize)>,
-    /// The slowest frames, the slowest first.
+    /// Slowest first.
     pub(super) spikes: Vec<Spike>,
 }
 
-/// A slow frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spike {
-    /// Its place in the series.
+    /// Position in the series.
     pub(super) sequence: u32,
-    /// When it was sent, from the start.
+    /// Relative to the start.
     sent_ns: i64,
     pub(super) latency: LatencyNs,
-    /// Itself and those around it; `None` was lost.
+    /// With its neighbours; `None` if lost.
     around: Vec<Option<LatencyNs>>,
-    /// Which of them it is.
+    /// Index in `around`.
     place: usize,
 }
 
-impl Course {
+impl Timeline {
     pub(in crate::report) fn of(record: &Record) -> Self {
         let latencies: Vec<Option<LatencyNs>> =
             record.samples.iter().map(|sample| sample.latency().filter(|_| !sample.disposition.is_lost())).collect();
@@ -78,48 +76,36 @@ fn spikes(record: &Record, latencies: &[Option<LatencyNs>]) -> Vec<Spike> {
     places.into_iter().map(spike).collect()
 }
 
-const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 110.0;
-const ACROSS: [f64; 2] = [58.0, 446.0];
 const UPWARDS: [f64; 2] = [92.0, 10.0];
 
-/// The whole run: from the shortest to the longest latency of each slice, losses as marks along the top.
-pub(in crate::report) fn chart(course: &Course) -> Markup {
-    let most = course.slices.iter().filter_map(|(range, _)| Some(range.as_ref()?[1])).max().unwrap_or_default();
+/// Range of latencies in each slice, losses as marks at the top.
+pub(in crate::report) fn chart(timeline: &Timeline) -> Markup {
+    let slices = || (0..).zip(&timeline.slices).map(|(slice, of)| (f64::from(slice) + 0.5, of));
+    let most = slices().filter_map(|(_, (range, _))| Some(range.as_ref()?[1])).max().unwrap_or_default();
     let most = most.microseconds().max(0.0);
-    let scale = Scale::linear(0.0, most, UPWARDS);
+    let x = Scale::linear(0.0, timeline.slices.len() as f64, ACROSS);
     let ticks = vec![(0.0, "0".to_owned()), (most, short(most))];
-    let slices = Scale::linear(0.0, number(course.slices.len()), ACROSS);
     let panel = Panel {
-        x: Axis { scale: slices, title: "frames in the order of sending", ticks: Vec::new() },
-        y: Axis { scale, title: "", ticks },
+        x: Axis { scale: x, title: "frames in send order", ticks: Vec::new() },
+        y: Axis { scale: Scale::linear(0.0, most, UPWARDS), title: "", ticks },
     };
-    let (mut ranges, mut losses) = (String::new(), String::new());
-    for (slice, (range, lost)) in course.slices.iter().enumerate() {
-        let x = slices.at(number(slice) + 0.5);
-        if let Some(range) = range {
-            let [least, most] = range.map(|latency| scale.at(latency.microseconds()));
-            // Never shorter than a point, so that equal latencies are visible.
-            write!(ranges, "M{x:.0} {:.1}v-{:.1}", least + 0.8, least - most + 1.6)
-                .expect("writing to a String cannot fail");
-        }
-        if *lost > 0 {
-            write!(losses, "M{x:.0} 0v{:.0}", UPWARDS[1] - 3.0).expect("writing to a String cannot fail");
-        }
-    }
+    let ranges = slices().filter_map(|(x, (range, _))| Some((x, (*range)?.map(LatencyNs::microseconds))));
+    let losses = slices().filter(|(_, (_, lost))| *lost > 0);
+    let losses: String = losses.map(|(slice, _)| format!("M{:.0} 0v{:.0}", x.at(slice), UPWARDS[1] - 3.0)).collect();
     html! {
-        svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label="Latency over the run, in the order of sending" {
+        svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label="Latency over the run, in send order" {
             (panel.axes())
-            path.course d=(ranges) {}
+            path.course d=(panel.ranges(ranges)) {}
             @if !losses.is_empty() { path.losses d=(losses) { title { "frames that never arrived" } } }
         }
     }
 }
 
-/// The slowest frames, each with those before and after it.
-pub(in crate::report) fn gallery(course: &Course) -> Markup {
+/// The slowest frames with their neighbours.
+pub(in crate::report) fn gallery(timeline: &Timeline) -> Markup {
     html! {
-        ul.spikes { @for spike in &course.spikes {
+        ul.spikes { @for spike in &timeline.spikes {
             li { (picture(spike)) span { (caption(spike)) } }
         } }
     }
@@ -132,19 +118,18 @@ fn caption(spike: &Spike) -> String {
     format!("frame {frame}, sent {} ms after the start: {latency} µs", short(after))
 }
 
-/// A column for each frame; the slow one is coloured, lost ones are marks along the top.
+/// A column per frame; the slow one is coloured, losses are marks at the top.
 pub(super) fn picture(spike: &Spike) -> Markup {
     const STEP: usize = 7;
     const TALL: f64 = 40.0;
     let scale = spike.latency.microseconds().max(f64::MIN_POSITIVE);
     let column = |latency: LatencyNs| (latency.microseconds().max(0.0) / scale * TALL).max(0.5);
     let (mut columns, mut losses) = (String::new(), String::new());
-    for (place, latency) in spike.around.iter().enumerate() {
+    for (place, latency) in spike.around.iter().enumerate().filter(|(place, _)| *place != spike.place) {
         let x = place * STEP + 4;
         match latency {
-            Some(_) if place == spike.place => {}
-            Some(latency) => write!(columns, "M{x} 44v-{:.1}", column(*latency)).expect("a String takes everything"),
-            None => write!(losses, "M{x} 0v5").expect("a String takes everything"),
+            Some(latency) => columns += &format!("M{x} 44v-{:.1}", column(*latency)),
+            None => losses += &format!("M{x} 0v5"),
         }
     }
     html! {
@@ -161,38 +146,38 @@ mod tests {
     use super::super::super::summary::tests::record;
     use super::*;
 
-    fn course(latencies: &[Option<i64>]) -> Course {
-        Course::of(&record("a", "kernel", latencies))
+    fn timeline(latencies: &[Option<i64>]) -> Timeline {
+        Timeline::of(&record("a", "kernel", latencies))
     }
 
     #[test]
-    fn slow_frames_are_found_apart_from_each_other() {
+    fn spikes_do_not_overlap() {
         let mut latencies = vec![Some(10); 100];
         (latencies[50], latencies[51], latencies[2], latencies[97]) = (Some(90), Some(80), Some(70), None);
-        let course = course(&latencies);
-        let found: Vec<_> = course.spikes.iter().map(|spike| (spike.sequence, spike.latency.0)).collect();
+        let timeline = timeline(&latencies);
+        let found: Vec<_> = timeline.spikes.iter().map(|spike| (spike.sequence, spike.latency.0)).collect();
         // 51 is a neighbour of 50; of equal ones the first is shown.
         assert_eq!(found, [(50, 90), (2, 70), (11, 10)]);
-        assert_eq!((course.spikes[1].place, course.spikes[1].around.len()), (2, 11));
-        assert!(chart(&course).into_string().contains("never arrived"));
+        assert_eq!((timeline.spikes[1].place, timeline.spikes[1].around.len()), (2, 11));
+        assert!(chart(&timeline).into_string().contains("never arrived"));
     }
 
     #[test]
-    fn a_long_run_has_so_many_slices_and_no_spike_is_lost_in_them() {
+    fn slices_of_a_long_run_keep_its_spikes() {
         let mut latencies = vec![Some(1000); 10_000];
         latencies[7777] = Some(9_000_000);
-        let course = course(&latencies);
-        assert!(course.slices.len() <= SLICES, "{}", course.slices.len());
-        let most = course.slices.iter().filter_map(|(range, _)| Some(range.as_ref()?[1].0)).max();
+        let timeline = timeline(&latencies);
+        assert!(timeline.slices.len() <= SLICES, "{}", timeline.slices.len());
+        let most = timeline.slices.iter().filter_map(|(range, _)| Some(range.as_ref()?[1].0)).max();
         assert_eq!(most, Some(9_000_000));
     }
 
     #[test]
-    fn nothing_that_arrived_is_a_chart_of_losses() {
-        let course = course(&[None, None]);
-        assert!(course.spikes.is_empty());
-        let page = chart(&course).into_string();
+    fn run_without_arrivals_is_a_chart_of_losses() {
+        let timeline = timeline(&[None, None]);
+        assert!(timeline.spikes.is_empty());
+        let page = chart(&timeline).into_string();
         assert!(page.contains("losses") && !page.contains("NaN"), "{page}");
-        assert!(!chart(&self::course(&[])).into_string().contains("NaN"));
+        assert!(!chart(&self::timeline(&[])).into_string().contains("NaN"));
     }
 }
