@@ -193,22 +193,6 @@ pub enum Restart {
     Manual,
 }
 
-impl Notice {
-    /// False for events that report a recovery.
-    #[must_use]
-    pub const fn is_warning(&self) -> bool {
-        !matches!(
-            self,
-            Self::Adopted { .. }
-                | Self::BusBack { .. }
-                | Self::CangwBack
-                | Self::InterfaceBack { .. }
-                | Self::InterfaceUp { .. }
-                | Self::RemovedLeftovers { .. }
-        )
-    }
-}
-
 impl Restart {
     fn effect(self, interface: &str) -> String {
         match self {

@@ -120,8 +120,8 @@ pub(super) struct Selection {
 pub(super) fn plan(bytes: &[u8], findings: &mut Findings) -> Result<Option<Spec>, Box<Diagnostic>> {
     let text = limits::text(bytes)?;
     Ok(document::document(text, findings).map(|document| {
-        let (spec, broken) = read::<Spec>(document.get_ref(), &(0..0), ["A plan"; 2], findings);
-        Spec { is_broken: !broken.keys.is_empty(), ..spec }
+        let table = read::<Spec>(document.get_ref(), &(0..0), ["A plan"; 2], findings);
+        Spec { is_broken: !table.broken.is_empty(), ..table.value }
     }))
 }
 
@@ -252,9 +252,9 @@ tables! {
 fn table<T: Table>(entry: &Entry<'_>, wanted: &str, place: &str, findings: &mut Findings) -> Option<T> {
     let keys = entry.table(wanted, findings)?;
     let name = Spanned { value: entry.key.to_owned(), span: entry.key_span() };
-    let (mut spec, broken) = read::<T>(keys, &name.span, [place; 2], findings);
-    spec.set(name, !broken.keys.is_empty());
-    Some(spec)
+    let mut table = read::<T>(keys, &name.span, [place; 2], findings);
+    table.value.set(name, !table.broken.is_empty());
+    Some(table.value)
 }
 
 /// The tables below `[gateway]` or `[rules]`.
