@@ -139,7 +139,8 @@ fn write(folder: &Path, report: &Report) -> Result<(), Failure> {
 
 /// The latency profile of an act.
 fn picture(number: usize, act: &OfAct, report: &Report) -> String {
-    let summary = |run: &OfRun| Summary::of_series(&run.name, run.frames.into(), run.refused + run.lost, run.series());
+    let summary =
+        |run: &OfRun| Summary::of_series(&run.name, run.frames.into(), run.refused + run.lost, run.series().as_ref());
     let summaries: Vec<Summary> = act.runs.iter().map(summary).collect();
     let rule = |(of, run): (usize, &OfRun)| {
         let at = LatencyNs(i64::try_from(run.bound?.total_ns).ok()?);
