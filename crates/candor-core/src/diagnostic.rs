@@ -31,7 +31,7 @@ pub struct Label {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable code such as `E0104`; listed in `docs/config.md`.
+    /// Stable code such as `E0104`; listed in `docs/findings.md`.
     pub code: &'static str,
     /// Severity.
     pub severity: Severity,
