@@ -15,336 +15,24 @@
 //! `wire_ns` is the frame time on the far bus, which [`Sample::latency`] subtracts. Version 1, which has neither `due_ns` nor
 //! `disposition`, can be read; later versions are refused.
 
-use std::collections::BTreeMap;
+mod header;
+mod sample;
+
 use std::fs;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+pub use header::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, baseline_of, engine_of_baseline};
+pub use sample::{Disposition, Inside, Sample};
 
-use crate::stats::{LatencyNs, Series};
-use crate::tester::Origin;
-use crate::throughput::Searched;
+use crate::stats::Series;
+use sample::COLUMNS;
 
 /// Raised whenever an old reader would misread the new format.
 pub const RECORD_VERSION: usize = COLUMNS.len();
 
 pub const RECORD_EXTENSION: &str = "record.csv";
 
-/// [`Header::stamps`] if the timestamps are those of one adapter.
-pub const ADAPTER_STAMPS: &str = "adapter receive stamps (SO_TIMESTAMPING, raw hardware)";
-
-/// [`Header::stamps`] if the timestamps are the kernel's and frames are sent one at a time.
-pub const KERNEL_STAMPS: &str = "kernel receive stamps (SO_TIMESTAMPNS)";
-
-/// Before the engine's name in records of `candor-lab baseline`.
-const BASELINE: &str = "baseline of ";
-
-pub fn baseline_of(engine: &str) -> String {
-    format!("{BASELINE}{engine}")
-}
-
-/// The engine of a baseline record.
-pub fn engine_of_baseline(engine: &str) -> Option<&str> {
-    engine.strip_prefix(BASELINE)
-}
-
 const MAGIC: &str = "# candor-record ";
-
-/// Of each version, from 1.
-const COLUMNS: [&str; 3] = [
-    "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns",
-    "sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,disposition",
-    "sequence,tag,due_ns,sent_ns,queued_ns,handed_ns,monitor_ns,far_ns,read_ns,wire_ns,disposition",
-];
-
-/// Constants of a series.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Header {
-    /// Device under test: stem of the gateway file.
-    pub device: String,
-    /// Engine of the gateway; `baseline of ENGINE` for its baseline loop; or `external`.
-    pub engine: String,
-    /// `icount`, `uml`, `host` or `ssh`: decides the meaning of a nanosecond.
-    pub testbed: String,
-    /// ns per instruction; `None` where time is not counted in instructions.
-    pub instruction_ns: Option<u32>,
-    /// Interfaces of the guest; `None` outside of guests.
-    pub topology: Option<String>,
-    /// `uname -r` of the gateway's kernel.
-    pub kernel_release: String,
-    /// Kernel package, QEMU and command line of a guest; name and architecture of a board, and the tester's kernel.
-    pub platform: BTreeMap<String, String>,
-    pub candor_version: String,
-    /// In can-utils notation; the first two payload bytes carry the tag.
-    pub frame: String,
-    pub send: String,
-    /// Receives on the first bus.
-    pub monitor: String,
-    /// Receives on the second bus.
-    pub receive: String,
-    /// As of [`Origin::traffic`].
-    pub traffic: String,
-    /// Of the tester; the gateway has the normal one.
-    pub tester_policy: String,
-    /// Source of the timestamps.
-    pub stamps: String,
-    /// Shortest pause between a reception and the next frame.
-    pub gap_min_ns: u64,
-    pub gap_max_ns: u64,
-    /// Of the random pauses.
-    pub seed: u64,
-    /// A frame that has not arrived by then is lost.
-    pub timeout_ns: u64,
-    /// Sent before the first sample and not recorded.
-    pub warm_up_frames: u32,
-    /// `CLOCK_REALTIME` at the start; rows are relative to it.
-    pub start_realtime_ns: i64,
-    /// Of the far bus, whose frame time is subtracted; `None` if frames take no time.
-    pub wire_bits_per_second: Option<u32>,
-    pub wire_data_bits_per_second: Option<u32>,
-    /// Reached the far side twice or after the timeout.
-    pub late_or_duplicate_frames: u32,
-    /// Seen on the far side, but not sent by the tester.
-    pub foreign_frames: u32,
-    /// Sent while the frame that precedes a timer was still in flight.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub overlapped_frames: u32,
-    /// Settings that the tester could not make.
-    pub warnings: Vec<String>,
-    /// Background load of the gateway's machine, as in a plan.
-    #[serde(default = "no_load")]
-    pub load: String,
-    /// Events on the machine by name: the strength of the load.
-    #[serde(default)]
-    pub activity_per_second: BTreeMap<String, u64>,
-    /// The search for the rate, if frames were sent at the highest rate without loss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub throughput: Option<Searched>,
-    /// Factors and levels of the plan's cell; empty without a plan.
-    #[serde(default)]
-    pub levels: Vec<(String, String)>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-fn no_load() -> String {
-    "none".to_owned()
-}
-
-impl Header {
-    /// Factors and levels: of the plan's cell or, without a plan, from the header.
-    pub fn all_levels(&self) -> Vec<(String, String)> {
-        if !self.levels.is_empty() {
-            return self.levels.clone();
-        }
-        let levels = [
-            ("testbed", self.testbed.as_str()),
-            ("kernel", &self.kernel_release),
-            ("topology", self.topology.as_deref().unwrap_or_default()),
-            ("gateway", &self.device),
-            ("traffic", &self.traffic),
-            ("load", &self.load),
-            ("frame", &self.frame),
-        ];
-        levels.map(|(factor, level)| (factor.to_owned(), level.to_owned())).into()
-    }
-
-    pub fn is_closed_loop(&self) -> bool {
-        [Origin::Call, Origin::Timer].iter().any(|origin| origin.traffic() == self.traffic)
-    }
-
-    /// Receive timestamps have another clock than send times: there is no response, and no stage that starts or ends in
-    /// the tester.
-    pub fn has_two_clocks(&self) -> bool {
-        self.stamps == ADAPTER_STAMPS
-    }
-
-    /// Everything but the device under test is equal. Where a rate was searched, each device has its own.
-    pub fn is_comparable_with(&self, other: &Self) -> bool {
-        self.throughput.is_none() && other.throughput.is_none() && self.conditions() == other.conditions()
-    }
-
-    /// Without the device under test and without results.
-    pub(crate) fn conditions(&self) -> Self {
-        Self {
-            device: String::new(),
-            engine: String::new(),
-            start_realtime_ns: 0,
-            late_or_duplicate_frames: 0,
-            foreign_frames: 0,
-            overlapped_frames: 0,
-            warnings: Vec::new(),
-            activity_per_second: BTreeMap::new(),
-            throughput: None,
-            levels: Vec::new(),
-            ..self.clone()
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// Position in the series.
-    pub sequence: u32,
-    /// The number in the first two bytes.
-    pub tag: u16,
-    /// Due time relative to the start; in a closed loop the send time.
-    pub due_ns: i64,
-    /// Before the send call, relative to the start.
-    pub sent_ns: i64,
-    /// Receive timestamp on the first bus.
-    pub monitor_ns: Option<i64>,
-    /// Receive timestamp on the second bus.
-    pub far_ns: Option<i64>,
-    pub inside: Inside,
-    /// Frame time on the far bus, which is not part of the latency.
-    pub wire_ns: u32,
-    pub disposition: Disposition,
-}
-
-/// Timestamps within the tester's machine, relative to the start; `None` if unknown or not requested
-/// ([`Plan::stages`](crate::experiment::Plan::stages)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Inside {
-    /// Before the queue of the sending interface.
-    pub queued_ns: Option<i64>,
-    /// At the driver of the sending interface.
-    pub handed_ns: Option<i64>,
-    /// In the tester's program, from the second bus.
-    pub read_ns: Option<i64>,
-}
-
-/// Outcome of a frame that was to be sent; exactly one applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Disposition {
-    /// Arrived in time, in order and as expected.
-    Ok,
-    /// Arrived after the timeout.
-    Late,
-    /// Overtaken by a later frame.
-    Reordered,
-    /// Arrived with other content than the rules produce.
-    Altered,
-    /// The sending interface had no space for it.
-    Refused,
-    /// Sent, but seen neither by the monitor nor on the far side.
-    Unseen,
-    /// Seen by the monitor, but not on the far side.
-    Lost,
-    /// Seen by the monitor and dropped by the gateway's rules, as expected.
-    Filtered,
-}
-
-impl Disposition {
-    /// In the order of output.
-    pub const ALL: [Self; 8] =
-        [Self::Ok, Self::Late, Self::Reordered, Self::Altered, Self::Refused, Self::Unseen, Self::Lost, Self::Filtered];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Late => "late",
-            Self::Reordered => "reordered",
-            Self::Altered => "altered",
-            Self::Refused => "refused",
-            Self::Unseen => "unseen",
-            Self::Lost => "lost",
-            Self::Filtered => "filtered",
-        }
-    }
-
-    /// Did not pass the gateway in time, for any reason.
-    pub const fn is_lost(self) -> bool {
-        matches!(self, Self::Refused | Self::Unseen | Self::Lost | Self::Late)
-    }
-
-    pub const fn of_stamps(monitor_ns: Option<i64>, far_ns: Option<i64>) -> Self {
-        match (monitor_ns, far_ns) {
-            (_, Some(_)) => Self::Ok,
-            (Some(_), None) => Self::Lost,
-            (None, None) => Self::Unseen,
-        }
-    }
-}
-
-impl Sample {
-    /// Expected, but not arrived.
-    pub fn is_missing(&self) -> bool {
-        self.far_ns.is_none() && self.disposition != Disposition::Filtered
-    }
-
-    /// Latency of the gateway: far timestamp − monitor timestamp − frame time; `None` for a lost frame.
-    ///
-    /// # Source
-    /// 2011 gateway timing paper, section 2.1, figure 2.
-    pub fn latency(&self) -> Option<LatencyNs> {
-        let between = self.far_ns?.checked_sub(self.monitor_ns?)?;
-        Some(LatencyNs(between.checked_sub(i64::from(self.wire_ns))?))
-    }
-
-    /// Time since the due time, without frame time on the far bus; `None` for a lost frame.
-    pub fn response(&self) -> Option<LatencyNs> {
-        let since_due = self.far_ns?.checked_sub(self.due_ns)?;
-        Some(LatencyNs(since_due.checked_sub(i64::from(self.wire_ns))?))
-    }
-
-    fn row(&self, columns: &str) -> String {
-        let stamp = |stamp: Option<i64>| stamp.map_or_else(String::new, |stamp| stamp.to_string());
-        let field = |column: &str| match column {
-            "sequence" => self.sequence.to_string(),
-            "tag" => self.tag.to_string(),
-            "due_ns" => self.due_ns.to_string(),
-            "sent_ns" => self.sent_ns.to_string(),
-            "queued_ns" => stamp(self.inside.queued_ns),
-            "handed_ns" => stamp(self.inside.handed_ns),
-            "monitor_ns" => stamp(self.monitor_ns),
-            "far_ns" => stamp(self.far_ns),
-            "read_ns" => stamp(self.inside.read_ns),
-            "wire_ns" => self.wire_ns.to_string(),
-            _ => self.disposition.name().to_owned(),
-        };
-        columns.split(',').map(field).collect::<Vec<_>>().join(",")
-    }
-
-    /// `None` if the row does not fit the columns.
-    fn parse(columns: &str, row: &str) -> Option<Self> {
-        let fields: Vec<&str> = row.split(',').collect();
-        let names: Vec<&str> = columns.split(',').collect();
-        let field = |name: &str| names.iter().position(|known| *known == name).map(|at| fields[at]);
-        let number = |name: &str| field(name)?.parse::<i64>().ok();
-        let stamp = |name: &str| match field(name) {
-            None | Some("") => Some(None),
-            Some(text) => text.parse().ok().map(Some),
-        };
-        if fields.len() != names.len() {
-            return None;
-        }
-        let (monitor_ns, far_ns) = (stamp("monitor_ns")?, stamp("far_ns")?);
-        let sent_ns = number("sent_ns")?;
-        Some(Self {
-            sequence: field("sequence")?.parse().ok()?,
-            tag: field("tag")?.parse().ok()?,
-            due_ns: if names.contains(&"due_ns") { number("due_ns")? } else { sent_ns },
-            sent_ns,
-            monitor_ns,
-            far_ns,
-            inside: Inside {
-                queued_ns: stamp("queued_ns")?,
-                handed_ns: stamp("handed_ns")?,
-                read_ns: stamp("read_ns")?,
-            },
-            wire_ns: field("wire_ns")?.parse().ok()?,
-            disposition: match field("disposition") {
-                None => Disposition::of_stamps(monitor_ns, far_ns),
-                Some(name) => Disposition::ALL.into_iter().find(|known| known.name() == name)?,
-            },
-        })
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -427,7 +115,11 @@ impl Record {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::header::no_load;
     use super::*;
+    use crate::stats::LatencyNs;
 
     /// A header for tests.
     pub(crate) fn header(device: &str, engine: &str) -> Header {
