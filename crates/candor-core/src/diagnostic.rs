@@ -113,7 +113,7 @@ pub struct Findings {
     /// Number of findings of each code, also of those not in the list.
     counts: BTreeMap<(Severity, &'static str), usize>,
     /// True if a syntax error may have hidden parts of the file, so a missing key is not an error.
-    pub torn: bool,
+    pub is_incomplete: bool,
     /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
     broken: Vec<Span>,
 }
