@@ -37,7 +37,7 @@ use paths::Paths;
 pub enum Hazard {
     /// A received frame reaches a bus twice, by two paths, or returns to its own bus; then `other` is empty.
     ArrivesAgain { routes: Vec<RouteIndex>, other: Vec<RouteIndex>, bus: BusIndex, example: Kind },
-    /// Frames loop forever. `frame` is received by the first route; `is_certain`: whatever its length and content.
+    /// Frames loop forever. `frame` is received by the first route; `is_certain`: independent of its length and content.
     Circulates { routes: Vec<RouteIndex>, frame: Kind, is_certain: bool },
     /// The route matches only FD frames from a bus without them.
     FdFromClassicBus(RouteIndex),

@@ -112,9 +112,9 @@ pub struct Findings {
     list: Vec<Diagnostic>,
     /// Number of findings per code, including those that are not kept.
     counts: BTreeMap<(Severity, &'static str), usize>,
-    /// Set if a syntax error may have hidden parts of the file, so a missing key is not an error.
-    pub torn: bool,
-    /// Places of syntax errors; other findings there are consequences.
+    /// True if a syntax error may have hidden parts of the file, so a missing key is not an error.
+    pub is_incomplete: bool,
+    /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
     broken: Vec<Span>,
 }
 

@@ -58,14 +58,14 @@ struct Checked {
 pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings) -> Option<Plan> {
     let engine = engine(spec, findings).map(|written| instead.unwrap_or(written));
     let names = buses::BusNames::new(spec);
-    let buses = buses::buses(&spec.buses, &names, findings);
+    let buses = buses::buses(&spec.buses.specs, &names, findings);
     let realtime = spec.realtime.as_ref().map_or_else(Realtime::default, |spec| realtime::realtime(spec, findings));
     // Only candor-lab uses the result, but an error in it should be reported here too.
     if let Some(written) = &spec.wire {
         wire::wire(written, findings);
     }
     let mut ids = Identifiers::new(spec, findings);
-    let limits = spec.buses.iter().map(|bus| Limits::of_bus(bus, &mut ids, findings).map(Rc::new)).collect();
+    let limits = spec.buses.specs.iter().map(|bus| Limits::of_bus(bus, &mut ids, findings).map(Rc::new)).collect();
     let mut checks = Checks { buses: names, ids, limits, jobs_left: Some(MAX_JOBS) };
     let mut routes = Vec::with_capacity(spec.routes.len());
     for (index, written) in spec.routes.iter().enumerate() {
@@ -125,7 +125,7 @@ fn conflict(place: &Span, message: &str, (other, says): (&Span, &str), help: &st
 }
 
 fn has_sections(spec: &Spec, findings: &mut Findings) {
-    if findings.torn {
+    if findings.is_incomplete {
         return;
     }
     let is_only_wire = !spec.sections.bus && !spec.sections.route && !spec.sections.egress;
@@ -146,7 +146,7 @@ fn has_sections(spec: &Spec, findings: &mut Findings) {
 }
 
 fn unused_buses(spec: &Spec, findings: &mut Findings) {
-    if findings.torn {
+    if findings.is_incomplete {
         return;
     }
     // There are few buses, so comparing their names is faster than hashing them.
@@ -156,18 +156,18 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
         used.extend([from.value.as_str(), to.value.as_str()]);
     }
     let has_routes = !used.is_empty();
-    for bus in spec.buses.iter() {
+    for bus in &spec.buses.specs {
         if let Some(peer) = &bus.vxcan_peer {
             used.extend([bus.name.value.as_str(), peer.value.as_str()]);
         }
     }
     used.extend(spec.egress.iter().map(|egress| egress.name.value.as_str()));
     // An unknown bus of a route may be any of them, and a file without routes has a greater problem.
-    let known: BTreeSet<_> = spec.buses.iter().map(|bus| bus.name.value.as_str()).collect();
+    let known: BTreeSet<_> = spec.buses.specs.iter().map(|bus| bus.name.value.as_str()).collect();
     if !has_routes || !used.is_subset(&known) {
         return;
     }
-    for bus in spec.buses.iter().filter(|bus| !used.contains(bus.name.value.as_str())) {
+    for bus in spec.buses.specs.iter().filter(|bus| !used.contains(bus.name.value.as_str())) {
         let message = format!("No route leads from or to bus {}", quote(&bus.name.value));
         findings.report(
             Diagnostic::warning(code::UNUSED_BUS, bus.name.span.clone(), message)

@@ -15,7 +15,7 @@ use places::Places;
 
 pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     // The hazards of a file with errors may differ from those of the corrected one.
-    if findings.torn || findings.has_errors() {
+    if findings.is_incomplete || findings.has_errors() {
         return;
     }
     let words = Words { plan, places: Places::of(spec) };

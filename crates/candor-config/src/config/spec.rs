@@ -15,7 +15,6 @@ pub use route::{Crc8Spec, MuxSpec, Notes, OperandSpec, PositionsSpec, ProfileSpe
 pub use wire::{WireBusSpec, WireSpec};
 
 use std::borrow::Cow;
-use std::ops::Deref;
 
 use toml::de::{DeTable, DeValue};
 
@@ -72,7 +71,7 @@ keys! {
         .about("list of routes; at least one unless there is an `egress`")
         .kernel("one can-gw job per route, filter and frame format; at most 65536");
     "egress" => egress: Vec<Named<EgressSpec>> | egress::egress =
-        Key::new("a table of buses: [egress.BUS] for each that is to have bands")
+        Key::new("a table of buses: [egress.BUS] for each bus with bands")
         .shape(Shape::Named("BUS", &Shape::Table(<EgressSpec as Keyed>::KEYS)))
         .about("transmit priority and rate limits, see [`[egress.BUS]`](#egressbus)")
         .default("the kernel's default qdisc")
@@ -158,14 +157,6 @@ pub struct Buses {
     pub broken: Vec<String>,
     /// There is a bus without a name.
     pub has_nameless: bool,
-}
-
-impl Deref for Buses {
-    type Target = Vec<Named<BusSpec>>;
-
-    fn deref(&self) -> &Vec<Named<BusSpec>> {
-        &self.specs
-    }
 }
 
 /// One list of `[ids]`.

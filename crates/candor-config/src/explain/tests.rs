@@ -44,7 +44,7 @@ fn reasons(filter: &str, text: &str) -> Vec<Reason> {
     Miss::of(0, &job, &frame(text)).map(|miss| miss.reasons).unwrap_or_default()
 }
 
-/// Jobs with all that the oracle knows. Boxed, because the trees of so many values are too large for a test's stack.
+/// Jobs with all features of the oracle. Boxed, because the value trees are too large for the stack of a test.
 fn any_job() -> BoxedStrategy<Job> {
     let send_as =
         prop_oneof![Just(SendAs::Classic), any::<bool>().prop_map(|bit_rate_switch| SendAs::Fd { bit_rate_switch })];

@@ -53,11 +53,11 @@ fn scripts_reverse_the_order_and_listings_keep_it() {
     ] {
         assert_eq!(jobs(listing), ["-A -s can0 -d can1"], "{listing}");
     }
-    // The same lines after #! are commands, which turns their order around; the user is told.
+    // After #!, the same lines are commands, in reverse order, with a warning.
     let saved = format!("#!/bin/sh\n{listing}");
     assert_eq!(jobs(&saved), ["-A -s can1 -d can0", "-A -s can0 -d can1"]);
     assert_eq!(underlined(&saved), [("W0957", "")]);
-    // Editors of other systems begin a text with a mark.
+    // Some editors write a byte order mark.
     for text in ["cangw -A -s can0 -d can1\r\n", "-s can0 -d can1 # 0 handled 0 dropped 0 deleted\r\n"] {
         assert_eq!(jobs(&format!("\u{FEFF}{text}")), ["-A -s can0 -d can1"]);
     }
@@ -127,16 +127,16 @@ fn runs_delete_and_flush() {
     assert_eq!(underlined(&format!("{add}cangw -D -s a -d b")), [("W0954", "cangw -D -s a -d b")]);
     assert_eq!(jobs(&format!("{add}cangw -F\ncangw -As c -d d")), ["-A -s c -d d"]);
     assert_eq!(underlined(&format!("{add}cangw -F")), [("E0908", "")]);
-    // The newest one goes first.
+    // The newest one is deleted first.
     let imported = imported(&format!("{add}cangw -D -f 1:7ff -s a -d b"));
     assert_eq!(imported.places.iter().map(|place| place.start).collect::<Vec<_>>(), [28, 0]);
-    // can-gw compares values of fields, too, that no modification uses.
+    // can-gw also compares values of unused fields.
     let modified = "cangw -A -s a -d b -m SET:I:1.0.0000000000000000\n";
     assert_eq!(underlined(&format!("{modified}cangw -D -s a -d b -m SET:I:1.0.0000000000000001")).len(), 1);
     let with_uid = "cangw -A -s a -d b -u 5 -m SET:I:1.0.0000000000000000\ncangw -A -s a -d b\n";
     let deleted = format!("{with_uid}cangw -D -s a -d b -u 5 -m SET:I:2.0.0000000000000000");
     assert_eq!(jobs(&deleted), ["-A -s a -d b"]);
-    // A uid is free again when its job is gone.
+    // A uid is free again after its job is deleted.
     for gone in ["-D -s a -d b -u 5 -m OR:I:0.0.0000000000000000", "-F"] {
         let again = format!("cangw -A -s a -d b -u 5 -m SET:I:1.0.0000000000000000\ncangw {gone}\n");
         let other = "cangw -A -s a -d c -u 5 -m SET:I:2.0.0000000000000000";

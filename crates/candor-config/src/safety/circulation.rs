@@ -75,7 +75,7 @@ fn in_order(routes: impl Iterator<Item = RouteIndex>) -> Vec<RouteIndex> {
     routes.filter(|&route| seen.insert(route)).collect()
 }
 
-/// Returns true if a route sends every frame that its filters match, whatever its length and content.
+/// Returns true if a route sends every frame that its filters match, independent of length and content.
 fn sends_all(route: &Route) -> bool {
     let changes_length = route.modifications.operands().iter().any(|(_, operand)| operand.len.is_some());
     route.payload.is_empty() && !changes_length

@@ -18,7 +18,7 @@ fn interfaces() -> Vec<String> {
     INTERFACES.map(String::from).into()
 }
 
-/// Jobs of all kinds that the kernel takes; many are pairs for both formats.
+/// Jobs that the kernel accepts; many are pairs for both formats.
 fn jobs() -> impl Strategy<Value = Vec<Job>> {
     let handling = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.2), option::weighted(0.2, 1..=6_u8));
     let job =
@@ -30,7 +30,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
         let to = if loops_back && incoming == Incoming::Allowed { job.from } else { job.to };
         Job { echo, timestamp, incoming, hop_limit, to, uid: uid.and_then(NonZeroU32::new), ..job }
     });
-    // Such values are large, and so are the strategies that hold them.
+    // Boxed, because the strategies are large.
     let one = one.boxed();
     let several = (one, 0..3_u8).prop_map(|(job, style)| match style {
         0 => vec![job],
@@ -75,12 +75,12 @@ fn mean_the_same_in_both_formats(job: &mut Job) {
     }
 }
 
-/// What cangw is told of each job, which says all that the kernel gets.
+/// The arguments of cangw for each job, which determine what the kernel gets.
 fn commands(jobs: &[Job]) -> Vec<String> {
     jobs.iter().map(|job| cangw_arguments(job, INTERFACES[job.from.0], INTERFACES[job.to.0]).join(" ")).collect()
 }
 
-/// Lists of identifiers, what is taken from them, and where they are moved to; and payloads.
+/// Lines with `match`, `deny`, `to-id`, `payload` and `mux`.
 fn route_lines() -> impl Strategy<Value = String> {
     let range = (0..0x7FF_u32, 0..0x7FF_u32, any::<bool>()).prop_map(|(one, other, is_extended)| {
         let (first, last) = (one.min(other), one.max(other));
@@ -112,11 +112,11 @@ fn route_lines() -> impl Strategy<Value = String> {
             lines.extend(list.map(|list| format!("match = {list}\n")));
             lines.extend(deny.map(|list| format!("deny = {list}\n")));
             lines.extend(to_id.map(|id| format!("to-id = \"{id}\"\n")));
-            // A field of the mux begins behind what the payload compares, so that they do not overlap.
-            let behind = if payload.is_some() { 32 } else { 0 };
+            // The multiplexer starts after the bytes of the payload, so they do not overlap.
+            let offset = if payload.is_some() { 32 } else { 0 };
             lines.extend(payload.map(|patterns| format!("payload = {patterns:?}\n")));
             lines.extend(mux.map(|(start, bits, is_big, values)| {
-                let (start, order) = (start % 24 + behind, if is_big { "big" } else { "little" });
+                let (start, order) = (start % 24 + offset, if is_big { "big" } else { "little" });
                 format!(
                     "mux = {{ start-bit = {start}, bits = {bits}, byte-order = \"{order}\", values = {values:?} }}\n"
                 )
@@ -147,7 +147,7 @@ proptest! {
         let commands_again: Vec<_> =
             imported.jobs.iter().map(|job| cangw_arguments(job, name(job.from), name(job.to)).join(" ")).collect();
         prop_assert_eq!(commands_again, commands(&jobs));
-        // Not by what cangw is told alone: the values are the same.
+        // Values that have no arguments are equal too.
         for (again, lowered) in imported.jobs.iter().zip(crate::lower(&plan)) {
             let mut same = Job { route: again.route, from: again.from, to: again.to, ..lowered };
             if same.format == FrameFormat::Classic {
@@ -158,7 +158,6 @@ proptest! {
             }
             prop_assert_eq!(again, &same);
         }
-        // And the file that is made of them is the same again.
         let again = of_jobs(&imported.interfaces, &imported.jobs);
         prop_assert_eq!(script(&again), script(&plan));
     }
@@ -166,7 +165,7 @@ proptest! {
     #[test]
     fn plan_of_a_file_is_written_as_the_same(lines in route_lines()) {
         let text = format!("engine = \"auto\"\n{}", with_route(&lines));
-        // Not all that is drawn can be: a route may take nothing, or too much for `to-id`.
+        // Some files are invalid: a route may match nothing, or too much for `to-id`.
         if let Ok(config::Loaded { plan, .. }) = config::load(text.as_bytes()) {
             let written = write(&plan);
             prop_assert_eq!(loaded(&written), plan, "{}\n{}", text, written);
@@ -181,7 +180,7 @@ proptest! {
         let classic = Job { format: FrameFormat::Classic, ..fd.clone() };
         let routes = |jobs: &[Job]| of_jobs(&interfaces(), jobs).routes().len();
         prop_assert_eq!(routes(&[classic.clone(), fd.clone()]), 1);
-        prop_assert_eq!(routes(&[fd.clone(), classic.clone()]), 2, "in the other order they stay apart");
+        prop_assert_eq!(routes(&[fd.clone(), classic.clone()]), 2, "in the other order, they stay separate");
         let with_uid = |job: &Job| Job { uid: NonZeroU32::new(7), ..job.clone() };
         let is_changed = !classic.modifications.is_empty();
         prop_assert_eq!(routes(&[with_uid(&classic), with_uid(&fd)]), if is_changed { 2 } else { 1 });
@@ -202,7 +201,7 @@ fn values_are_written_as_in_the_file() {
         let plan = loaded(&text);
         let written = write(&plan);
         assert_eq!(loaded(&written), plan, "{written}");
-        // What is read is written as it was, lists of filters that mean the same apart.
+        // The text is the same, except for lists of equivalent filters.
         if !lines.contains("123:40000000") {
             let without_layout = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(without_layout(&written), without_layout(&text));
@@ -214,7 +213,7 @@ fn values_are_written_as_in_the_file() {
 fn examples_are_written_as_the_same_gateways() {
     for text in config::tests::EXAMPLES {
         let mut plan = loaded(text);
-        // Routes are written, what waits before a bus is not.
+        // `egress` is not written.
         plan.egress.clear();
         if !plan.routes().is_empty() {
             assert_eq!(loaded(&write(&plan)), plan, "{text}");
@@ -238,6 +237,6 @@ fn script_mentions_hop_limits() {
         let text = format!("{lines}\n{}", with_route(""));
         (script(&loaded(&text)).contains("max_hops"), script(&loaded(&(text + "hop-limit = 1"))).contains("max_hops"))
     };
-    assert_eq!(says("engine = \"auto\""), (true, false), "only where it is not written");
+    assert_eq!(says("engine = \"auto\""), (true, false), "only without a hop limit");
     assert_eq!(says("engine = \"kernel\""), (false, false));
 }

@@ -383,7 +383,7 @@ pub fn read_with<T: Keyed>(
         }
     }
     read.is_incomplete |= !read.broken.is_empty() || findings.errors() > errors;
-    if required < T::KEYS.required && !findings.torn {
+    if required < T::KEYS.required && !findings.is_incomplete {
         let keys = T::KEYS.keys().into_iter().filter(|key| !key.required.is_empty());
         for key in keys.filter(|key| !table.contains_key(key.name) && !suggested.contains(&key.name)) {
             findings.report(

@@ -15,7 +15,7 @@ pub fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findings: &m
         if lines.insert(line_start(text, offset)) {
             let character = text[offset..].chars().next().map_or(0, u32::from);
             let message = format!("Control character U+{character:04X} in the text");
-            findings.torn = true;
+            findings.is_incomplete = true;
             findings.breaks(line_span(text, offset));
             findings.report(
                 Diagnostic::error(code::SYNTAX, offset..offset + 1, message).help("remove it; is this a text file?"),
@@ -35,7 +35,7 @@ pub fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findings: &m
     let duplicates = causes.iter().filter(|(cause, _)| matches!(cause, Cause::Duplicate)).map(|(_, span)| span);
     let firsts = firsts(text, document, duplicates);
     for (cause, span) in causes {
-        findings.torn |= cause.hides_keys(text, &span);
+        findings.is_incomplete |= cause.hides_keys(text, &span);
         match cause {
             Cause::Other(_) | Cause::Unclosed(_) => findings.breaks(line_span(text, span.start)),
             // Only the value is missing; other errors of its key are not consequences.
@@ -72,7 +72,7 @@ impl<'t> Cause<'t> {
         }
     }
 
-    /// Returns true if the parser may have skipped keys, so a missing key is not an error.
+    /// Returns true if keys may be hidden, so a missing key is not a finding.
     fn hides_keys(&self, text: &str, span: &Span) -> bool {
         match self {
             Self::NoValue | Self::Unquoted(_) => false,

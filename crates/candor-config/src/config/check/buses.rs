@@ -24,7 +24,7 @@ pub(super) struct BusNames<'s> {
 
 impl<'s> BusNames<'s> {
     pub(super) fn new(spec: &'s Spec) -> Self {
-        let names = spec.buses.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index)));
+        let names = spec.buses.specs.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index)));
         let broken = spec.buses.broken.iter().map(String::as_str).collect();
         Self { spec: &spec.buses, by_name: names.collect(), broken }
     }
@@ -33,7 +33,7 @@ impl<'s> BusNames<'s> {
     pub(super) fn index(&self, written: &Text, findings: &mut Findings) -> Option<BusIndex> {
         let found = self.by_name.get(written.value.as_str()).copied();
         let may_be_broken = self.spec.has_nameless || self.broken.contains(written.value.as_str());
-        if found.is_none() && !may_be_broken && !findings.torn && !findings.is_full() {
+        if found.is_none() && !may_be_broken && !findings.is_incomplete && !findings.is_full() {
             unknown_bus(written, &self.spec.specs, findings);
         }
         found

@@ -108,7 +108,7 @@ fn table(spec: &Table<Crc8Spec>, findings: &mut Findings) -> Option<[u8; 256]> {
             None
         }
         (None, None) => {
-            if !findings.torn && !spec.is_incomplete {
+            if !findings.is_incomplete && !spec.is_incomplete {
                 let message = "The CRC has no preset, polynomial or table";
                 let help = "add preset = \"sae-j1850\" or \"autosar\", or write a polynomial or a table";
                 findings.error(code::CHECKSUM, &spec.span, message, help);

@@ -6,13 +6,11 @@ use crate::config::check::Checked;
 use crate::config::check::selection::place as matched;
 use crate::config::code;
 use crate::config::spec::{RouteSpec, Spec, is_true};
-use crate::placement::{self, Because, KernelAbilities, KernelOnly, Placement, Unplaceable};
+use crate::placement::{self, Because, KernelAbilities, KernelOnly, MAX_WALKED_FILTERS, Placement, Unplaceable};
 use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::quote;
-
-const NEWEST: KernelAbilities = KernelAbilities::NEWEST;
 
 /// Checks each route on its own.
 pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings: &mut Findings) {
@@ -43,7 +41,7 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
         return;
     }
     let specs = spec.by_route();
-    let on_any = Placement::conflicts(plan, NEWEST);
+    let on_any = Placement::conflicts(plan, KernelAbilities::NEWEST);
     on_any.iter().for_each(|unplaceable| together(unplaceable, &specs, findings));
     if !on_any.is_empty() {
         return;
@@ -56,16 +54,16 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
         }
         let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.span.clone());
         let message = "On some kernels, no engine can run this route";
-        findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!(
-            "{}; the cause is a CRC8 with positions from the end, which is correct only on kernels with the fix of \
-             March 2026 (6.1.168)",
-            reason(&unplaceable)
-        )));
+        let reason = unplaceable.user.map(|lacks| format!("user space cannot {lacks}"));
+        let reason = reason.unwrap_or_else(|| unplaceable.kernel.to_string());
+        let cause = "the cause is a CRC8 with positions from the end, which is correct only on kernels with the fix of March \
+                     2026 (6.1.168)";
+        findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!("{reason}; {cause}")));
     }
 }
 
 fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
-    let Some(because) = placement::not_for_kernel(route, NEWEST) else { return };
+    let Some(because) = placement::not_for_kernel(route, KernelAbilities::NEWEST) else { return };
     let help = "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"";
     findings.error(code::ENGINE_CANNOT, &place(spec, because), sentence(&because.to_string()), help);
 }
@@ -83,14 +81,13 @@ fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
             (*most, *place) = (filters, spec);
         }
     }
-    for (all, most, spec) in by_bus.into_values().filter(|(all, ..)| *all > placement::MAX_WALKED_FILTERS) {
+    for (all, most, spec) in by_bus.into_values().filter(|(all, ..)| *all > MAX_WALKED_FILTERS) {
         let message = format!("can-gw compares every frame of this bus with {all} filters, one after another");
         findings.report(
             Diagnostic::warning(code::MANY_JOBS, matched(spec), message)
                 .label(format!("{most} of them from this route"))
                 .help(format!(
-                    "from about {} filters on, user space is faster: write engine = \"auto\"",
-                    placement::MAX_WALKED_FILTERS
+                    "from about {MAX_WALKED_FILTERS} filters on, user space is faster: write engine = \"auto\""
                 )),
         );
     }
@@ -108,9 +105,9 @@ fn relative_crc8(place: Span) -> Diagnostic {
 
 fn relative_crc8_in_kernel(spec: &Table<RouteSpec>, findings: &mut Findings) {
     if let Some(place) = relative_position(spec) {
-        findings.report(relative_crc8(place).help(
-            "count from the start, or use engine = \"read-write\", unless the kernel has the fix of March 2026 (6.1.168)",
-        ));
+        let help = "count from the start, or use engine = \"read-write\", unless the kernel has the fix of March 2026 \
+                    (6.1.168)";
+        findings.report(relative_crc8(place).help(help));
     }
 }
 
@@ -118,7 +115,7 @@ fn has_a_place(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) 
     let Some(lacks) = placement::not_for_user_space(route) else { return };
     let says = format!("user space cannot {lacks}");
     let only_kernel = only_kernel(spec, lacks);
-    if let Some(because) = placement::not_for_kernel(route, NEWEST) {
+    if let Some(because) = placement::not_for_kernel(route, KernelAbilities::NEWEST) {
         findings.report(
             Diagnostic::error(code::ENGINE_CANNOT, only_kernel, "No engine supports both of these")
                 .label(says)
@@ -196,13 +193,6 @@ fn relative_position(spec: &Table<RouteSpec>) -> Option<Span> {
     let positions = [&positions.from, &positions.to, &positions.result];
     let negative = positions.into_iter().flatten().find(|position| position.value < 0)?;
     Some(negative.span.clone())
-}
-
-fn reason(unplaceable: &Unplaceable) -> String {
-    match unplaceable.user {
-        Some(lacks) => format!("user space cannot {lacks}"),
-        None => unplaceable.kernel.to_string(),
-    }
 }
 
 fn sentence(words: &str) -> String {

@@ -128,7 +128,7 @@ impl<'s> Identifiers<'s> {
 
     /// Lists that nothing refers to.
     pub(super) fn unused(&self, spec: &Spec, findings: &mut Findings) {
-        if findings.torn {
+        if findings.is_incomplete {
             return;
         }
         for list in &spec.ids {

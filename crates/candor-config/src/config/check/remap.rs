@@ -62,7 +62,7 @@ pub(super) fn target(
         (Some(bounds), None) | (None, Some(bounds)) => bounds,
         (None, None) => return target(Shift::ToOne(first.0)),
         (Some(_), Some(_)) => {
-            let message = "`match` has 11-bit and 29-bit identifiers, which cannot be moved together".to_owned();
+            let message = "`match` has 11-bit and 29-bit identifiers, which cannot be shifted together".to_owned();
             return refuse(&place(spec), message, "write one route per format".to_owned(), findings);
         }
     };
@@ -160,7 +160,7 @@ fn unaligned(set: &IdSet, base: u32, first: RawId, place: &Span, findings: &mut 
     let low = free.checked_ilog2().map_or(0, |bit| (2_u32 << bit) - 1);
     let by = i64::from(first.bits()) - i64::from(base);
     let sign = if by < 0 { "-" } else { "" };
-    let message = format!("Moving these identifiers by {sign}{:X} needs too many can-gw jobs", by.abs());
+    let message = format!("Shifting these identifiers by {sign}{:X} needs too many can-gw jobs", by.abs());
     let below = first.bits() & !low | base & low;
     // The same identifiers would be no change.
     let above = below.checked_add(low + 1).filter(|above| below == base && above | low <= room(first));

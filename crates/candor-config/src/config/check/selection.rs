@@ -274,7 +274,7 @@ impl Lists {
         let reported = &mut Findings::default();
         let mut ids = Identifiers::new(spec, reported);
         let of_buses: Vec<_> =
-            spec.buses.iter().map(|bus| Limits::of_bus(bus, &mut ids, reported).map(Rc::new)).collect();
+            spec.buses.specs.iter().map(|bus| Limits::of_bus(bus, &mut ids, reported).map(Rc::new)).collect();
         let written = spec.by_route().into_iter().zip(plan.routes());
         let routes = written.map(|(written, route)| {
             let of_bus = of_buses.get(route.from.0).cloned().flatten();

@@ -19,7 +19,7 @@ impl<'s> Places<'s> {
 
     /// The name in `[bus.NAME]`.
     pub(super) fn bus(&self, index: BusIndex) -> Span {
-        self.spec.buses.get(index.0).map_or(0..0, |bus| bus.name.span.clone())
+        self.spec.buses.specs.get(index.0).map_or(0..0, |bus| bus.name.span.clone())
     }
 
     /// `[[route]]`.

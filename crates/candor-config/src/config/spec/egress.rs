@@ -78,7 +78,7 @@ keys! {
         .default("this or keys of a selection");
     ..own: SelectionSpec = "keys of a [selection](#selections) set directly in the limit form one more selection";
     "rate" => rate: Option<Text> = RATE
-        .required("how many frames there may be, such as rate = \"20 frames/s\"")
+        .required("the maximum rate, such as rate = \"20 frames/s\"")
         .about("`\"20 frames/s\"` or `\"5 %\"`");
     "burst" => burst: Option<Spanned<u32>> = FRAMES
         .range(1, 1 << 16)
@@ -108,7 +108,7 @@ keys! {
         .about("name of a bus, or a list: frames that can-gw forwards from there. Frames forwarded in user space are \
             sent by candor itself, so a route that runs there is an error");
     "socket-priority" => socket_priority: Option<Vec<u32>> | one_or_list =
-        Key::new("a number as SO_PRIORITY has it, such as 6, or a list of them")
+        Key::new("a value of SO_PRIORITY, such as 6, or a list of them")
         .shape(Shape::OneOrList(&Shape::Integer(0, 0xFFFF)))
         .help("SO_PRIORITY is 0 to 6, or up to 65535 with CAP_NET_ADMIN; higher values select a class directly and bypass \
             the bands")

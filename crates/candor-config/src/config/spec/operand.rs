@@ -16,7 +16,7 @@ pub(super) fn operand(
 ) -> bool {
     let written = match entry.value.get_ref() {
         DeValue::Table(fields) => {
-            if fields.is_empty() && !findings.torn {
+            if fields.is_empty() && !findings.is_incomplete {
                 let message = format!("{} changes nothing", quote(entry.key));
                 let help = "name a field: id, len, flags or data; or remove the key";
                 findings.error(code::EMPTY_OPERAND, &entry.span(), message, help);

@@ -30,12 +30,12 @@ keys! {
         .required("a name of its own, such as name = \"speed\"")
         .about("unique name; counters are reported under it");
     "from" => from: Option<Text> = BUS_NAME
-        .required("the bus that the frames come from, such as from = \"powertrain\"")
+        .required("the source bus, such as from = \"powertrain\"")
         .aliases(SOURCE)
         .about("name of the bus on which frames are received")
         .kernel("`CGW_SRC_IF` (`-s`)");
     "to" => to: Option<Text> = BUS_NAME
-        .required("the bus that the frames go to, such as to = \"body\"")
+        .required("the destination bus, such as to = \"body\"")
         .aliases(TARGET)
         .about("name of the bus on which they are sent; must differ from `from` unless `back-to-incoming` is set")
         .kernel("`CGW_DST_IF` (`-d`)");
@@ -141,13 +141,13 @@ keys! {
     pub struct MuxSpec {}
     "start-bit" => start_bit: Option<Number> = Key::new("the number of a bit, such as 0")
         .range(0, 511)
-        .required("where the multiplexer begins, as in a DBC file, such as start-bit = 0")
+        .required("the start bit, as in a DBC file, such as start-bit = 0")
         .aliases(&["start"])
         .about("start bit of the multiplexer, as in a DBC file");
-    "bits" => bits: Option<Spanned<u8>> = Key::new("how many bits the multiplexer has, such as 8")
+    "bits" => bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 8")
         .range(1, 32)
         .help("a multiplexer has few bits; longer ones are matched with `payload`")
-        .required("how long it is, such as bits = 8")
+        .required("its length in bits, such as bits = 8")
         .aliases(&["length"])
         .about("length of the multiplexer in bits, 1 to 32");
     "byte-order" => byte_order: Option<Text> = Key::words(&["little", "big"])
@@ -156,7 +156,7 @@ keys! {
         .about("`\"little\"` (Intel, `@1` in a DBC file) or `\"big\"` (Motorola, `@0`)");
     "values" => values: Option<Vec<Number>> | numbers = Key::new("a list of numbers, such as [1, 2]")
         .shape(Shape::List(&Shape::Integer(0, u32::MAX as i64)))
-        .required("the values that are wanted, such as values = [1, 2]")
+        .required("the values to match, such as values = [1, 2]")
         .aliases(&["value"])
         .about("values of the multiplexer; a frame must have one of them");
 
@@ -190,17 +190,17 @@ keys! {
     /// The three positions of a checksum.
     pub struct PositionsSpec {}
     "from" => from: Option<Number> = POSITION
-        .required("the first byte that is covered, such as from = 0")
+        .required("the first byte covered, such as from = 0")
         .aliases(SOURCE)
         .about("first and last byte covered, -8 to 7 (FD: -64 to 63). If `from` is above `to`, the bytes are processed \
             in descending order");
     "to" => to: Option<Number> = POSITION
-        .required("the last byte that is covered, such as to = 6")
+        .required("the last byte covered, such as to = 6")
         .aliases(TARGET)
         .about("first and last byte covered, -8 to 7 (FD: -64 to 63). If `from` is above `to`, the bytes are processed \
             in descending order");
     "result" => result: Option<Number> = POSITION
-        .required("the byte that takes the result, such as result = 7")
+        .required("the byte for the result, such as result = 7")
         .about("byte in which the result is stored");
 
     /// `checksum-xor`.

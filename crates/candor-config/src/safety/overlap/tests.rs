@@ -32,12 +32,12 @@ fn finds_common_frames_of_two_routes() {
     let (low, even) = (Filter { id: 0, mask: 0xC000_07F0 }, Filter { id: 0, mask: 0xC000_0001 });
     assert_eq!(found(route("low", 0, 1, low), route("even", 0, 1, even)), sent_twice(Share::Some, 0));
     assert_eq!(found(route("low", 0, 1, low), route("high", 0, 1, Filter { id: 0x10, mask: 0xC000_07F0 })), []);
-    // The same set, written in another way.
+    // The same set in another notation.
     let halves = [Filter { id: 0, mask: 0xC000_07F8 }, Filter { id: 8, mask: 0xC000_07F8 }];
     let selections = halves.map(|filter| Selection { filter, id: None }).to_vec();
     let written = Route { selections, ..route("halves", 0, 1, low) };
     assert_eq!(found(route("low", 0, 1, low), written), [Hazard::Repeated { route: THIS, first: FIRST }]);
-    // The same frames, of which only the odd ones leave with the same identifier.
+    // The same frames, of which only odd ones keep their identifier.
     let mut odd = all();
     odd.modifications.or.id = Some(1);
     assert_eq!(found(all(), odd), sent_twice(Share::Some, 1));
@@ -52,7 +52,7 @@ fn compares_with_the_first_of_equal_routes() {
     assert_eq!(found(all()), [repeated.clone(), Hazard::Repeated { route: third, first: FIRST }]);
     let one = Hazard::SentTwice { route: third, first: FIRST, share: Share::AllOfThis, example: kind(0x124) };
     assert_eq!(found(route("one", 0, 1, exact(0x124))), [repeated.clone(), one]);
-    // The same selections say nothing of what becomes of the frames.
+    // Equal selections may have different modifications.
     let mut changed = all();
     changed.modifications.set.flags = Some(1);
     assert_eq!(
@@ -79,10 +79,10 @@ fn finds_two_forms_of_one_frame() {
     changed.modifications.or.data = Some(data);
     let forms = Hazard::SentInTwoForms { route: THIS, first: FIRST, example: kind(0x123) };
     assert_eq!(found(all(), changed.clone()), [forms]);
-    // OR of nothing is no change, whatever it is written for.
+    // OR of zeros is no change.
     changed.modifications.or.data = Some([0; CANFD_MAX_DLEN]);
     assert_eq!(found(all(), changed), sent_twice(Share::AllOfThis, 0x123));
-    // A copy under another identifier is another message, which meets the one that has it already.
+    // A copy with another identifier is another message, which collides with the original one.
     let copy = with_id(route("copy", 0, 1, exact(0x123)), 0x456);
     let meets = Hazard::SameIdentifier { route: THIS, first: FIRST, sent: kind(0x456) };
     assert_eq!(found(all(), copy.clone()), [meets]);
@@ -99,7 +99,7 @@ fn finds_one_identifier_of_two_messages() {
     assert_eq!(found(from(0, 0x100), from(0, 0x101)), same);
     assert_eq!(found(from(0, 0x100), route("r", 1, 2, Filter::ALL)), same);
     assert_eq!(found(from(0, 0x100), route("r", 1, 2, exact(0x100))), []);
-    // What one route does with its own frames is written in one place.
+    // Within one route, this is intended.
     let ids = [0x100, 0x101].map(|id| Selection { filter: exact(id), id: Some(IdChange::Set(0x456)) });
     let collapsing = Route { selections: ids.to_vec(), ..route("r", 0, 2, Filter::ALL) };
     assert_eq!(hazards(&plan(3, vec![collapsing])), []);
@@ -113,23 +113,23 @@ fn reports_common_identifiers_once_per_bus() {
         sent: kind(id),
     };
     let all = |from, to| route("r", from, to, Filter::ALL);
-    // Every bus to every other one: that is how gateways begin.
+    // Every bus to every other one.
     let pairs = (0..4).flat_map(|from| (0..4).filter(move |&to| to != from).map(move |to| (from, to)));
     let hub = plan(4, pairs.map(|(from, to)| all(from, to)).collect());
     let expected = [meet(&[6, 9], 3, 0), meet(&[7, 10], 0, 0), meet(&[4, 11], 1, 0), meet(&[5, 8], 2, 0)];
     assert_eq!(hazards(&hub), expected);
-    // One of several is no more than a guess, from whichever side it is looked at.
+    // One of several identifiers is not a named one.
     assert_eq!(found(all(0, 2), route("r", 1, 2, exact(0x456))), [meet(&[1], 0, 0x456)]);
     let ranges = [Filter { id: 0x7E0, mask: 0xC000_07F0 }, Filter { id: 0x7E8, mask: 0xC000_07F8 }];
     assert_eq!(found(route("r", 0, 2, ranges[0]), route("r", 1, 2, ranges[1])), [meet(&[1], 0, 0x7E8)]);
-    // 100 to 102 is a range, though a filter of it is for 102 alone; 200 stands for itself.
+    // 100 to 102 is a range, though one of its filters is for 102 alone; 200 is a named identifier.
     let selections = |filters: &[Filter]| filters.iter().map(|&filter| Selection { filter, id: None }).collect();
     let range = [Filter { id: 0x100, mask: 0xC000_07FE }, exact(0x102)];
     let list = |from, more: &[Filter]| Route { selections: selections(&[&range, more].concat()), ..all(from, 2) };
     assert_eq!(found(list(0, &[]), list(1, &[])), [meet(&[1], 0, 0x100)]);
     let same = [Hazard::SameIdentifier { route: THIS, first: FIRST, sent: kind(0x200) }];
     assert_eq!(found(list(0, &[exact(0x200)]), list(1, &[exact(0x200)])), same, "the worse of the two");
-    // What FD and classic frames of one bus have in common has one sender there already.
+    // FD and classic frames of one bus with the same identifier have the same sender.
     let only = |format, send_as| Route { formats: Formats::Only(format), send_as, ..all(0, 2) };
     assert_eq!(found(only(FrameFormat::Classic, None), only(FrameFormat::Fd, Some(SendAs::Classic))), []);
 }
@@ -144,7 +144,7 @@ fn payloads_keep_routes_apart() {
     assert_eq!(found(route("all", 0, 1, exact(0x123)), of(0x10)), sent_twice(Share::AllOfThis, 0x123));
 }
 
-/// Routes that take some of 16 identifiers, in pieces that do not meet, some of them under another one.
+/// Routes that match some of 16 identifiers with disjoint filters, and change some of them.
 fn of_few_identifiers() -> impl Strategy<Value = Route> {
     let filter = prop_oneof![
         1 => Just(Filter::ALL),
@@ -170,7 +170,7 @@ fn of_few_identifiers() -> impl Strategy<Value = Route> {
     })
 }
 
-/// The same as the function of the analysis, by taking away what both do alike until nothing is left.
+/// `is_all`, by subtracting cubes until none is left.
 fn is_all_by_subtraction(of: &[Edge], by: &[Edge]) -> bool {
     of.iter().all(|edge| {
         let alike = by.iter().filter_map(|other| Some((other, edge.change.agrees(other.change)?)));
