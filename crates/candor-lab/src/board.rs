@@ -1,12 +1,12 @@
-//! A board that `ssh` reaches: candor goes there, runs there, and is gone in the end.
+//! A board reached by `ssh`. candor is copied there, runs there, and is removed afterwards.
 //!
 //! ```text
-//!  tester ══ ssh (master) ══ sshd ── sh ── candor-lab hold: has the folder with candor, and removes it
-//!         ── the same connection ─── candor-lab keep: has the gateway of a cell, and ends it
+//!  tester ══ ssh (master) ══ sshd ── sh ── candor-lab hold: removes the folder with candor at the end
+//!         ── the same connection ─── candor-lab supervise: runs and stops the gateway of a cell
 //! ```
 //!
-//! Both look at their standard input: when the connection is gone, or nothing has come over it for some time, they end what they
-//! have. So nothing stays on a board, whatever becomes of the tester or of the cable.
+//! Both watch their standard input. When the connection is lost or silent for too long, they clean up, so nothing stays on
+//! the board even if the tester or the cable fails.
 
 mod architecture;
 
@@ -24,95 +24,50 @@ use crate::device::{self, Lines, lines_of};
 use crate::supervisor::{Line, wait_for_end};
 use architecture::Architecture;
 
-/// How long the board may take for a login that somebody types a password for, and for what candor asks of it.
+/// Includes the time to type a password.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A board that has candor as long as this lives.
+/// A connection to a board with candor on it. Dropping it removes candor from the board.
 #[derive(Debug)]
 pub struct Board {
     master: Child,
     lines: Lines,
     line: Line,
-    /// `ssh` and the options of everything that goes over the connection, the board's name included.
+    /// `ssh`, the options of the connection, and the host.
     reach: Vec<String>,
-    /// What runs candor there.
+    /// Command that runs candor-lab there.
     program: String,
     host: String,
-    /// Holds the socket of the connection.
     _folder: TempDir,
 }
 
-/// A board that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum BoardError {
-    /// There is no `ssh`.
     #[error("Cannot start ssh; install OpenSSH's client")]
     NoSsh(#[source] io::Error),
-    /// The program for it cannot be read, or is none.
     #[error("{} cannot go to a board: {why}; name a static candor for it with candor = \"FILE\" below [ssh]", path.display())]
-    Program {
-        /// The program.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
-    /// No connection, or no shell in the end of it.
+    Program { path: PathBuf, why: String },
     #[error("ssh has not reached {host} ({status}); does `ssh {host} true` work?")]
-    Unreachable {
-        /// The board.
-        host: String,
-        /// What became of `ssh`.
-        status: String,
-    },
-    /// Another processor than the program is for.
+    Unreachable { host: String, status: String },
     #[error(
         "{host} is a machine of type {machine}, and {} is for {program_is_for}; build one with `cargo build --release --package candor \
          --target {}` and name it with candor = \"FILE\" below [ssh]",
         path.display(),
         architecture::target_of(machine)
     )]
-    Architecture {
-        /// The board.
-        host: String,
-        /// `uname -m` there.
-        machine: String,
-        /// The program.
-        path: PathBuf,
-        /// What it runs on.
-        program_is_for: &'static str,
-    },
-    /// It came there and does not run.
+    Architecture { host: String, machine: String, path: PathBuf, program_is_for: &'static str },
     #[error(
         "candor does not run on {host} ({status}); do programs run from its folder for temporary files ($TMPDIR, /tmp), and is there \
          room for {} MB?",
         bytes / 1_000_000 + 1
     )]
-    DoesNotRun {
-        /// The board.
-        host: String,
-        /// How it ended.
-        status: String,
-        /// Its size.
-        bytes: usize,
-    },
-    /// A command there came to nothing.
+    DoesNotRun { host: String, status: String, bytes: usize },
     #[error("candor cannot look at {host} ({status}); what the board says of it stands above{}", if *sudo { "; does `sudo -n true` work there?" } else { "" })]
-    CannotLook {
-        /// The board.
-        host: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// Whether `sudo` was to help.
-        sudo: bool,
-    },
+    CannotLook { host: String, status: ExitStatus, sudo: bool },
 }
 
 impl Board {
-    /// Connects, and brings the static programs candor-lab and candor there.
-    ///
-    /// # Errors
-    /// [`BoardError`]; what `ssh` says is on standard error.
+    /// Connects and copies the static programs candor-lab and candor. Messages of `ssh` go to standard error.
     pub fn reach(ssh: &Ssh, lab: &Path) -> Result<Self, BoardError> {
         let host = ssh.host.clone();
         let wrong = |why: String| BoardError::Program { path: lab.to_owned(), why };
@@ -126,7 +81,7 @@ impl Board {
         let name = name_of(&bytes);
         let folder = tempfile::Builder::new().prefix("candor-ssh-").tempdir().map_err(BoardError::NoSsh)?;
         let socket = folder.path().join("s").display().to_string();
-        // Of options that are given twice ssh takes the first, so those of the plan come first.
+        // ssh uses the first of repeated options, so those of the plan come first.
         let mut reach = vec!["ssh".to_owned()];
         reach.extend(ssh.options.iter().cloned());
         for option in ["ServerAliveInterval=5", "ServerAliveCountMax=3", "ControlPersist=no"] {
@@ -144,7 +99,7 @@ impl Board {
         let board = loop {
             match told() {
                 Some(line) if line.starts_with("board ") => break Some(line),
-                // What a login prints on the way.
+                // Login banners.
                 Some(_other) => {}
                 None => break None,
             }
@@ -171,8 +126,7 @@ impl Board {
         Ok(Self { master, lines, line, reach, program, host, _folder: folder })
     }
 
-    /// What starts a [supervisor](crate::supervisor) there.
-    #[must_use]
+    /// Command that starts a [supervisor](crate::supervisor) on the board.
     pub fn supervisor(&self) -> Vec<String> {
         self.command(&["supervise"])
     }
@@ -183,10 +137,7 @@ impl Board {
         self.reach.iter().cloned().chain([command]).collect()
     }
 
-    /// What the board lacks, a sentence each: what `candor-lab look` with these arguments says there.
-    ///
-    /// # Errors
-    /// [`BoardError::CannotLook`].
+    /// Runs `candor-lab preflight` there with these arguments. Returns what the board lacks, one sentence each.
     pub fn look(&self, arguments: &[String]) -> Result<Vec<String>, BoardError> {
         let arguments: Vec<&str> = ["preflight"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let command = self.command(&arguments);
@@ -196,7 +147,7 @@ impl Board {
         let lacking: Vec<_> = text.lines().map(str::to_owned).collect();
         match run.status.code() {
             Some(0) => Ok(Vec::new()),
-            // 1 is also what sudo ends with that wants a password.
+            // sudo also exits with 1 if it wants a password.
             Some(1) if !lacking.is_empty() => Ok(lacking),
             _ => {
                 let sudo = self.program.starts_with("sudo");
@@ -213,8 +164,8 @@ impl Drop for Board {
     }
 }
 
-/// What a shell does there: it makes a folder, tells what the machine is, takes the program, and lets it hold the folder. Whatever
-/// fails, the folder is removed.
+/// Shell command for the board: make a folder, report the machine, receive both programs, and run `candor-lab hold`.
+/// The folder is removed whatever fails.
 fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
     let script = format!(
         "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap 'rm -rf -- \"$d\"' EXIT; \
@@ -222,21 +173,19 @@ fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
          head -c {gateway_bytes} > \"$g\"; [ $(wc -c < \"$p\") = {bytes} ] && [ $(wc -c < \"$g\") = {gateway_bytes} ] && \
          chmod 700 \"$p\" \"$g\" && \"$p\" hold \"$d\""
     );
-    // The login shell may be any.
+    // The login shell need not be a POSIX shell.
     format!("exec sh -c {}", quoted(&script))
 }
 
-/// As one word of a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// How a process ended whose output has.
+/// Exit status of a process whose standard output has ended.
 fn end_of(child: &mut Child) -> String {
     drop(child.stdin.take());
     match child.try_wait() {
         Ok(None) => {
-            // It hangs, or is about to end.
             std::thread::sleep(Duration::from_millis(500));
             let is_hanging = matches!(child.try_wait(), Ok(None));
             if is_hanging {
@@ -262,14 +211,14 @@ mod tests {
         assert_eq!(run.stdout, b"$(x) 'y' \"z\"");
     }
 
-    /// The shell's part, with a program that is a script.
+    /// The shell script of the deployment, with another script in place of candor-lab.
     #[test]
     fn a_deployment_leaves_nothing_whatever_comes() {
         let program = b"#!/bin/sh\necho holds it \"$2\"\nread line\n";
         let both = [&program[..], b"gateway"].concat();
         for (sent, said) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
             let outer = tempfile::tempdir().unwrap();
-            // What a shell would take apart, beside something that it would then remove.
+            // Special characters for a shell, and a file that a wrongly quoted `rm` would remove.
             let folder = outer.path().join("it's $HOME; b c");
             let neighbour = outer.path().join("it's");
             fs::create_dir(&folder).unwrap();

@@ -1,15 +1,15 @@
-//! What a frame costs when several come at once: instructions for each frame of a burst.
+//! Cost of a frame in a burst, in instructions.
 //!
-//! The tester sends a burst with a priority above the gateway's, so that all of it lies in the gateway's queue before the
-//! gateway runs, and then sleeps. A tap writes down when each frame leaves.
+//! The tester has a higher priority than the gateway. It sends a burst, so that all of it is queued before the gateway
+//! runs, and sleeps. A tap records when each frame leaves.
 //!
 //! ```text
 //!   first send ─── last send ─────────────── last frame leaves
-//!   └─ the tester's own ─┘└─ the gateway's, and the tap's part of it ─┘      (can-gw works within the sends)
+//!   └───── tester ───────┘└──────── gateway and tap ──────────┘      (can-gw forwards within the sends)
 //! ```
 //!
-//! The tester's own part is measured without a gateway, the tap's by sending where it listens, with and without it; both
-//! are taken off ([`Overhead`]).
+//! The part of the tester is measured without a gateway, that of the tap by sending on its interface with and without it.
+//! Both are subtracted ([`Overhead`]).
 
 mod bench;
 mod figures;
@@ -24,24 +24,20 @@ use crate::stats::LatencyNs;
 
 use crate::tester::pause::Pauses;
 
-/// How bursts are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Frames of a burst on each way.
+    /// Frames per burst on each way.
     pub size: u16,
-    /// Bursts to measure.
     pub bursts: u32,
     /// Bursts before the first that counts.
     pub warm_up: u32,
-    /// Shortest and longest time between two bursts, in which the gateway has to be finished.
+    /// Shortest and longest time between bursts. The gateway has to finish within it.
     pub gap: (Duration, Duration),
-    /// Seed of the pauses.
     pub seed: u64,
 }
 
 impl Pattern {
-    /// A gap that is long enough for the slowest of engines, in a machine of 1 ns for an instruction.
-    #[must_use]
+    /// Chooses a gap that is long enough for the slowest engine at 1 ns per instruction.
     pub fn new(size: u16, ways: usize, bursts: u32, warm_up: u32) -> Self {
         const EACH: Duration = Duration::from_micros(40);
         const REST: Duration = Duration::from_millis(1);
@@ -51,10 +47,7 @@ impl Pattern {
     }
 }
 
-/// Sends bursts and sees when they leave.
-///
-/// # Errors
-/// What an interface says, or a tap that missed frames.
+/// Sends bursts and records when they leave.
 pub fn measure(bench: &mut Bench, pattern: &Pattern) -> io::Result<Vec<Burst>> {
     let mut pauses = Pauses::new(pattern.seed, pattern.gap);
     bench.settle(pauses.next())?;
@@ -68,11 +61,7 @@ pub fn measure(bench: &mut Bench, pattern: &Pattern) -> io::Result<Vec<Burst>> {
     Ok(all)
 }
 
-/// Frames that come alone, from a timer while the tester sleeps: from the stamp of the tap where each comes in to that of the
-/// tap where it leaves. A lost frame has no latency.
-///
-/// # Errors
-/// As [`measure`].
+/// Single frames, sent by a timer while the tester sleeps. Latency is from tap to tap; `None` if the frame was lost.
 pub fn measure_single(bench: &mut Bench, pattern: &Pattern) -> io::Result<Vec<Option<LatencyNs>>> {
     let mut pauses = Pauses::new(pattern.seed, pattern.gap);
     bench.settle(pauses.next())?;

@@ -1,10 +1,10 @@
-//! What the host asks of a guest that measures cells of a plan ([`crate::experiment`]), and what the guest says of them.
+//! Protocol between the host and a guest that measures cells of a plan ([`crate::experiment`]).
 //!
 //! ```text
-//!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor-lab cells ─▶ Said, a line of JSON each; a record for each cell
+//!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor-lab cells ─▶ Said as lines of JSON; one record per cell
 //! ```
 //!
-//! Where there is no guest, the same order goes to a process of this machine, and a [supervisor](crate::supervisor) has the gateway.
+//! Without a guest, the order goes to a process on this machine, and a [supervisor](crate::supervisor) runs the gateway.
 
 mod interfaces;
 
@@ -24,75 +24,63 @@ use serde::{Deserialize, Serialize};
 use crate::{device, job, kernel};
 use interfaces::{Interfaces, spins};
 
-/// The order as a file in the guest's working directory.
+/// Name of the order in the guest's working directory.
 pub const FILE: &str = "cells.json";
 
-/// What a guest is to measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// In this order.
     pub cells: Vec<CellOrder>,
-    /// The logs that are replayed, by the names that the traffic of cells has for them.
+    /// Logs to replay, by the file names in the traffic of cells.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub logs: BTreeMap<String, String>,
-    /// Who starts gateways and loads; `None`: whoever measures, which is right where all of it ends with the guest.
+    /// Starts gateways and loads. `None`: the measuring process does, which is right if all processes end with the
+    /// guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<SupervisorOrder>,
 }
 
-/// How to get a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorOrder {
-    /// Program and arguments.
     pub command: Vec<String>,
-    /// The machine that it is on; `None`: this one.
+    /// `None`: this machine.
     pub machine: Option<String>,
 }
 
-/// One cell as the guest has to know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOrder {
-    /// The cell's name in the plan, and the stem of its record.
+    /// Name in the plan, and stem of the record.
     pub name: String,
-    /// Levels of its factors, for the record.
+    /// Factors and their levels, for the record.
     pub levels: Vec<(String, String)>,
-    /// What is measured.
     pub device: Device,
-    /// The tester's interfaces.
     pub ends: Ends,
-    /// A traffic pattern, as text.
     pub traffic: String,
-    /// A load, as text.
     pub load: String,
-    /// The frame, as text.
     pub frame: String,
-    /// Frames that count.
     pub frames: u32,
-    /// Frames in front of them.
+    /// Frames before those that count.
     pub warm_up: u32,
-    /// Shortest and longest pause where frames come one at a time.
+    /// Shortest and longest pause between single frames.
     pub gap_ns: (u64, u64),
-    /// When a frame counts as lost.
     pub lost_after_ns: u64,
-    /// Seed of all random times.
     pub seed: u64,
-    /// Bit rates of the sending bus, which shares of a bus are of.
+    /// Bit rates of the sending bus. Bus loads in percent refer to it.
     pub bus: BitsPerSecond,
-    /// Whether a timer sends the frames that come one at a time, because some gateway of the plan never waits, or some load
-    /// leaves nothing of the processor to a tester that comes last.
+    /// Whether a timer sends single frames, because a gateway of the plan never sleeps or a load leaves no CPU time to
+    /// the tester.
     pub from_timer: bool,
-    /// Bit rates of the second wire, where frames take time on it that is to be subtracted.
+    /// Bit rates of the second bus if the time on the wire is to be subtracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<BitsPerSecond>,
-    /// Whether the sender's stamps are to be kept.
+    /// Whether to keep the transmit stamps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stages: bool,
-    /// Whether the receive stamps are to be those of the adapter.
+    /// Whether to take the receive stamps of the adapter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hardware_stamps: bool,
 }
 
-/// Bit rates of a wire: of arbitration, and of data where that has its own.
+/// Nominal and data bit rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BitsPerSecond(u32, Option<u32>);
 
@@ -103,93 +91,74 @@ impl From<Wire> for BitsPerSecond {
 }
 
 impl BitsPerSecond {
-    /// `None` of an order in which a rate is 0.
-    #[must_use]
+    /// `None` if a rate is 0.
     pub fn wire(self) -> Option<Wire> {
         let data = self.1.map(|data| BitRate::from_bits_per_second(data).ok_or(())).transpose().ok()?;
         Some(Wire { nominal: BitRate::from_bits_per_second(self.0)?, data })
     }
 }
 
-/// What a guest starts.
+/// The device under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Device {
-    /// Nothing.
     None,
-    /// Nothing either: a black box is there already.
+    /// A black box that runs already.
     External,
     /// `candor run` with this gateway file.
     Candor {
-        /// Name of the engine.
         engine: String,
-        /// The file's text.
         file: String,
     },
-    /// `candor-lab baseline`: the system calls of an engine without rules.
+    /// `candor-lab baseline`.
     #[serde(rename = "bare")]
     Baseline {
-        /// Name of the engine.
         engine: String,
-        /// Interfaces.
         from: String,
-        /// Interfaces.
         to: String,
-        /// Whether local sockets hear what it sends.
+        /// Whether local sockets receive what it sends.
         echo: bool,
     },
-    /// A program, and what is run in the end.
+    /// Other programs.
     Command {
-        /// Program and arguments.
         start: Vec<String>,
-        /// Program and arguments; empty if nothing is to be run.
+        /// Empty if there is nothing to run at the end.
         stop: Vec<String>,
     },
 }
 
-/// Interfaces of a cell.
+/// The tester's interfaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
-    /// The tester sends here.
     pub send: String,
-    /// It watches here what came onto the first bus.
+    /// Monitors the first bus.
     pub monitor: String,
-    /// It hears here what comes out.
     pub receive: String,
-    /// Whether what comes out is heard as it leaves and not as it arrives: virtual interfaces have no other side.
+    /// Whether frames are stamped when `receive` sends them, because a virtual interface has no other end.
     pub hears_leaving: bool,
 }
 
-/// What a guest says of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// The cell.
     pub cell: String,
-    /// What has become of it.
     pub state: State,
 }
 
-/// What has become of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It has begun.
     Begun,
-    /// So many frames have been measured.
+    /// Number of frames measured so far.
     Done(u32),
-    /// It was measured.
     Ok,
-    /// It was measured, but the record says nothing of the gateway, for this reason.
+    /// Measured, but the record says nothing about the gateway; with the reason.
     Invalid(String),
-    /// It could not be measured, for this reason.
+    /// Not measured; with the reason.
     Failed(String),
 }
 
-/// A cell that this candor cannot order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum OrderError {
-    /// A ring that nobody hears.
     #[error(
         "The engine {0} sends through a ring that virtual interfaces do not echo, so that the tester would not hear its frames \
          one at a time; measure it with topology = \"kvaser\" or another interface on the second bus, or exclude the cell"
@@ -198,12 +167,8 @@ pub enum OrderError {
 }
 
 impl Order {
-    /// Of a block.
-    ///
-    /// # Errors
-    /// [`OrderError`] of the first cell that cannot be ordered.
     pub fn of(plan: &Plan, block: &Block<'_>) -> Result<Self, OrderError> {
-        // All cells of a plan alike, or they could not be compared.
+        // The same for all cells of a plan, so that they can be compared.
         let is_busy = |cell: &Cell| cell.load != Load::None || spins(plan.gateway(cell));
         let from_timer = plan.cells().iter().any(is_busy);
         let cells = block.cells.iter().map(|cell| CellOrder::of(plan, cell, from_timer)).collect::<Result<_, _>>()?;
@@ -260,7 +225,7 @@ impl CellOrder {
             warm_up: plan.warm_up,
             gap_ns: (nanoseconds(plan.gap.0), nanoseconds(plan.gap.1)),
             lost_after_ns: nanoseconds(plan.lost_after),
-            // Repeats differ in their pauses, or in icount they would differ in nothing but their neighbours.
+            // With one seed, repeats in icount would be identical.
             seed: plan.seed.wrapping_add(u64::from(cell.repeat) - 1),
             bus: played.unwrap_or(Wire { nominal: plan.bitrate, data: None }).into(),
             from_timer,
@@ -272,10 +237,7 @@ impl CellOrder {
 }
 
 impl Device {
-    /// What is to be started for it, if anything; a gateway file goes into this folder.
-    ///
-    /// # Errors
-    /// A sentence that says what cannot be started, or where nothing can be written.
+    /// The command line of the device; a gateway file is written to `folder`.
     pub fn gateway(&self, folder: &Path, name: &str) -> Result<Option<device::Gateway>, String> {
         match self {
             Self::None | Self::External => Ok(None),
@@ -293,8 +255,7 @@ impl Device {
     }
 }
 
-/// The laboratory of a place; `None` of one that is no guest.
-#[must_use]
+/// `None` if cells run without a guest.
 pub const fn testbed(testbed: Testbed) -> Option<kernel::Testbed> {
     match testbed {
         Testbed::Icount => Some(kernel::Testbed::Icount),
@@ -303,8 +264,7 @@ pub const fn testbed(testbed: Testbed) -> Option<kernel::Testbed> {
     }
 }
 
-/// The interfaces of a guest; `None` of a place that is none.
-#[must_use]
+/// `None` if cells run without a guest.
 pub const fn topology(topology: Topology) -> Option<job::Topology> {
     match topology {
         Topology::Vcan => Some(job::Topology::Vcan),
@@ -314,8 +274,7 @@ pub const fn topology(topology: Topology) -> Option<job::Topology> {
     }
 }
 
-/// Programs of this machine that the cells of a block need in their guest.
-#[must_use]
+/// Programs of this machine that the cells need in their guest.
 pub fn programs(order: &Order) -> Vec<String> {
     let mut programs = Vec::new();
     for cell in &order.cells {
@@ -325,7 +284,7 @@ pub fn programs(order: &Order) -> Vec<String> {
     }
     programs.sort();
     programs.dedup();
-    // Every guest has it, and no other may come in its place.
+    // Every guest has its own.
     programs.retain(|program| program != "candor");
     programs
 }
@@ -447,7 +406,7 @@ mod tests {
         assert!(file.contains("\"g0\"") && file.contains("\"g1\"") && file.contains("echo = false"), "{file}");
         let [_, own] = of("host", "g1");
         assert!(own.ends.hears_leaving);
-        // The gateway's interfaces are of another machine.
+        // The gateway's interfaces are on another machine.
         let [none, kernel] = of("ssh", "g1");
         assert_eq!((none.ends.receive.as_str(), kernel.ends.hears_leaving), ("t1", false));
     }

@@ -1,11 +1,11 @@
-//! Chains of routes through virtual interfaces: what a frame takes for each further pass through the CAN layer and can-gw.
+//! Chains of routes through virtual interfaces: the cost of each further pass through the CAN layer and can-gw.
 //!
 //! ```text
 //!   first bus ─ from ─▶ can-gw ─▶ hop1 ─▶ can-gw ─▶ hop2 ─▶ … ─▶ can-gw ─▶ to ─ second bus
 //! ```
 //!
-//! Interrupt, softirq and driver are passed once, whatever the chain's length. So the line through the latencies says what each
-//! pass takes, and what is left is the rest of the system.
+//! Interrupt, softirq and driver are passed once, whatever the length of the chain. The slope of the latencies is the cost
+//! of a pass; the intercept is the rest of the system.
 //!
 //! # Source
 //! Timing Analysis of a Linux-Based CAN-to-CAN Gateway (Sojka and others, 2011), section 3.8, figure 15.
@@ -15,13 +15,12 @@ use std::fmt::Write as _;
 use crate::stats::{LatencyNs, Line};
 use candor_core::frame::FrameFormat;
 
-/// The virtual interfaces of a chain of so many routes.
+/// The virtual interfaces of a chain.
 pub fn between(routes: u8) -> impl Iterator<Item = String> {
     (1..routes).map(|number| format!("hop{number}"))
 }
 
-/// The gateway file of a chain of so many routes for frames of one format, run by the kernel. `echo` is that of the last route.
-#[must_use]
+/// Gateway file of a chain of can-gw routes for frames of one format. `echo` is that of the last route.
 pub fn gateway_file(routes: u8, (from, to): (&str, &str), format: FrameFormat, echo: bool) -> String {
     let format = match format {
         FrameFormat::Classic => "classic",
@@ -34,7 +33,8 @@ pub fn gateway_file(routes: u8, (from, to): (&str, &str), format: FrameFormat, e
     }
     for number in 1..interfaces.len() {
         let before = number - 1;
-        // can-gw counts from the first route a frame takes. Without an echo nobody hears what is sent to a virtual interface.
+        // can-gw counts from the first route of a frame. Without an echo, frames sent to a virtual interface are not
+        // received.
         let limit = if number == 1 { format!("hop-limit = {routes}\n") } else { String::new() };
         let echo = echo || number < interfaces.len() - 1;
         writeln!(
@@ -46,8 +46,7 @@ pub fn gateway_file(routes: u8, (from, to): (&str, &str), format: FrameFormat, e
     text
 }
 
-/// The line through the medians of chains: how many routes, and the median. Its slope is what a pass takes.
-#[must_use]
+/// Line through (routes, median). Its slope is the cost of a pass.
 #[expect(clippy::cast_precision_loss, reason = "no latency reaches 2^53 ns")]
 pub fn line(medians: &[(u8, LatencyNs)]) -> Option<Line> {
     let points: Vec<_> = medians.iter().map(|(routes, median)| (f64::from(*routes), median.0 as f64)).collect();

@@ -1,4 +1,4 @@
-//! Kernels for guests: which can be had, and how they get into the cache.
+//! Kernels for guests: which are available, and how they get into the cache.
 
 mod catalog;
 pub mod modules;
@@ -19,19 +19,17 @@ use crate::cache::{Cache, CacheError};
 use crate::observer::Observer;
 use crate::packages::{Archive, Lists, PackageError};
 
-/// Which laboratory a guest runs in.
+/// Where a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Testbed {
     /// QEMU with a clock that counts instructions.
     Icount,
-    /// User-mode Linux.
     Uml,
 }
 
 impl Testbed {
-    /// As it is written on the command line and in `CANDOR_TESTBED`.
-    #[must_use]
+    /// As on the command line and in `CANDOR_TESTBED`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Icount => "icount",
@@ -40,125 +38,79 @@ impl Testbed {
     }
 }
 
-/// A kernel that can be had.
+/// An available kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kernel {
-    /// Its name here: `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
+    /// Such as `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
     pub name: String,
-    /// The laboratory that runs it.
     pub testbed: Testbed,
-    /// `uname -r` in the guest, where it is known without unpacking the package.
+    /// `uname -r`, if known without unpacking the package.
     pub release: Option<String>,
-    /// Version of the Debian package.
+    /// Of the Debian package.
     pub version: String,
-    /// Suite that offers it.
     pub suite: String,
-    /// Whether it is in the cache, at whatever version it had then.
+    /// In the cache, perhaps in an older version.
     pub cached: bool,
-    /// The package that holds it.
     #[serde(skip)]
     package: String,
 }
 
-/// A kernel in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedKernel {
-    /// Its name here.
     pub name: String,
-    /// The laboratory that runs it.
     pub testbed: Testbed,
-    /// `uname -r` in the guest.
+    /// `uname -r`.
     pub release: String,
-    /// Version of the Debian package.
+    /// Of the Debian package.
     pub version: String,
-    /// Suite that offered it.
     pub suite: String,
-    /// What processors it works on (user-mode Linux only).
+    /// Supported processors (user-mode Linux only).
     room: Option<uml::Room>,
-    /// How its files lie in the cache; one of another number is fetched anew.
+    /// Kernels of another [`LAYOUT`] are fetched again.
     layout: u32,
-    /// Where it is.
     #[serde(skip)]
     folder: PathBuf,
 }
 
-/// What [`list`] finds.
 #[derive(Debug)]
 pub struct KernelList {
-    /// The kernels.
     pub kernels: Vec<Kernel>,
-    /// Why kernels may be missing, or older than what the archive has.
+    /// Why the list may be incomplete or outdated.
     pub doubt: Option<KernelError>,
 }
 
-/// Why a kernel cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum KernelError {
-    /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A file of the cache cannot be used.
     #[error("Cannot use {path}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The package holds no kernel where one is expected.
+    File { path: PathBuf, source: io::Error },
     #[error("The package {package} has no kernel that candor recognises")]
-    Odd {
-        /// Which package.
-        package: String,
-    },
-    /// The packages cannot be had.
+    Odd { package: String },
     #[error("The kernel {name} cannot be fetched")]
-    Package {
-        /// Which kernel.
-        name: String,
-        /// Why.
-        source: PackageError,
-    },
-    /// The list cannot be had.
+    Package { name: String, source: PackageError },
     #[error("The list of kernels cannot be fetched")]
     Packages(#[from] PackageError),
-    /// No kernel of this name, for this laboratory.
     #[error("There is no kernel {name} for the {} laboratory; there are: {}", .testbed.name(), .known.join(", "))]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// For which laboratory.
-        testbed: Testbed,
-        /// What there is.
-        known: Vec<String>,
-    },
+    Unknown { name: String, testbed: Testbed, known: Vec<String> },
 }
 
 impl CachedKernel {
-    /// The kernel itself: an ELF file or a bzImage for QEMU, or user-mode Linux as a program.
-    #[must_use]
+    /// ELF file or bzImage for QEMU, or the program of user-mode Linux.
     pub fn image(&self) -> PathBuf {
         self.folder.join("kernel")
     }
 
-    /// Whether it can run on this machine's processor.
-    #[must_use]
     pub fn fits_processor(&self) -> bool {
         self.room != Some(uml::Room::AsBuilt) || process::extended_state() == ExtendedState::Fits
     }
 
-    /// The folder of its modules.
-    #[must_use]
     pub fn modules(&self) -> PathBuf {
         self.folder.join("modules")
     }
 }
 
-/// All kernels that the archive of this machine offers, and those that are cached though it no longer does.
-///
-/// # Errors
-/// Any [`KernelError`] if nothing is cached and the archive is of no use.
+/// All kernels in the archive, and cached ones that it no longer offers. Fails only if nothing is cached.
 pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<KernelList, KernelError> {
     list_of(cached_kernels(cache), || {
         let lock = cache.lock(observer)?;
@@ -168,7 +120,6 @@ pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<KernelList, Ke
     })
 }
 
-/// [`list`], of these cached kernels and of what the archive offers.
 fn list_of(
     cached: Vec<CachedKernel>,
     offered: impl FnOnce() -> Result<(Vec<Kernel>, Lists), KernelError>,
@@ -201,10 +152,7 @@ fn list_of(
     Ok(KernelList { kernels, doubt })
 }
 
-/// The kernel of this name, or the usual one of the laboratory, from the cache or else from the archive.
-///
-/// # Errors
-/// Any [`KernelError`].
+/// The kernel of this name, or the default one, from the cache or else the archive.
 pub fn obtain(
     cache: &Cache,
     testbed: Testbed,
@@ -215,7 +163,7 @@ pub fn obtain(
         return Ok(kernel);
     }
     let lock = cache.lock(observer)?;
-    // Another candor may have fetched it while this one waited.
+    // Another process may have fetched it meanwhile.
     if let Some(kernel) = find_cached(cache, testbed, name) {
         return Ok(kernel);
     }
@@ -237,7 +185,7 @@ pub fn obtain(
         archive.unpack(&format!("kernel {}", kernel.name), &wanted, observer)
     };
     let tree = match fetch(observer) {
-        // The lists may name a version that the archive has replaced since.
+        // The lists may name a version that the archive has replaced.
         Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
             archive.update(observer).and_then(|()| fetch(observer)).map_err(cannot)?
         }
@@ -248,14 +196,14 @@ pub fn obtain(
     read_manifest(&folder).ok_or_else(|| KernelError::Odd { package: kernel.package.clone() })
 }
 
-/// Changes when files lie elsewhere in a kernel's folder.
+/// Version of the layout of a kernel's folder.
 const LAYOUT: u32 = 3;
 const MANIFEST: &str = "manifest.json";
-/// Parts of the module tree that no gateway and no laboratory can use are not kept.
+/// Parts of the module tree that gateways and laboratory can use.
 const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
 const NOT_KEPT: [&str; 3] = ["drivers/net/ethernet", "drivers/net/wireless", "drivers/usb/gadget"];
 
-/// The plain kernel of the stable suite.
+/// Whether it is the default kernel: without real-time patches, of the stable suite.
 fn is_usual(name: &str) -> bool {
     !name.ends_with("-rt") && !name.starts_with("backports-")
 }
@@ -282,7 +230,7 @@ fn read_manifest(folder: &Path) -> Option<CachedKernel> {
     (kernel.layout == LAYOUT).then(|| CachedKernel { folder: folder.to_owned(), ..kernel })
 }
 
-/// Brings the files of an unpacked package into the layout of the cache.
+/// Moves the files of an unpacked package into the layout of the cache.
 fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, KernelError> {
     let odd = || KernelError::Odd { package: kernel.package.clone() };
     let module_parents = match kernel.testbed {

@@ -1,4 +1,4 @@
-//! The laboratories: guests, topologies, tester, records and reports.
+//! The laboratory: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
 pub mod baseline;

@@ -1,32 +1,26 @@
-//! How much memory a process has, page by page.
+//! Processes and their memory, from `/proc`.
 
 use std::{fs, io};
 
-/// What a process has resident, in bytes.
+/// Resident memory of a process, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resident {
-    /// Everything.
     pub all: u64,
-    /// Without pages of files: heap, stacks, rings. Pages of files are those of the program, and of the system's cache: they come when
-    /// code is run for the first time, 16 at once, and never more than the file has.
+    /// Without pages of files: heap, stacks, rings. Pages of the program file are mapped when code first runs, 16 at a
+    /// time, up to the size of the file.
     pub own: u64,
 }
 
-/// What a process has resident (`Rss` of `/proc/PID/smaps`).
-///
-/// Unlike the number in `status` it is counted anew at each call, and not kept in parts that lag behind.
+/// `Rss` of `/proc/PID/smaps`. It is counted on each call, unlike the number in `status`, which lags behind.
 ///
 /// # Kernel
-/// `CONFIG_PROC_PAGE_MONITOR`; for processes of others CAP_SYS_PTRACE.
-///
-/// # Errors
-/// If the process is gone, or may not be looked at.
+/// `CONFIG_PROC_PAGE_MONITOR`; CAP_SYS_PTRACE for processes of other users.
 pub fn resident(pid: u32) -> io::Result<Resident> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps"))?;
     parse(&text).ok_or_else(|| io::Error::other(format!("/proc/{pid}/smaps cannot be understood")))
 }
 
-/// Each mapping has a line with its place and its name, and below that lines with what it holds.
+/// Each mapping has a line with address and name, followed by lines with its properties.
 fn parse(text: &str) -> Option<Resident> {
     let mut resident = Resident::default();
     let mut is_file = None;
@@ -40,7 +34,8 @@ fn parse(text: &str) -> Option<Resident> {
                 resident.own += bytes;
             }
         } else if !first.ends_with(':') {
-            // Place, rights, offset, device, inode, name: rings are `socket:[…]`, the heap is `[heap]` or has no name.
+            // Address, permissions, offset, device, inode, name: rings are `socket:[…]`, the heap is `[heap]` or has no
+            // name.
             is_file = Some(words.nth(4).is_some_and(|name| name.starts_with('/')));
         }
     }

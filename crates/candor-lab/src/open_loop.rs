@@ -1,4 +1,4 @@
-//! Frames at moments of their own, whatever becomes of them: where a gateway queues, loses and saturates.
+//! Open-loop traffic: frames are sent on schedule, whatever the gateway does. Shows queueing, losses and saturation.
 //!
 //! ```text
 //!   due ──▶ sent ──▶ first bus ──▶ device under test ──▶ second bus
@@ -7,10 +7,10 @@
 //!          service = B − A − time on the second wire;  response = B − due − that time
 //! ```
 //!
-//! The tester comes before the gateway, sleeps until each moment, and reads its taps when all is over: reading thousands of
-//! frames takes milliseconds, in which it would be late and the gateway would wait. Only of more frames than the taps can
-//! remember it reads them whenever they are half full. Every frame that was to be sent ends in exactly one
-//! [`Disposition`](crate::record::Disposition); what came out besides is counted as doubled or strange.
+//! The tester has a higher priority than the gateway, sleeps until each frame is due, and reads its taps at the end:
+//! reading thousands of frames takes milliseconds, in which it would be late and the gateway would wait. If there are more
+//! frames than the taps hold, it reads them whenever they are half full. Every frame gets exactly one
+//! [`Disposition`](crate::record::Disposition); other frames that arrive are counted as doubled or strange.
 
 mod matching;
 
@@ -31,61 +31,55 @@ use crate::tap::Tap;
 use crate::tester::{InterfacesError, Stamped, Wire, interfaces, share_a_clock, tag_of_number};
 use matching::{Events, Passed, Sent};
 
-/// What is to be sent, and what is to come out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The frames.
     pub frames: Frames,
-    /// When each frame is due, in nanoseconds after the beginning, in their order.
+    /// When each frame is due, in nanoseconds after the start, ascending.
     pub moments: Vec<u64>,
-    /// So many of the first ones warm the gateway up.
+    /// Frames that warm the gateway up and do not count.
     pub warm_up: u32,
-    /// A frame that has not arrived after this time is late.
+    /// Age at which a frame is late.
     pub lost_after: Duration,
-    /// The far wire, if frames take time on it.
+    /// The second wire, if frames take time on it.
     pub wire: Option<Wire>,
 }
 
-/// The frames of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frames {
-    /// One after the other as they are, as many as there are moments. What arrives is looked for by all of its bytes; frames of
-    /// equal bytes are told apart by their order.
+    /// One per moment, sent unchanged. Arriving frames are identified by all of their bytes; equal frames by their
+    /// order.
     Given(Vec<Frame>),
-    /// This frame; a number replaces its first two payload bytes.
+    /// One frame; a number replaces its first two payload bytes.
     Numbered(Frame),
 }
 
-/// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
-    /// One for each frame that counts, in the order of sending.
+    /// Frames that count, in the order of sending.
     pub samples: Vec<Sample>,
-    /// Frames that arrived again.
     pub doubled: u32,
-    /// Frames that arrived and were never sent.
+    /// Frames that arrived but were not sent.
     pub strange: u32,
-    /// `CLOCK_REALTIME` at the beginning; the samples count from here.
+    /// `CLOCK_REALTIME` at the start; times of samples are relative to it.
     pub start_realtime_ns: i64,
 }
 
-/// What a frame is to come out as.
+/// The frame after the gateway; `None` if it does not forward it.
 pub type Expected<'a> = &'a dyn Fn(&Frame) -> Option<Frame>;
 
-/// What taps hear, and whose stamps the samples have.
+/// What taps receive, and which stamps the samples have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
-    /// On both buses what comes in, by the adapter.
+    /// Incoming frames on both buses, stamped by the adapter.
     Adapter,
-    /// On both buses what comes in, by the kernel.
+    /// Incoming frames on both buses, stamped by the kernel.
     Arriving,
-    /// What comes in on the first bus and what leaves on the second, by the kernel.
+    /// Incoming frames on the first bus and outgoing on the second, stamped by the kernel.
     Leaving,
 }
 
 impl Hearing {
-    /// Where the stamps come from, as records say it.
-    #[must_use]
+    /// Name of the source in records.
     pub const fn stamps(self) -> &'static str {
         match self {
             Self::Adapter => ADAPTER_STAMPS,
@@ -97,36 +91,31 @@ impl Hearing {
     }
 }
 
-/// Interfaces and taps.
 #[derive(Debug)]
 pub struct Bench {
     sender: CanSocket,
     monitor: Tap,
     far: Tap,
-    /// Whether the sender's stamps are kept.
+    /// Whether transmit stamps are kept.
     inside: Stamps,
     /// Frames after which taps and stamps are read.
     every: usize,
-    /// Frames that the sender was given before this series: its stamps bear their numbers.
+    /// Frames sent before this series: transmit stamps are numbered by socket.
     before: u32,
 }
 
-/// Frames that a tap remembers at most: 16 MiB of locked memory.
+/// Limit per tap: 16 MiB of locked memory.
 const MOST_REMEMBERED: usize = 65_536;
-/// Frames whose sender's stamps wait at most, …
+/// Limit of frames with unread transmit stamps.
 const MOST_STAMPED: usize = 16_384;
-/// … and bytes that those of one frame take, at most.
+/// Size of a frame's transmit stamps, at most.
 const STAMPED_BYTES: u32 = 2048;
-/// What passes after the last frame was sent is waited for in such steps, …
+/// After the last frame, taps are read at this interval …
 const QUIET: Duration = Duration::from_millis(100);
-/// … until so many of them brought nothing.
+/// … until this many reads were empty.
 const IDLE_LOOKS: u32 = 3;
 
 impl Bench {
-    /// Opens interfaces and taps for so many frames. `inside` says whether the sender's stamps are kept.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
     pub fn open(
         (send, monitor, receive): (&str, &str, &str),
         hearing: Hearing,
@@ -134,7 +123,7 @@ impl Bench {
         frames: usize,
     ) -> Result<Self, InterfacesError> {
         let mut client = Client::open().map_err(InterfacesError::List)?;
-        // Where another interface sends, only the wire carries its frames.
+        // If another interface sends, frames only reach the monitor by the wire.
         let loopback = if send == monitor { Loopback::On } else { Loopback::Off };
         let options = Options { filters: &[], loopback, ..Options::default() };
         // Twice as many, in case the gateway doubles them.
@@ -160,11 +149,8 @@ impl Bench {
         Ok(Self { sender, monitor: monitor_tap, far, inside, every, before: 0 })
     }
 
-    /// Sends all frames and tells what became of them. `expected` says what a frame is to come out as, if that is known;
-    /// `progress` is told the number of frames that were sent, seldom.
-    ///
-    /// # Errors
-    /// What the kernel says of the sender, or a tap that missed frames.
+    /// Sends all frames and collects them. `expected`: what the gateway makes of a frame, if that is known. `progress`
+    /// is rarely called, with the number of frames sent.
     ///
     /// # Panics
     /// If there are more moments than given frames.
@@ -178,7 +164,7 @@ impl Bench {
         self.monitor.forget()?;
         self.far.forget()?;
         let mut events = Events::with_room_for(pattern.moments.len());
-        // The sleep is of the one clock, the stamps are of the other.
+        // The sleep uses one clock, the stamps the other.
         let (begin, start) = (clock::monotonic()?.0 + BEGIN_NS, clock::realtime()?.0 + BEGIN_NS);
         events.start_realtime_ns = start;
         for (number, &moment) in (0_u32..).zip(&pattern.moments) {
@@ -215,7 +201,7 @@ impl Bench {
             |Stamped { frame, at, adapter }: Stamped| Passed { frame, at_ns: at.0 - *start_realtime_ns, adapter };
         if self.inside == Stamps::On {
             self.sender.read_send_stamps(|stamp| {
-                // The socket sends nothing else. What was refused has a number, too, and what is of an earlier series a great one.
+                // Refused frames are numbered too; numbers of an earlier series wrap to large ones.
                 let Some(sent) = sent.get_mut(stamp.number.wrapping_sub(before) as usize) else { return };
                 let at_ns = Some(stamp.at.0 - *start_realtime_ns);
                 match stamp.stage {
@@ -229,7 +215,7 @@ impl Bench {
     }
 }
 
-/// From the reading of the clocks to the first frame.
+/// Delay of the first frame.
 const BEGIN_NS: i64 = 10_000_000;
 
 impl Pattern {
@@ -241,8 +227,6 @@ impl Pattern {
     }
 }
 
-/// The frame with this number.
-#[must_use]
 pub fn numbered(mut frame: Frame, number: u32) -> Frame {
     frame.data[..2].copy_from_slice(&tag_of_number(number).to_be_bytes());
     frame

@@ -1,4 +1,4 @@
-//! How far the tester's stamps can be believed: what it takes itself, and what an independent witness says of the same frames.
+//! Precision of the tester: its own overhead, and its stamps against an independent witness.
 //!
 //! ```text
 //!  no gateway:     send ──▶ first bus ──▶ monitor, and a second tap     sending = t_monitor − t_send − time on the wire
@@ -21,36 +21,36 @@ use crate::stats::{LatencyNs, Series};
 use crate::record::Sample;
 use crate::tester::{Pattern, StampSource, tag_of};
 
-/// What the tester takes of frames that no gateway forwards.
+/// The tester's overhead, without a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Own {
-    /// From before the call that sends until the monitor's stamp, without the time on the wire; nothing where the stamps have another
+    /// From before the send call to the monitor's stamp, less the time on the wire; empty if stamps are of another
     /// clock.
     pub sending: Vec<LatencyNs>,
-    /// The second tap's stamp after the monitor's, of a frame that ends at both at once. Below zero where it was first.
+    /// Stamp of a second tap less the monitor's, for a frame that reaches both at once; negative if the tap was first.
     pub taps: Vec<LatencyNs>,
-    /// By how much longer than the shortest the monitor's stamp came after the end of its frame on the wire; nothing without a log.
+    /// Delay of the monitor's stamp after the end of frame on the wire, less the shortest such delay; empty without a
+    /// log.
     pub stamps: Vec<LatencyNs>,
-    /// Frames that one of the two has not seen.
+    /// Frames that only one of the two received.
     pub unseen: usize,
 }
 
 /// Total latencies by stamps and by the witness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witnessed {
-    /// The far stamp after the monitor's; the time on the second wire is in it, as in figure 4.
+    /// Far stamp less the monitor's, including the time on the second wire, as in figure 4.
     pub by_stamps: Vec<LatencyNs>,
-    /// From end to end on the wires.
+    /// From end of frame to end of frame.
     pub by_witness: Vec<LatencyNs>,
-    /// The first less the second, frame by frame.
+    /// Per frame: stamps less witness.
     pub difference: Vec<LatencyNs>,
-    /// Frames that did not arrive, or that the log does not have.
+    /// Frames that did not arrive, or that are not in the log.
     pub unseen: usize,
 }
 
 impl Own {
-    /// Of a series whose far side is a second tap on the first bus; `wire` is what happened there meanwhile, by the name of the bus.
-    #[must_use]
+    /// From a series whose far side is a second tap on the first bus. `wire` is the log of that time.
     pub fn of(samples: &[Sample], stamps: StampSource, first: &str, wire: Option<&[OnWire]>) -> Self {
         let mut own = Self::default();
         let ends = wire.map(|wire| ends(wire, first));
@@ -68,7 +68,7 @@ impl Own {
                 after_end.push(monitor - end);
             }
         }
-        // The clocks of stamps and of the wire begin somewhere else, and go at the same pace.
+        // The clocks of stamps and wire have different origins and the same rate.
         if let Some(&shortest) = after_end.iter().min() {
             own.stamps = after_end.into_iter().map(|after| LatencyNs(after - shortest)).collect();
         }
@@ -77,8 +77,7 @@ impl Own {
 }
 
 impl Witnessed {
-    /// Of a series through a gateway, and what happened on both wires meanwhile.
-    #[must_use]
+    /// From a series through a gateway, and the log of both wires.
     pub fn of(samples: &[Sample], wire: &[OnWire], first: &str, second: &str) -> Self {
         let mut witnessed = Self::default();
         let [first, second] = [first, second].map(|bus| ends(wire, bus));
@@ -97,26 +96,22 @@ impl Witnessed {
         witnessed
     }
 
-    /// How many differ by more than this, in either direction.
-    #[must_use]
+    /// Frames that differ by more than this.
     pub fn beyond(&self, ns: u64) -> usize {
         self.difference.iter().filter(|difference| difference.0.unsigned_abs() > ns).count()
     }
 }
 
-/// How many numbers a series may use: then they begin again, and the log would have two frames of each.
-#[must_use]
+/// Whether numbers are unique in the log: they repeat after 65 536 frames.
 pub const fn has_one_frame_of_each_number(pattern: &Pattern) -> bool {
     pattern.frames.saturating_add(pattern.warm_up) <= 0x1_0000
 }
 
-/// The series of latencies, if there are any.
-#[must_use]
 pub fn series(latencies: &[LatencyNs]) -> Option<Series> {
     Series::new(latencies.to_vec())
 }
 
-/// When frames ended on a bus, by their numbers.
+/// End of frame on a bus, by number.
 fn ends(wire: &[OnWire], bus: &str) -> BTreeMap<u16, i64> {
     let here = wire.iter().filter(|seen| seen.bus == bus);
     here.filter_map(|seen| Some((tag_of(&seen.frame)?, seen.end_ns))).collect()
@@ -159,10 +154,10 @@ mod tests {
         let wire = [on_wire("first", 1, 100_400), on_wire("second", 3, 7), on_wire("first", 3, 109_400)];
         let own = Own::of(&samples, StampSource::Kernel, "first", Some(&wire));
         assert_eq!((plain(&own.sending), plain(&own.taps), own.unseen), (vec![1_000, 1_030], vec![-10, 20], 1));
-        // 1200 − 100 400 is the shortest; the other one came 30 later.
+        // 1200 − 100 400 is the shortest; the other is 30 longer.
         assert_eq!(plain(&own.stamps), [0, 30]);
         assert_eq!(Own::of(&samples, StampSource::Kernel, "first", None).stamps, []);
-        // Sending has another clock than an adapter; two taps of it have one.
+        // Sending has another clock than the adapter; both taps have the adapter's.
         let of_adapter = Own::of(&samples, StampSource::Hardware, "first", Some(&wire));
         assert_eq!(of_adapter, Own { sending: Vec::new(), ..own });
     }

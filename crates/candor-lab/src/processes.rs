@@ -1,8 +1,7 @@
-//! The processes of this machine, from `/proc`.
+//! Processes of this machine, from `/proc`.
 
 use std::{fs, io};
 
-/// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -12,26 +11,25 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether it has ended, and only its parent has not asked how.
+    /// Ended but perhaps not reaped.
     pub(crate) const fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
 }
 
-/// All that this process may see.
 pub(crate) fn all() -> io::Result<Vec<Process>> {
     let mut all = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // A process that has gone meanwhile has no file any more.
+        // The process has ended.
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
         all.extend(parse(pid, &stat));
     }
     Ok(all)
 }
 
-/// From `/proc/PID/stat`, whose second field may hold anything, parentheses too.
+/// `/proc/PID/stat`; its second field may contain anything, even parentheses.
 fn parse(pid: u32, stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();

@@ -1,4 +1,4 @@
-//! QEMU: the machine's own, or one from packages in the cache that is run from there.
+//! QEMU: installed, or from packages in the cache.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,41 +10,27 @@ use crate::cache::{Cache, CacheError};
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
 
-/// A QEMU that has been seen to run.
+/// A QEMU that starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qemu {
-    /// What it calls itself.
     pub version: String,
     program: PathBuf,
-    /// Where its files are if it is not installed.
+    /// Unpacked packages, if it is not installed.
     tree: Option<PathBuf>,
 }
 
-/// Why there is no QEMU.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum QemuError {
-    /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// It does not start.
     #[error("QEMU at {program} does not run: {message}")]
-    DoesNotRun {
-        /// Where it is.
-        program: PathBuf,
-        /// What it says.
-        message: String,
-    },
-    /// The packages cannot be had.
+    DoesNotRun { program: PathBuf, message: String },
     #[error("QEMU is not installed and cannot be fetched")]
     Package(#[from] PackageError),
 }
 
 impl Qemu {
-    /// QEMU from PATH if it can do what the laboratory needs, else from the cache, else from the archive.
-    ///
-    /// # Errors
-    /// Any [`QemuError`].
+    /// Installed QEMU if it works, else from the cache, else from the archive.
     pub fn obtain(cache: &Cache, observer: &mut dyn Observer) -> Result<Self, QemuError> {
         if let Some(installed) = installed().and_then(|program| Self::check(program, None).ok()) {
             return Ok(installed);
@@ -61,8 +47,7 @@ impl Qemu {
         Self::cached(cache)
     }
 
-    /// A command that runs it, with nothing of this process's environment.
-    #[must_use]
+    /// Program, first arguments and environment.
     pub fn command(&self) -> (PathBuf, Vec<OsString>, Vec<(OsString, OsString)>) {
         let Some(tree) = &self.tree else { return (self.program.clone(), Vec::new(), Vec::new()) };
         let mut arguments = Vec::new();
@@ -80,7 +65,7 @@ impl Qemu {
         Self::check(tree.join("usr/bin").join(PROGRAM), Some(tree))
     }
 
-    /// Runs it once: libraries that it was linked with may have gone since it was fetched.
+    /// Runs it once: libraries may have been removed since it was fetched.
     fn check(program: PathBuf, tree: Option<PathBuf>) -> Result<Self, QemuError> {
         let mut qemu = Self { version: String::new(), program, tree };
         let does_not_run = |message: String| QemuError::DoesNotRun { program: qemu.program.clone(), message };

@@ -1,9 +1,8 @@
-//! Frames with a fixed period, whatever the gateway makes of them: where it saturates, and whether it bears a load for long.
+//! Frames with a fixed period, for saturation and endurance.
 //!
-//! The tester comes before the gateway, sends each frame at its moment, and sleeps. Taps on the gateway's own two interfaces
-//! write down what comes in and what leaves, and are read seldom. So the period is kept whatever the gateway does; what the
-//! tester takes of the processor that it shares with the gateway is told by a stream without one, whose period is shorter
-//! than can be kept.
+//! The tester has a higher priority than the gateway, sends each frame when it is due, and sleeps. Taps on the gateway's two
+//! interfaces record frames and are rarely read, so the period is kept whatever the gateway does. The tester's share of a
+//! common processor is measured by a stream without a gateway, with a period that is too short to be kept.
 
 mod passage;
 
@@ -24,28 +23,25 @@ use crate::bursts::Way;
 use crate::tap::Tap;
 use crate::tester::{InterfacesError, interfaces};
 
-/// Frames of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The frame; a number replaces its first payload byte.
+    /// A number replaces the first payload byte.
     pub template: Frame,
-    /// Time from frame to frame.
     pub period: Duration,
-    /// How many.
     pub frames: u32,
-    /// Frames after which the tester reads its taps: before they are full, and seldom, for the gateway does not run meanwhile.
+    /// Frames after which the taps are read: before they are full, but rarely, because the gateway does not run
+    /// meanwhile.
     pub look: u32,
 }
 
-/// What passes after the last frame was sent is read in such steps, …
+/// After the last frame, taps are read at this interval …
 const QUIET: Duration = Duration::from_millis(100);
-/// … until so many of them brought nothing.
+/// … until this many reads were empty.
 const IDLE_LOOKS: u32 = 2;
 
-/// Frames that a tap writes down until the tester looks.
+/// Capacity of a tap.
 pub const REMEMBERED: usize = 8192;
 
-/// One way with its taps.
 #[derive(Debug)]
 pub struct Bench {
     sender: CanSocket,
@@ -54,13 +50,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens the taps.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
     pub fn open(way: &Way) -> Result<Self, InterfacesError> {
         let mut client = Client::open().map_err(InterfacesError::List)?;
-        // Where another interface sends, only the wire carries its frames.
+        // If another interface sends, frames only reach the tap by the wire.
         let loopback = if way.send == way.comes_in { Loopback::On } else { Loopback::Off };
         let options = Options { filters: &[], loopback, ..Options::default() };
         Ok(Self {
@@ -70,11 +62,8 @@ impl Bench {
         })
     }
 
-    /// Sends a stream, and tells of each frame that left. `looked` is called after each look at the taps, and ends the
-    /// stream with an error. A frame that the sending interface does not take is left out.
-    ///
-    /// # Errors
-    /// That of `looked`, what the kernel says of the sender, or a tap that missed frames.
+    /// Sends a stream and reports each frame that left. `looked` is called after the taps were read; its error ends the
+    /// stream. Frames that the sending interface refuses are skipped.
     pub fn pass(
         &mut self,
         pattern: &Pattern,
@@ -112,7 +101,7 @@ impl Bench {
     }
 
     fn look(&mut self, matcher: &mut Matcher, passed: &mut impl FnMut(Passage)) -> io::Result<()> {
-        // What leaves is read first: whatever is in there has also come in.
+        // First those that left: they have also come in.
         let mut left = Vec::new();
         self.leaves.read(|frame| left.extend(tag(&frame.frame).map(|tag| (tag, frame.at))))?;
         self.comes_in.read(|frame| {
@@ -125,7 +114,7 @@ impl Bench {
     }
 }
 
-/// The frames of a stream, which are sent in turn: the number in the first payload byte tells one from the other.
+/// The frames of a stream, sent in turn; the first payload byte is their number.
 pub fn frames_in_turn(template: &Frame) -> impl Iterator<Item = Frame> {
     let template = *template;
     (0..=u8::MAX).map(move |number| {
@@ -135,7 +124,7 @@ pub fn frames_in_turn(template: &Frame) -> impl Iterator<Item = Frame> {
     })
 }
 
-/// The kernel's struct, and how long it is.
+/// In the kernel's layout, with the length.
 pub(crate) fn to_kernel(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);

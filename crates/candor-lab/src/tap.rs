@@ -1,5 +1,4 @@
-//! Ears for traffic that nobody waits for: the kernel writes down what passes an interface, and the tester reads it when
-//! the gateway has nothing left to do.
+//! Taps: the kernel records traffic of an interface, and the tester reads it when the gateway is idle.
 
 use std::io;
 
@@ -9,29 +8,24 @@ use candor_netlink::client::Client;
 
 use crate::tester::{AdapterEar, InterfacesError, Stamped, find};
 
-/// A tap on one interface.
 #[derive(Debug)]
 pub struct Tap {
     memory: Memory,
 }
 
-/// Where the kernel writes down what passes.
 #[derive(Debug)]
 enum Memory {
     Ring(ReceiveRing),
-    /// A socket's queue. The frames of a ring have one stamp each, and who looks for them needs the kernel's.
+    /// Socket queue. A ring has one stamp per frame, and matching also needs the kernel's.
     Queue {
         ear: AdapterEar,
-        /// Frames that were missed before.
+        /// Frames missed so far.
         missed: u32,
     },
 }
 
 impl Tap {
-    /// Opens a tap that remembers at least so many frames until they are read.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
+    /// Opens a tap that holds at least `frames` until they are read.
     pub fn open(client: &mut Client, name: &str, hears: Hears, frames: usize) -> Result<Self, InterfacesError> {
         let link = find(client, name)?;
         let ring = ReceiveRing::tap(link.index, hears, frames)
@@ -39,20 +33,14 @@ impl Tap {
         Ok(Self { memory: Memory::Ring(ring) })
     }
 
-    /// Opens a tap that hears what comes in, and has the stamps of the adapter, too.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// A tap for incoming frames, with adapter stamps too.
     pub(crate) fn with_adapter(client: &mut Client, name: &str, frames: usize) -> Result<Self, InterfacesError> {
         let ear = AdapterEar::open_with_room(client, name, frames)?;
         Ok(Self { memory: Memory::Queue { ear, missed: 0 } })
     }
 
-    /// Gives all frames that passed since the last call, in their order, with the stamp of the moment when the kernel got them, or
-    /// gave them to the driver.
-    ///
-    /// # Errors
-    /// If the tap missed some: then nothing can be said of what passed.
+    /// Passes on all frames since the last call, in order, stamped when the kernel received them or handed them to the
+    /// driver. Missed frames are an error.
     pub fn read(&mut self, mut take: impl FnMut(Stamped)) -> io::Result<()> {
         match &mut self.memory {
             Memory::Ring(ring) => {
@@ -82,10 +70,6 @@ impl Tap {
         }
     }
 
-    /// Forgets what passed.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
     pub fn forget(&mut self) -> io::Result<()> {
         self.read(|_| {})
     }

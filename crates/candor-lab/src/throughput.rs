@@ -1,10 +1,10 @@
-//! Throughput without loss: trials at rates that a search asks for, and what the records keep of them.
+//! Throughput without loss: trials at the rates of a search, and their form in records.
 //!
 //! ```text
-//!  Bounds ──▶ search ──rate──▶ trial: somebody sends ──sent, lost──▶ … ──▶ Searched ──found()──▶ NDR, PDR
+//!  Bounds ──▶ search ──rate──▶ trial ──sent, lost──▶ … ──▶ Searched ──found()──▶ NDR, PDR
 //! ```
 //!
-//! A record keeps the trials and not what was concluded from them: that is concluded anew whenever the record is read.
+//! A record keeps the trials; the rates are computed from them whenever it is read.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -15,36 +15,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Sample;
 
-/// The search ends at this part of its highest rate: a gateway that does not even follow there is `below` it.
+/// The search ends at this fraction of the highest rate; a slower gateway is reported as `below`.
 const LOWEST: u32 = 16;
 
-/// A search that has come to its end.
+/// A finished search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Searched {
-    /// Where it began, in frames per second.
+    /// Lower bound of the search.
     lowest_frames_per_s: NonZeroU32,
-    /// Where it ended, in frames per second.
+    /// Upper bound of the search.
     highest_frames_per_s: NonZeroU32,
-    /// In the order in which they were made.
+    /// In the order of execution.
     pub trials: Vec<Tried>,
 }
 
-/// What became of the frames of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
-    /// Their rate.
     pub frames_per_s: NonZeroU32,
-    /// Those that were to be sent.
+    /// Frames that were due.
     pub sent: u64,
-    /// Those that did not arrive in time, or were sent when the next one was already due.
+    /// Frames that did not arrive in time, or were sent when the next was already due.
     pub lost: u64,
 }
 
 impl Searched {
-    /// The highest rates, by what the trials say; `None` of a record that was cut short.
-    #[must_use]
+    /// NDR and PDR by these trials; `None` if the record is incomplete.
     pub fn found(&self) -> Option<Found> {
         let rate = |rate: NonZeroU32| FrameRate::new(rate.get());
         let mut search = Search::new(Bounds::new(rate(self.lowest_frames_per_s)?, rate(self.highest_frames_per_s)?)?);
@@ -58,11 +55,8 @@ impl Searched {
     }
 }
 
-/// Searches the highest rate up to this one. Each trial is to send as many frames as are measured in the end: a shorter one would
-/// pass what a queue hides in it.
-///
-/// # Errors
-/// The first one of a trial.
+/// Searches the highest rate up to `up_to`. A trial has to send as many frames as are measured in the end; in a shorter
+/// one, a queue could hide losses.
 pub fn search(
     up_to: FrameRate,
     mut trial: impl FnMut(FrameRate) -> io::Result<Trial>,
@@ -89,9 +83,8 @@ pub fn search(
     }
 }
 
-/// What a trial says: frames that did not arrive in their time, and those that the tester sent only when the next one was due
-/// already, for that is another rate.
-#[must_use]
+/// Counts as lost: frames that did not arrive in time, and frames that the tester sent when the next was already due,
+/// because that is another rate.
 pub fn outcome(samples: &[Sample], rate: FrameRate) -> Trial {
     let period_ns = i64::from(1_000_000_000 / rate.frames_per_second());
     let is_lost = |sample: &&Sample| sample.disposition.is_lost() || sample.sent_ns - sample.due_ns >= period_ns;
@@ -108,7 +101,7 @@ mod tests {
         FrameRate::new(rate).unwrap()
     }
 
-    /// A gateway that passes so many frames each second.
+    /// A gateway that forwards `capacity` frames per second.
     fn search_of(capacity: u32, up_to: u32) -> (Searched, Found) {
         search(rate(up_to), |rate| {
             let sent = 10_000;

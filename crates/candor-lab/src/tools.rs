@@ -1,4 +1,4 @@
-//! Programs that guests often need: those installed on this machine, or else those of Debian packages in the cache.
+//! Programs for guests: those installed on this machine, else from Debian packages in the cache.
 
 use std::path::{Path, PathBuf};
 
@@ -7,33 +7,21 @@ use crate::image;
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
 
-/// Why a program cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ToolError {
-    /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The package cannot be had.
     #[error("This machine has no program {program}, and the package {package} cannot be fetched")]
-    Package {
-        /// Which program.
-        program: String,
-        /// Which package has it.
-        package: &'static str,
-        /// Why.
-        source: PackageError,
-    },
+    Package { program: String, package: &'static str, source: PackageError },
 }
 
-/// A package, and what is taken out of it.
+/// A Debian package with programs.
 #[derive(Clone, Copy, Debug)]
 struct Package {
-    /// Its name, and that of its folder in the cache.
+    /// Also the folder in the cache.
     name: &'static str,
-    /// Directories with its programs; releases of Debian differ.
+    /// Folders of its programs; they differ between Debian releases.
     folders: &'static [&'static str],
-    /// Those that guests may want.
     programs: &'static [&'static str],
 }
 
@@ -73,7 +61,7 @@ impl Package {
         PACKAGES.into_iter().find(|package| package.programs.contains(&program))
     }
 
-    /// The path of a program in the unpacked package, or what would be its first one.
+    /// Path of a program in the unpacked package; in the first folder if it does not exist.
     fn path(self, tree: &Path, program: &str) -> PathBuf {
         let mut paths = self.folders.iter().map(|folder| tree.join(folder).join(program));
         let first = paths.clone().next().unwrap_or_default();
@@ -88,11 +76,7 @@ impl Package {
     }
 }
 
-/// What a guest can be given for the name of a program: the name itself, or where a package has it if this machine
-/// has it not. Names of other programs stay as they are.
-///
-/// # Errors
-/// [`ToolError`] if the package has to be fetched and cannot be.
+/// Name of an installed program, or its path in a package, which is fetched if necessary. Other names are unchanged.
 pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<String, ToolError> {
     let package = Package::with(name).filter(|_| image::locate(name).is_err());
     let Some(package) = package else { return Ok(name.to_owned()) };
@@ -101,14 +85,12 @@ pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Whether a guest that starts on this machine can be given this program.
-#[must_use]
+/// Whether a guest started on this machine can have this program.
 pub fn is_there(name: &str) -> bool {
     is_known(name) || image::locate(name).is_ok()
 }
 
-/// Whether every guest can be given this program.
-#[must_use]
+/// Whether every guest can have this program.
 pub fn is_known(name: &str) -> bool {
     Package::with(name).is_some()
 }

@@ -34,7 +34,7 @@ enum Block {
     Console { place: Place, commands: Vec<Shown> },
 }
 
-/// A command with the output that the page shows.
+/// A command and the output on the page.
 #[derive(Debug)]
 struct Shown {
     line: usize,
@@ -103,7 +103,7 @@ fn commands(text: &[&str], first: usize) -> Vec<Shown> {
     all
 }
 
-/// Whether lines are as expected, where `...` stands for any lines.
+/// Compares lines; `...` stands for any lines.
 fn agree(expected: &[String], found: &[&str]) -> bool {
     match expected {
         [] => found.is_empty(),
@@ -144,7 +144,7 @@ fn require<T>(feature: &str, found: Option<T>, reason: &str) -> Option<T> {
     found
 }
 
-/// Runs the console blocks for a place in a folder per page, with the files of the page above them.
+/// Runs the console blocks of a place, in one folder per page with the files of the page.
 fn run_on_host(place: Place, programs: &Path) {
     let mut path = vec![programs.to_owned()];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
@@ -235,7 +235,7 @@ fn commands_in_a_guest_print_what_the_pages_show() {
     command.args(["run", "--timeout", "5min"]).args(GUEST_PROGRAMS.iter().flat_map(|name| ["--program", *name]));
     let output = command.arg("--copy").arg(&file).args(["--", "sh", "book.sh"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    // Before each command is a mark without a status, after it one with its status.
+    // Each command has a mark before it and one with its status after it.
     let parts: Vec<_> = format!("\n{text}").split(&format!("\n{MARK}")).skip(1).map(str::to_owned).collect();
     assert_eq!(parts.len(), 2 * all.len(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! The process between candor and a guest, with an ordinary program for a guest.
+//! The process between candor and a guest, with an ordinary program as guest.
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
 
 use std::io::Read as _;

@@ -1,5 +1,3 @@
-//! How frames come in.
-
 use std::io;
 
 use candor_core::filter::Filter;
@@ -10,34 +8,32 @@ use candor_io::uring::UringReceiver;
 
 use super::{AT_ONCE, Way};
 
-/// Slots of a ring, as many as the engines have.
+/// As in the engines.
 const SLOTS: usize = 512;
 
 pub(super) trait Receive: Send + 'static {
-    /// Waits for frames and gives them to `take`, each with whether another one is known to wait. `all`: look for a second
-    /// frame also where that costs a call.
+    /// Waits for frames and passes each to `take`, with whether another is known to wait. `all`: look for a second
+    /// frame even if that costs a system call.
     fn receive(&mut self, all: bool, take: impl FnMut(&[u8], bool)) -> io::Result<()>;
 }
 
-/// `read()`.
 pub(super) struct Read {
     socket: CanSocket,
     bytes: [u8; CANFD_MTU],
 }
 
-/// `recv()` that does not wait, again and again.
+/// Non-blocking `recv()` in a loop.
 pub(super) struct Spinning(Read);
 
-/// `recvmmsg()`.
 pub(super) struct Mmsg {
     socket: CanSocket,
     batch: Box<Batch>,
 }
 
-/// The ring of a PF_PACKET socket.
+/// Ring of a PF_PACKET socket; `BUSY`: polled.
 pub(super) struct Ring<const BUSY: bool>(ReceiveRing);
 
-/// A receive of io_uring that stays.
+/// Multishot receive of io_uring.
 pub(super) struct Uring {
     socket: CanSocket,
     receiver: UringReceiver,
@@ -52,7 +48,6 @@ impl Read {
         Ok(Self { socket: socket(way)?, bytes: [0; CANFD_MTU] })
     }
 
-    /// With `SO_BUSY_POLL`.
     pub(super) fn open_polled(way: Way) -> io::Result<Self> {
         let read = Self::open(way)?;
         read.socket.poll_driver()?;

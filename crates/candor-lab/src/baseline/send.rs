@@ -1,5 +1,3 @@
-//! How frames leave.
-
 use std::io;
 
 use candor_core::frame::CANFD_MTU;
@@ -9,27 +7,22 @@ use candor_io::uring::UringSender;
 
 use super::{AT_ONCE, Way};
 
-/// Slots of a ring, as many as the engines have.
+/// As in the engines.
 const SLOTS: usize = 128;
 
 pub(super) trait Transmit: Send + 'static {
-    /// Whether frames are kept until all are there; `more` says that another one waits.
+    /// Whether frames are kept to be sent together; `more`: another one waits.
     fn collects(&self, more: bool) -> bool;
 
-    /// Sends a frame that nothing waits in front of.
     fn send(&mut self, frame: &[u8]) -> io::Result<()>;
 
-    /// Keeps a frame.
     fn keep(&mut self, frame: &[u8]);
 
-    /// Whether frames are kept.
     fn holds(&self) -> bool;
 
-    /// Sends what is kept, and forgets it.
     fn send_kept(&mut self) -> io::Result<()>;
 }
 
-/// Frames of one moment.
 struct Kept {
     frames: Box<[([u8; CANFD_MTU], usize); AT_ONCE]>,
     count: usize,
@@ -54,32 +47,27 @@ impl Kept {
     }
 }
 
-/// A way to send many frames with one call.
 pub(super) trait Together: Send + 'static {
     fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()>;
 }
 
-/// One `send()` for each frame.
 pub(super) struct Write(CanSocket);
 
-/// One call for all frames.
+/// One system call for all kept frames.
 pub(super) struct Collecting<T> {
     kept: Kept,
     calls: T,
 }
 
-/// `sendmmsg()`.
 pub(super) struct MmsgCalls(CanSocket, SendList);
-/// The ring of a PF_PACKET socket.
 pub(super) struct RingCalls(TransmitRing);
-/// One submission to io_uring.
 pub(super) struct UringCalls(CanSocket, UringSender);
 
 pub(super) type Mmsg = Collecting<MmsgCalls>;
 pub(super) type Ring = Collecting<RingCalls>;
 pub(super) type Uring = Collecting<UringCalls>;
 
-/// [`Write`] for a frame that came alone, [`Ring`] for more, where it echoes as it should.
+/// [`Write`] for a single frame, [`Ring`] for several if its echo is right.
 pub(super) struct Adaptive(Write, Option<Ring>);
 
 fn socket(way: Way) -> io::Result<CanSocket> {

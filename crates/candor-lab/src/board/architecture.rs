@@ -1,20 +1,16 @@
-//! Which machine a program is for.
-
 use object::elf;
 
-/// What an ELF file says of itself.
+/// From the header of an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Architecture {
-    /// For people.
     pub(super) name: &'static str,
-    /// How `uname -m` begins where it runs.
+    /// Prefixes of `uname -m`.
     machines: &'static [&'static str],
-    /// Whether a loader has to find its libraries.
     pub(super) needs_libraries: bool,
 }
 
 impl Architecture {
-    /// `None` of what is no ELF file, or of a machine that nobody has a CAN bus on.
+    /// `None` if it is not an ELF file, or for another architecture.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let (name, machines): (_, &[&str]) = match elf_machine(bytes)? {
             elf::EM_386 => ("i686", &["i386", "i486", "i586", "i686", "x86_64"]),
@@ -30,13 +26,12 @@ impl Architecture {
         Some(Self { name, machines, needs_libraries: needs_libraries(bytes) })
     }
 
-    /// Whether a machine of this name (`uname -m`) runs it.
     pub(super) fn runs_on(self, machine: &str) -> bool {
         self.machines.iter().any(|known| machine.starts_with(known))
     }
 }
 
-/// `e_machine`, which is at the same place in files of 32 and of 64 bits.
+/// `e_machine` has the same offset in 32-bit and 64-bit files.
 fn elf_machine(bytes: &[u8]) -> Option<elf::Machine> {
     let machine = bytes.get(18..20)?.try_into().ok()?;
     let is_elf = bytes.get(..4)? == elf::ELFMAG;
@@ -47,7 +42,7 @@ fn elf_machine(bytes: &[u8]) -> Option<elf::Machine> {
     }
 }
 
-/// Whether it names a loader.
+/// Whether the program has an interpreter (`PT_INTERP`).
 fn needs_libraries(bytes: &[u8]) -> bool {
     use object::read::elf::{ElfFile32, ElfFile64, ProgramHeader as _};
 
@@ -59,7 +54,7 @@ fn needs_libraries(bytes: &[u8]) -> bool {
     })
 }
 
-/// What cargo calls a static program for a machine (`uname -m`).
+/// Rust target of a static program for `uname -m`.
 pub(super) fn target_of(machine: &str) -> String {
     match machine {
         "armv7l" => "armv7-unknown-linux-musleabihf".to_owned(),

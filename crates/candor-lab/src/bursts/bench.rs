@@ -1,5 +1,3 @@
-//! Senders and taps of bursts.
-
 use std::io;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -17,21 +15,21 @@ use super::figures::Burst;
 use crate::tap::Tap;
 use crate::tester::{InterfacesError, interfaces};
 
-/// From where frames are sent, where they come in and where they leave.
+/// Interfaces of one direction through the gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Way {
-    /// The tester's interface. A virtual one is a bus of its own and also where frames come in.
+    /// The tester's interface. A virtual interface is a bus of its own, so it is also `comes_in`.
     pub send: String,
-    /// The gateway's interface to the first bus.
+    /// The gateway's interface on the first bus.
     pub comes_in: String,
-    /// The gateway's interface to the second bus.
+    /// The gateway's interface on the second bus.
     pub leaves: String,
 }
 
 impl FromStr for Way {
     type Err = String;
 
-    /// `vcan0:vcan1`, or `can0:can2:can3` where another interface sends than the one where frames come in.
+    /// `vcan0:vcan1`, or `can0:can2:can3` if another interface sends.
     fn from_str(written: &str) -> Result<Self, String> {
         let names: Vec<_> = written.split(':').collect();
         let [send, comes_in, leaves] = match names[..] {
@@ -46,18 +44,16 @@ impl FromStr for Way {
     }
 }
 
-/// What listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Taps {
-    /// Nothing: only sending is measured.
+    /// Only sending is measured.
     None,
-    /// One on each interface where frames leave.
+    /// On each outgoing interface.
     Leaving,
-    /// There, and on the interface where frames of the first way come in.
+    /// Also on the incoming interface of the first way.
     Both,
 }
 
-/// The ways of one measurement, with everything open.
 #[derive(Debug)]
 pub struct Bench {
     senders: Vec<CanSocket>,
@@ -67,30 +63,23 @@ pub struct Bench {
     number: u16,
 }
 
-/// Frames that a tap remembers: more than any burst, on an interface that is the beginning of one way and the end of another.
+/// More than any burst, even on an interface that is the start of one way and the end of another.
 const REMEMBERED: usize = 4096;
 
-/// So many times the tester waits for what is missing of a burst.
+/// How often the tester waits for missing frames of a burst.
 const PATIENCE: u32 = 10;
 
-/// The identifier of what is sent.
 const ID: RawId = RawId(0x123);
 
 impl Bench {
-    /// Senders at the beginning of each way, and taps.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
+    /// Senders at the start of each way, and taps.
     pub fn open(ways: &[Way], taps: Taps) -> Result<Self, InterfacesError> {
         let mut bench = Self::open_senders(ways.iter().map(|way| &way.send), Loopback::On)?;
         bench.listen(ways, taps)?;
         Ok(bench)
     }
 
-    /// Senders where frames leave, which nobody else hears: as the gateway sends.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// Senders at the end of each way, without loopback: as the gateway sends.
     pub fn open_at_the_end(ways: &[Way], taps: Taps) -> Result<Self, InterfacesError> {
         let mut bench = Self::open_senders(ways.iter().map(|way| &way.leaves), Loopback::Off)?;
         bench.listen(ways, taps)?;
@@ -120,13 +109,13 @@ impl Bench {
         Ok(())
     }
 
-    /// Waits until what is under way has passed, and forgets it.
+    /// Waits until pending frames have passed, and discards them.
     pub(super) fn settle(&mut self, time: Duration) -> io::Result<()> {
         thread::sleep(time);
         self.leaving.iter_mut().chain(&mut self.comes_in).try_for_each(Tap::forget)
     }
 
-    /// Sends a burst on each way, the ways in turn, and after this time looks what has left.
+    /// Sends a burst on each way, alternating, and after `time` counts what has left.
     pub(super) fn burst(&mut self, size: u16, time: Duration) -> io::Result<Burst> {
         let first = self.number.wrapping_add(1);
         let frames: Vec<Vec<_>> = (0..size)
@@ -146,7 +135,7 @@ impl Bench {
         let sent = u32::from(size) * u32::try_from(self.senders.len()).map_err(io::Error::other)?;
         let mut burst = Burst { sent, sending_ns, ..Burst::default() };
         let mut next = vec![0; self.leaving.len()];
-        // A gateway that is slower than thought is given more time, and what does not come then is lost.
+        // A slow gateway gets more time; frames still missing then are lost.
         for _ in 0..if self.leaving.is_empty() { 1 } else { PATIENCE } {
             thread::sleep(time);
             self.count_leaving(&mut burst, &mut next, start, first..=first.wrapping_add(size - 1))?;
@@ -157,7 +146,6 @@ impl Bench {
         Ok(burst)
     }
 
-    /// Reads what has left since the last look.
     fn count_leaving(
         &mut self,
         burst: &mut Burst,
@@ -168,7 +156,7 @@ impl Bench {
         let size = numbers.end().wrapping_sub(*numbers.start());
         for ((way, tap), next) in self.leaving.iter_mut().enumerate().zip(next) {
             tap.read(|passed| {
-                // An interface may be the beginning of another way, whose frames leave there by the tester.
+                // If the interface also starts another way, the tester's own frames leave there.
                 let Some((_, number)) = tag(&passed.frame).filter(|(of, _)| *of == way) else { return };
                 let position = number.wrapping_sub(*numbers.start());
                 if position > size {
@@ -183,7 +171,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Has the kernel send a frame on the first way after half of this time, and looks at the end what became of it.
+    /// Sends a frame on the first way from a kernel timer, after half of `time`. Returns its latency.
     pub(super) fn single(&mut self, time: Duration) -> io::Result<Option<LatencyNs>> {
         let (Some(timed), Some(comes_in)) = (&self.timed, &mut self.comes_in) else {
             return Err(io::ErrorKind::Unsupported.into());
@@ -199,7 +187,7 @@ impl Bench {
     }
 }
 
-/// When the frame with this number passed the tap.
+/// Time at which the frame with this number passed the tap.
 fn moment(tap: &mut Tap, number: u16) -> io::Result<Option<RealtimeNs>> {
     let mut at = None;
     tap.read(|passed| {
@@ -210,7 +198,7 @@ fn moment(tap: &mut Tap, number: u16) -> io::Result<Option<RealtimeNs>> {
     Ok(at)
 }
 
-/// A frame of a way, as the kernel wants it: the way, and a number.
+/// The way and a number as payload, in the kernel's layout.
 fn bytes(way: usize, number: u16) -> ([u8; CANFD_MTU], usize) {
     let [high, low] = number.to_be_bytes();
     let payload = [u8::try_from(way).unwrap_or(u8::MAX), high, low];
@@ -220,7 +208,6 @@ fn bytes(way: usize, number: u16) -> ([u8; CANFD_MTU], usize) {
     (bytes, len)
 }
 
-/// Way and number of a frame.
 fn tag(frame: &Frame) -> Option<(usize, u16)> {
     match frame.payload() {
         [way, high, low] => Some((usize::from(*way), u16::from_be_bytes([*high, *low]))),

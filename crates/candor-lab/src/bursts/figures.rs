@@ -1,36 +1,32 @@
-//! From moments to instructions for each frame.
-
 use crate::stats::{LatencyNs, Quantile, Series};
 
-/// One burst on all ways.
+/// One burst, all ways together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
-    /// Frames that were sent, on all ways together.
     pub sent: u32,
-    /// Of these, those that left the gateway.
+    /// Of these, frames that left the gateway.
     pub left: u32,
-    /// Frames that left behind one that was sent later on their way.
+    /// Frames that left after one that was sent later on the same way.
     pub reordered: u32,
     /// From before the first send to after the last.
     pub sending_ns: i64,
-    /// From before the first send to the moment at which the last frame left; `None` if none did.
+    /// From before the first send until the last frame left.
     pub leaving_ns: Option<i64>,
 }
 
-/// What the tester itself takes of a burst.
+/// The tester's own share of a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead {
-    /// Sending a burst without any gateway.
+    /// Sending a burst without a gateway.
     pub sending_ns: i64,
-    /// Listening to one frame that leaves.
+    /// One frame through the tap.
     pub tap_ns: i64,
 }
 
 impl Overhead {
-    /// What is left of a burst for each frame; `None` if a frame of it is missing, for then nobody knows when it was over.
+    /// Time per frame of the gateway alone. `None` if a frame is missing, because the end of the burst is then unknown.
     ///
-    /// can-gw forwards each frame within the call that sends it: there the end of the last call is the end of the burst.
-    #[must_use]
+    /// can-gw forwards each frame within the call that sends it, so the burst ends no earlier than the last call.
     pub fn take_off(self, burst: &Burst) -> Option<LatencyNs> {
         let frames = i64::from(burst.sent);
         if burst.left != burst.sent || frames == 0 {
@@ -41,22 +37,17 @@ impl Overhead {
     }
 }
 
-/// A series of bursts, for each frame of them.
+/// Time per frame over many bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
-    /// Half of the bursts are not above this.
     pub p50: LatencyNs,
-    /// 99 of 100 are not.
     pub p99: LatencyNs,
-    /// Frames that did not leave.
     pub lost: u32,
-    /// Frames that left in another order.
     pub reordered: u32,
 }
 
 impl Figures {
-    /// `None` if no burst came through whole.
-    #[must_use]
+    /// `None` if no burst was complete.
     pub fn of(bursts: &[Burst], overhead: Overhead) -> Option<Self> {
         let series = Series::new(bursts.iter().filter_map(|burst| overhead.take_off(burst)).collect())?;
         Some(Self {
@@ -68,8 +59,7 @@ impl Figures {
     }
 }
 
-/// The median of what was measured; 0 of nothing.
-#[must_use]
+/// 0 if there are none.
 pub fn median(times_ns: impl IntoIterator<Item = i64>) -> i64 {
     let series = Series::new(times_ns.into_iter().map(LatencyNs).collect());
     series.map_or(0, |series| series.quantile(Quantile::P50).0)
@@ -87,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_the_tester_takes_is_taken_off() {
-        // 16 frames: the tester's 16 000, and for each 800 of the tap and 4000 of the gateway.
+        // Tester: 16 000 in all. Per frame: 800 for the tap, 4000 for the gateway.
         assert_eq!(OVERHEAD.take_off(&burst(16_000 + 16 * 4800)), Some(LatencyNs(4000)));
         assert_eq!(Overhead::default().take_off(&burst(32_000)), Some(LatencyNs(2000)));
     }

@@ -1,19 +1,16 @@
-//! Which interfaces a cell has: of the tester, and of its gateway.
-
 use crate::experiment::{Bench, Cell, Gateway, Plan, Testbed, Topology};
 use candor_config::engine::{Engine, Sender};
 
 use super::{Ends, OrderError};
 
-/// Interfaces of a cell.
+/// Interfaces of a cell: the tester's and the gateway's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interfaces<'a> {
     send: &'a str,
     monitor: &'a str,
     receive: &'a str,
-    /// Of the gateway.
     pub(super) between: (&'a str, &'a str),
-    /// Whether what comes out is heard on the interface that sends it.
+    /// Whether outgoing frames are received on the interface that sends them.
     hears_own: bool,
 }
 
@@ -22,7 +19,7 @@ impl<'a> Interfaces<'a> {
         let is_null = *plan.gateway(cell) == Gateway::None;
         match (cell.place.topology, &plan.bench) {
             (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.place.testbed, plan.gateway(cell)),
-            // Plans without interfaces have no cell of a bench.
+            // Plans without a bench have no such cell.
             (Topology::Vcan | Topology::Bench, _) => Self {
                 send: "vcan0",
                 monitor: "vcan0",
@@ -33,7 +30,7 @@ impl<'a> Interfaces<'a> {
             (Topology::Kvaser | Topology::Wire, _) => Self {
                 send: "can0",
                 monitor: "can1",
-                // The interface of the gateway that is not there.
+                // The gateway's, which is unused.
                 receive: if is_null { "can2" } else { "can4" },
                 between: ("can2", "can3"),
                 hears_own: false,
@@ -56,7 +53,7 @@ impl<'a> Interfaces<'a> {
         Ends { send, monitor, receive, hears_leaving: self.hears_own }
     }
 
-    /// Whether the tester hears what the engine sends.
+    /// Fails if the tester cannot receive what the engine sends.
     pub(super) fn hear(&self, engine: Engine, cell: &Cell) -> Result<(), OrderError> {
         let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
         if rings_only && self.hears_own && cell.traffic.is_closed_loop() {
@@ -65,7 +62,7 @@ impl<'a> Interfaces<'a> {
         Ok(())
     }
 
-    /// Frames that are heard where they leave need an echo. Rings echo what their driver echoes, whatever one asks for.
+    /// Whether the route needs an echo. A ring echoes as its driver does, regardless of `echo`.
     pub(super) fn echo(&self, engine: Engine) -> bool {
         if self.hears_own {
             return !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
@@ -74,7 +71,7 @@ impl<'a> Interfaces<'a> {
     }
 }
 
-/// Whether it takes a whole processor.
+/// Whether the gateway occupies a CPU.
 pub(super) fn spins(gateway: &Gateway) -> bool {
     matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Baseline(engine) if engine.receiver().spins())
 }

@@ -10,26 +10,25 @@ use super::volley::{Flown, Knocks, Pace, Volleys};
 use super::{Bench, ConformanceError, Continue, Line, Options, Progress, Report, Side, Verdict, Wanted};
 use content::content;
 
-/// Between two attempts to get a first frame through.
+/// Interval of attempts to get a first frame through.
 const KNOCK_EVERY: Duration = Duration::from_millis(50);
 /// Frames in a row.
 const BURST: usize = 64;
-/// Frames that are sent in bursts.
 const BURST_FRAMES: usize = 1024;
-/// Frames at a moderate rate: so many, so many at a time, with this pause; 1000 in a second.
+/// Frames, frames at a time, and pause between them: 1000 frames per second.
 const STEADY: (usize, usize, Duration) = (500, 5, Duration::from_millis(5));
 const STAMPED_FRAMES: usize = 5;
-/// How long it must be quiet at the end.
+/// Required silence at the end.
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// What the checks share.
+/// Shared by the checks.
 pub(super) struct Context<'a, 'b, B> {
     volleys: &'a mut Volleys<'b, B>,
     options: &'a Options,
     random: Random,
-    /// Frames that arrived at the second try only.
+    /// Frames that arrived only when sent again.
     retried: usize,
-    /// What the bursts gave: two checks look at it.
+    /// Result of `bursts`, which `order` uses too.
     bursts: Option<Flown>,
 }
 
@@ -42,7 +41,7 @@ struct Check<B> {
 }
 
 const CROSSES: (&str, &str) = ("crosses", "frames cross at all");
-/// Checks that send nothing: they are about all frames that came.
+/// Checks that send nothing and judge all frames that arrived.
 const OF_ALL_FRAMES: [&str; 4] = ["doubled", "returned", "invented", "silence"];
 
 pub(super) fn run<B: Bench>(
@@ -89,7 +88,7 @@ pub(super) fn run<B: Bench>(
     Ok(Report { first_frame_after, sent: context.volleys.total.sent, lines })
 }
 
-/// Frames that come without end hide what becomes of those that are sent, so then only what was seen is judged.
+/// Endless frames hide what happens to others, so other checks are left out then.
 fn unless_flooded<B: Bench>(check: &Check<B>, all: &mut Context<'_, '_, B>) -> Answer {
     let left_out = || Ok((Verdict::NotApplicable, "left out: more and more frames come".into()));
     if OF_ALL_FRAMES.contains(&check.name) {

@@ -4,15 +4,15 @@ use candor_core::frame::{CAN_EFF_FLAG, FrameFormat, RawId};
 
 use super::*;
 
-/// A gateway as a function: side and frame that come in, side and frames that leave.
+/// Side and frame that arrive → sides and frames that leave.
 type Gateway = Box<dyn FnMut(Side, Frame) -> Vec<(Side, Frame)>>;
 
-/// A world without time.
+/// Without real time.
 struct Simulated {
     gateway: Gateway,
     waiting: VecDeque<Heard>,
     clock: i64,
-    /// Whether frames keep the stamps that they came with.
+    /// Whether forwarded frames keep their stamps.
     keeps_stamps: bool,
     missed: u32,
 }
@@ -57,7 +57,6 @@ fn report(mut bench: Simulated, options: &Options) -> Report {
     run(&mut bench, options, &mut |_progress| Continue::Yes).unwrap()
 }
 
-/// The names of the properties with this verdict.
 fn with(verdict: Verdict, report: &Report) -> Vec<&'static str> {
     report.lines.iter().filter(|line| line.verdict == verdict).map(|line| line.name).collect()
 }
@@ -66,7 +65,7 @@ fn detail<'a>(report: &'a Report, name: &str) -> &'a str {
     &report.lines.iter().find(|line| line.name == name).unwrap().detail
 }
 
-/// Does everything right, one way.
+/// Forwards everything correctly, one way.
 fn one_way(side: Side, frame: Frame) -> Vec<(Side, Frame)> {
     if side == Side::From && !frame.id.is_err() { vec![(Side::To, frame)] } else { Vec::new() }
 }
@@ -75,7 +74,7 @@ fn both_ways(side: Side, frame: Frame) -> Vec<(Side, Frame)> {
     if frame.id.is_err() { Vec::new() } else { vec![(side.other(), frame)] }
 }
 
-/// One way, with something done to every frame.
+/// One way, changing every frame.
 fn changing(change: impl Fn(&mut Frame) + 'static) -> Simulated {
     Simulated::new(move |side, frame| {
         let mut all = one_way(side, frame);
@@ -94,7 +93,7 @@ fn a_good_gateway_has_nothing_wrong() {
     assert!(both.sent > 5000, "{}", both.sent);
 }
 
-/// The gateway of which the guest test has a real one.
+/// The same gateway as in the guest test.
 #[test]
 fn a_broken_gateway_is_described_exactly() {
     let (mut number, mut held) = (0, None);
@@ -204,7 +203,7 @@ fn what_should_not_come_is_seen() {
     assert_eq!(with(Verdict::No, &report(chatty, &options())), ["invented"]);
 }
 
-/// A bench on which every frame comes again for ever.
+/// Every frame returns forever.
 #[test]
 fn circulating_frames_do_not_hang_the_test() {
     struct Circulating(Simulated);
@@ -231,7 +230,7 @@ fn circulating_frames_do_not_hang_the_test() {
     assert!(wrong.contains(&"silence") && wrong.contains(&"doubled"), "{report:#?}");
 }
 
-/// Nobody can take frames that come without end, so that some are missed says nothing of this machine.
+/// The test misses some of endless frames on any machine.
 #[test]
 fn a_gateway_that_floods_is_told_from_a_slow_machine() {
     let flooding = Simulated::new(|side, frame| {

@@ -1,4 +1,4 @@
-//! Frames that are sent in one go, and what came of each of them.
+//! Frames sent in one go, and what arrived.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -10,27 +10,26 @@ use candor_io::clock::RealtimeNs;
 use super::frames::{self, Random};
 use super::{Bench, Heard, Side};
 
-/// After everything has arrived, so much longer to see whether more comes.
+/// Extra wait after everything has arrived, to detect more.
 const QUIET: Duration = Duration::from_millis(30);
-/// So often the time is taken that a lost frame needs; then it is clear that some kind of frame does not arrive.
+/// After this many timeouts of lost frames it is clear that some kind of frame does not arrive.
 const MAX_STALLS: usize = 4;
-/// More copies than that of every frame, and the gateway sends without end.
+/// More copies of every frame than this: the gateway floods.
 const FLOOD: usize = 8;
-/// Frames that are taken for one that is sent to see whether any crosses.
+/// Frames received per probe.
 const MOST_FOR_A_KNOCK: usize = 16;
-/// A payload this long says which frame it is.
+/// Payloads of at least this length identify their frame.
 const TAG_BYTES: usize = 4;
 
-/// How frames follow each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pace {
-    /// So many at once; the next ones when these have arrived or are lost.
+    /// Groups of this size; the next when the last has arrived or is lost.
     Bursts(usize),
-    /// So many at a time with this pause between them, whether or not they arrive.
+    /// Groups of this size with a pause between them, whether or not they arrive.
     Steady(usize, Duration),
 }
 
-/// What has been sent and seen in all volleys.
+/// Sends frames and counts what arrives.
 #[derive(Debug)]
 pub(super) struct Volleys<'a, B> {
     bench: &'a mut B,
@@ -39,41 +38,39 @@ pub(super) struct Volleys<'a, B> {
     pub(super) total: Total,
 }
 
-/// What belongs to no single volley.
+/// Counts over all volleys.
 #[derive(Debug, Default)]
 pub(super) struct Total {
     pub(super) sent: u64,
-    /// Copies beyond the first, and the first frame that had one.
+    /// Additional copies.
     pub(super) doubled: u64,
     pub(super) first_doubled: Option<Frame>,
-    /// Frames that were seen on the side where they were sent, and the first of them.
+    /// Frames received on the side that sent them.
     pub(super) returned: u64,
     pub(super) first_returned: Option<Frame>,
-    /// Frames that nobody sent, and the first of them.
+    /// Frames that were not sent.
     pub(super) foreign: u64,
     pub(super) first_foreign: Option<Frame>,
-    /// Whether frames came without end.
+    /// Whether frames arrive without end.
     pub(super) flooded: bool,
 }
 
-/// What came while no frame had crossed yet.
+/// Frames received before the first one crossed.
 #[derive(Debug, Default)]
 pub(super) struct Knocks {
     pub(super) crossed: bool,
-    /// Frames that were seen on the side where they were sent.
+    /// Frames received on the side that sent them.
     pub(super) returned: u64,
-    /// Frames that nobody sent.
+    /// Frames that were not sent.
     pub(super) foreign: u64,
 }
 
-/// What came of the frames of a volley.
 #[derive(Debug)]
 pub(super) struct Flown {
-    /// What was sent.
     pub(super) frames: Vec<Frame>,
-    /// The copies of each frame, as they arrived.
+    /// Copies of each frame, as they arrived.
     pub(super) copies: Vec<Vec<Frame>>,
-    /// Positions of frames in the order in which their first copies came.
+    /// Positions of frames, in the order of their first copies.
     pub(super) order: Vec<usize>,
 }
 
@@ -86,9 +83,9 @@ impl<'a, B: Bench> Volleys<'a, B> {
         self.bench.missed()
     }
 
-    /// Sends frames, no two of which have the same identifier, and gathers what comes of them on the other side.
+    /// Sends frames with distinct identifiers and collects what arrives on the other side.
     ///
-    /// Ends early when nothing of the first bursts arrives; what was not sent is not in the answer.
+    /// Ends early if nothing of the first group arrives; frames not sent are not in the result.
     pub(super) fn fly(&mut self, side: Side, frames: &[Frame], pace: Pace) -> io::Result<Flown> {
         let mut sky = Sky::new(side, frames);
         let (group, pause) = match pace {
@@ -125,8 +122,7 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(Flown { frames: frames[..sent].to_vec(), copies: sky.copies, order: sky.order })
     }
 
-    /// Sends one frame and adds what comes, of this one or earlier ones of its kind, until nothing has come for this
-    /// time.
+    /// Sends one frame and counts frames until none has arrived for this time.
     pub(super) fn knock(&mut self, frame: &Frame, every: Duration, knocks: &mut Knocks) -> io::Result<()> {
         self.bench.send(Side::From, frame)?;
         self.total.sent += 1;
@@ -147,12 +143,12 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(())
     }
 
-    /// Whether anything crosses from this side: data frames of 8 bytes cross every gateway.
+    /// Whether anything crosses from this side: every gateway forwards data frames of 8 bytes.
     pub(super) fn any_crosses(&mut self, side: Side, random: &mut Random) -> io::Result<bool> {
         Ok(!self.fly(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
     }
 
-    /// Forgets what still comes of frames that were sent one by one.
+    /// Discards late frames of earlier probes.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         for _ in 0..FLOOD * 100 {
             if self.bench.receive(QUIET)?.is_none() {
@@ -162,7 +158,7 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(())
     }
 
-    /// Listens so long and says how many frames came that nobody sent just now.
+    /// Frames that arrive although none was sent, until none has for `time`.
     pub(super) fn listen(&mut self, time: Duration) -> io::Result<Vec<Heard>> {
         let mut heard = Vec::new();
         while heard.len() < FLOOD * 100 {
@@ -182,7 +178,7 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(stamps)
     }
 
-    /// Takes frames until so many of the volley have arrived or none comes for some time.
+    /// Receives until `enough` frames of the volley have arrived, or none has for `patience`.
     fn gather(&mut self, sky: &mut Sky, enough: usize, patience: Duration) -> io::Result<()> {
         while sky.arrived() < enough {
             let Some(Heard { side, frame }) = self.bench.receive(patience)? else { break };
@@ -213,17 +209,15 @@ impl<'a, B: Bench> Volleys<'a, B> {
 }
 
 impl Flown {
-    /// Positions of the frames that did not arrive at all.
     pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
         self.copies.iter().enumerate().filter(|(_, copies)| copies.is_empty()).map(|(at, _)| at)
     }
 }
 
-/// Frames that are under way.
 struct Sky {
     side: Side,
     frames: Vec<Frame>,
-    /// Where frames are found: by everything, by payload, and by less and less of the identifier.
+    /// Lookup by the whole frame, by payload, and by less and less of the identifier.
     exact: HashMap<Frame, usize>,
     by_id: HashMap<u32, usize>,
     by_bits: HashMap<u32, usize>,
@@ -251,8 +245,8 @@ impl Sky {
         }
     }
 
-    /// The frame that this one was when it was sent: a payload says more than an identifier, which may have become that
-    /// of another frame.
+    /// The frame that this one was when sent. The payload is more reliable than the identifier, which may have become
+    /// that of another frame.
     fn which(&self, frame: &Frame) -> Option<usize> {
         let found = self.exact.get(frame).or_else(|| self.by_payload.get(&tag(frame)?));
         let found = found.or_else(|| self.by_id.get(&frame.id.0)).or_else(|| self.by_bits.get(&bits(frame)));
@@ -271,12 +265,12 @@ impl Sky {
     }
 }
 
-/// The identifier without the flags for remote and error frames.
+/// Identifier without the flags of remote and error frames.
 fn bits(frame: &Frame) -> u32 {
     frame.id.0 & CAN_EFF_FLAG | frame.id.bits()
 }
 
-/// What is left of a 29-bit identifier that is cut to 11 bits.
+/// A 29-bit identifier truncated to 11 bits.
 fn cut_bits(frame: &Frame) -> Option<u32> {
     frame.id.is_eff().then_some(frame.id.0 & (CAN_SFF_MASK | CAN_RTR_FLAG))
 }

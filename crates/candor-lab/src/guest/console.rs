@@ -1,10 +1,7 @@
-//! The last words of a guest that failed.
-
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Lines that are kept.
 const LINES: usize = 20;
 const TAIL_BYTES: u64 = 16 * 1024;
 
@@ -14,7 +11,6 @@ pub(super) fn last_lines(path: &Path) -> Vec<String> {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let mut bytes = Vec::new();
     if file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).is_ok() {
-        // What can be read is better than nothing.
         let _ = file.read_to_end(&mut bytes);
     }
     readable(&String::from_utf8_lossy(&bytes))

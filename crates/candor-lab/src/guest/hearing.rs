@@ -1,4 +1,4 @@
-//! What a guest says, and what is done with it.
+//! Messages of a guest and their effects.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,12 +9,10 @@ use super::{LabError, file};
 use crate::channel::{ChannelError, Message, Receiver};
 use crate::observer::Observer;
 
-/// Reads the channel and passes on what is in it.
 #[derive(Debug)]
 pub(super) struct Hearing<'a> {
     receiver: Receiver,
     out: Option<&'a Path>,
-    /// Bytes of each file so far.
     files: BTreeMap<String, u64>,
     started: bool,
     outcome: Option<Result<u8, String>>,
@@ -29,12 +27,12 @@ impl<'a> Hearing<'a> {
         self.started
     }
 
-    /// The command's status, or why it has none.
+    /// Exit status, or the reason why there is none.
     pub(super) fn outcome(&self) -> Option<Result<u8, String>> {
         self.outcome.clone()
     }
 
-    /// Takes what is new in the channel. Returns whether there was anything.
+    /// Processes new messages. Returns whether there were any.
     pub(super) fn look(&mut self, channel: &mut File, observer: &mut dyn Observer) -> Result<bool, LabError> {
         let mut buffer = [0; 64 * 1024];
         let count = channel.read(&mut buffer).map_err(file(Path::new("channel")))?;
@@ -82,7 +80,7 @@ impl<'a> Hearing<'a> {
     }
 }
 
-/// A name as a path that stays in its folder, whatever the guest sends.
+/// The path of a file, which must stay in its folder whatever the guest sends.
 fn inside(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     let plain = path.components().all(|component| matches!(component, Component::Normal(_)));

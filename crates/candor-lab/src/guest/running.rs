@@ -1,4 +1,4 @@
-//! A guest that runs under its guard.
+//! A guest and its guard.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
@@ -15,21 +15,20 @@ use super::command_line::{CommandLine, Files, UML_MEMORY_BYTES};
 use super::{GuestSpec, LabError, file, touch};
 use crate::guard::{DEADLINE_STATUS, killed_by};
 
-/// Dropped, it ends the guest and waits until nothing of it is left.
+/// Dropping it ends the guest and waits until none of its processes is left.
 #[derive(Debug)]
 pub(super) struct Running {
     guard: Child,
-    /// The guard closes its end when nothing of the guest is left, and waits for the end of this one.
+    /// The guard shuts down its end when the guest is gone, and waits for the end of this one.
     line: UnixStream,
-    /// Where the guest's memory is, if it is in a file.
+    /// Folder of the guest's memory, if it is a file.
     memory: Option<PathBuf>,
 }
 
-/// What the guard says about the end.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) at_deadline: bool,
-    /// For a person, if the guest did not end as it should.
+    /// Why the guest ended early.
     pub(super) reason: String,
 }
 
@@ -60,7 +59,7 @@ impl Running {
     pub(super) fn has_ended(&mut self) -> io::Result<bool> {
         match self.line.read(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            // A guard that was killed has closed its end too.
+            // A killed guard has closed its end too.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
             read => read.map(|count| count == 0),
         }
@@ -78,7 +77,7 @@ impl Running {
     }
 
     fn finish(&mut self) -> io::Result<ExitStatus> {
-        // It is closed already if the guard was killed.
+        // Already closed if the guard was killed.
         let _ = self.line.shutdown(Shutdown::Both);
         self.guard.wait()
     }
@@ -86,18 +85,17 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The guard has its own deadline if it does not answer.
+        // The guard has its own deadline.
         let _ = self.finish();
     }
 }
 
-/// A folder that could not have held the memory of a guest that is gone.
 fn is_short(memory: &Path) -> bool {
     process::room(memory).is_ok_and(|room| room.free_bytes < UML_MEMORY_BYTES)
 }
 
-/// Why a guest ended that should not have, from the status of its guard. User-mode Linux answers the SIGBUS of memory
-/// that is not there with SIGABRT, if it can.
+/// Why a guest ended early, from the status of its guard. User-mode Linux handles SIGBUS on missing memory with
+/// SIGABRT, if it can.
 fn reason(guard: ExitStatus, memory: Option<&Path>, is_short: fn(&Path) -> bool) -> String {
     const SIGABRT: i32 = 6;
     const SIGBUS: i32 = 7;
@@ -114,7 +112,6 @@ fn reason(guard: ExitStatus, memory: Option<&Path>, is_short: fn(&Path) -> bool)
     }
 }
 
-/// The signals by which a program ends that does something wrong, or that somebody ends.
 fn signal_name(signal: i32) -> String {
     const NAMES: [(i32, &str); 11] = [
         (1, "SIGHUP"),

@@ -10,7 +10,7 @@ use candor_netlink::link::{self, Link};
 use super::InitError;
 use crate::job::Topology;
 
-/// Bytes of a CAN FD frame; a vcan of this size carries classic frames too.
+/// Size of a CAN FD frame; classic frames pass too.
 const FD_FRAME_BYTES: u32 = 72;
 const KVASER_RATE: BitRate = BitRate::from_bits_per_second(1_000_000).expect("a million is not 0");
 const OPERATIONAL_WITHIN: Duration = Duration::from_secs(4);
@@ -40,8 +40,7 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
     Ok(())
 }
 
-/// The kernel says at most once a second that interfaces have become operational. That work is better done before the
-/// command starts than while it measures.
+/// The kernel reports state changes at most once a second. That work should be done before the command starts.
 fn wait_until_operational(name: &str) -> Result<(), InitError> {
     let is_operational = can::wait_until_operational(name, OPERATIONAL_WITHIN);
     is_operational.then_some(()).ok_or_else(|| InitError::NotOperational(name.to_owned()))

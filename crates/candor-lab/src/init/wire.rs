@@ -1,5 +1,3 @@
-//! The buses of the topology `wire`: a `candor-lab wire` that runs beside the command.
-
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
@@ -11,14 +9,11 @@ use super::{InitError, file, kernel, pass_on, wait_for};
 use crate::channel::Message;
 use crate::job::{OUT, WIRE_BUSES};
 
-/// Where the image has candor.
 const PROGRAM: &str = "/bin/candor-lab";
-/// What happened on the buses, in the form of docs/wire.md.
 const LOG: &str = "wire.log";
-/// Its report, a JSON object per line.
 const REPORT: &str = "wire.json";
 
-/// Buses that are being played.
+/// `candor-lab wire`, which emulates the buses of the topology `wire`.
 pub(super) struct Wire {
     pid: u32,
     report: JoinHandle<std::io::Result<String>>,
@@ -26,7 +21,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Returns when the interfaces are there and operational.
+    /// Returns when the interfaces are operational.
     pub(super) fn start(adapters: &[String], outlet: &Outlet) -> Result<Self, InitError> {
         let mut command = Command::new(PROGRAM);
         command.args(["wire", "--json", "--log", &format!("{OUT}/{LOG}")]);
@@ -40,7 +35,7 @@ impl Wire {
         let mut report = String::new();
         while !report.contains("\"ready\"") {
             if stdout.read_line(&mut report).map_err(kernel("Cannot hear candor-lab wire"))? == 0 {
-                // Its text is on its way: the guest must not be gone before.
+                // Its error message has to arrive before the guest ends.
                 let _ = warnings.map(JoinHandle::join);
                 return Err(InitError::NoWire);
             }
@@ -49,11 +44,11 @@ impl Wire {
         Ok(Self { pid: child.id(), report: thread::spawn(rest), warnings })
     }
 
-    /// Ends it, and leaves its report where the command leaves its files. Says whether its times can be believed.
+    /// Stops it and stores its report in `$CANDOR_OUT`. Returns whether the run is valid.
     pub(super) fn end(self) -> Result<bool, InitError> {
         processes::terminate(self.pid).map_err(|_gone| InitError::NoWire)?;
         let status = wait_for(self.pid)?;
-        // A reader only ends with its pipe; it does not panic.
+        // A reader ends with its pipe and does not panic.
         let _ = self.warnings.map(JoinHandle::join);
         let report = self.report.join().map_err(|_panic| InitError::NoWire)?;
         let path = format!("{OUT}/{REPORT}");

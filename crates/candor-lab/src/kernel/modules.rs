@@ -1,4 +1,4 @@
-//! Kernel modules: what they are called, what they need, and in which order they must be loaded.
+//! Kernel modules: names, dependencies, load order and parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,55 +7,34 @@ use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSection as _};
 
-/// One module, ready to be given to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Name with `_`, as `/proc/modules` has it.
+    /// With `_`, as in `/proc/modules`.
     pub name: String,
-    /// Modules that must be loaded before, by name.
+    /// Names of modules to load before.
     pub depends: Vec<String>,
-    /// Other names that the kernel asks for it by. Patterns are left out.
+    /// Without patterns.
     pub aliases: Vec<String>,
-    /// The ELF file.
     pub bytes: Vec<u8>,
 }
 
-/// The modules of a kernel on disk, by name.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleTree {
     files: BTreeMap<String, PathBuf>,
 }
 
-/// Why a module cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ModuleError {
-    /// Modules that need one another.
     #[error("The kernel modules {} need each other", .0.join(", "))]
     Circle(Vec<String>),
-    /// A file that cannot be read.
     #[error("Cannot read the kernel module {path}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file that is no module.
+    Read { path: PathBuf, source: io::Error },
     #[error("{path} is no kernel module: {reason}")]
-    Odd {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    Odd { path: PathBuf, reason: String },
 }
 
 impl ModuleTree {
-    /// Finds all modules under a folder.
-    ///
-    /// # Errors
-    /// [`ModuleError::Read`] if a folder cannot be read.
+    /// Finds all modules below a folder.
     pub fn scan(folder: &Path) -> Result<Self, ModuleError> {
         let mut tree = Self::default();
         let mut folders = vec![folder.to_owned()];
@@ -73,11 +52,8 @@ impl ModuleTree {
         Ok(tree)
     }
 
-    /// The given modules and all that they need, each after what it needs. Those that the kernel does not have as
-    /// modules (built in, or not configured) are left out, and so are those that need an excluded one.
-    ///
-    /// # Errors
-    /// [`ModuleError`] if a file is missing or damaged, or the modules go round in a circle.
+    /// The given modules and their dependencies, each after what it depends on. Modules that do not exist (built in or
+    /// not configured) are left out, as are those that depend on an excluded one.
     pub fn closure(&self, wanted: &[&str], excluded: &BTreeSet<String>) -> Result<Vec<Module>, ModuleError> {
         let mut read: BTreeMap<String, Module> = BTreeMap::new();
         let mut queue: Vec<String> = wanted.iter().map(|name| plain(name)).collect();
@@ -95,13 +71,12 @@ impl ModuleTree {
     }
 }
 
-/// A name as the kernel keeps it: with `_` for `-`.
-#[must_use]
+/// `-` becomes `_`, as in the kernel.
 pub fn plain(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Loadable modules in an order in which each comes after those it depends on; equal ones by name.
+/// Loadable modules in dependency order, then by name.
 fn in_order(mut modules: BTreeMap<String, Module>, excluded: &BTreeSet<String>) -> Result<Vec<Module>, ModuleError> {
     let mut unloadable: BTreeSet<String> = excluded.clone();
     loop {
@@ -156,7 +131,6 @@ fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError> {
     Ok(Module { name: name.to_owned(), depends: info.depends, aliases: info.aliases, bytes })
 }
 
-/// What matters of a module's `.modinfo` section.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Modinfo {
     depends: Vec<String>,
@@ -164,7 +138,7 @@ struct Modinfo {
 }
 
 impl Modinfo {
-    /// Reads `name=value` texts that end in NUL. Whatever is not understood is skipped.
+    /// NUL-terminated `name=value`. The rest is ignored.
     fn parse(section: &[u8]) -> Self {
         let mut info = Self::default();
         for entry in section.split(|&byte| byte == 0) {

@@ -1,19 +1,14 @@
-//! Parameters of kernel modules.
-
 use std::str::FromStr;
 
 use super::modules::plain;
 
-/// What a module is loaded with, as on the kernel's command line: `can_gw.max_hops=6`.
+/// Parameter of a module, as on the kernel's command line: `can_gw.max_hops=6`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleParameter {
-    /// As the kernel keeps it: with `_` for `-`.
     pub module: String,
-    /// `NAME=VALUE`.
     pub setting: String,
 }
 
-/// Text that is no parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a module parameter is written MODULE.NAME=VALUE, as in can_gw.max_hops=6, without spaces and quotes")]
 pub struct BadParameter;
@@ -27,7 +22,7 @@ impl FromStr for ModuleParameter {
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
-        // The kernel splits its list of parameters at spaces, unless they stand in quotes.
+        // The kernel splits parameters at spaces outside quotes.
         let is_value = value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
         if !is_name(module) || !is_name(name) || !is_value {
             return Err(BadParameter);

@@ -1,4 +1,4 @@
-//! Calls of apt and dpkg, and what they print.
+//! Calls of apt and dpkg.
 
 use std::fs;
 use std::io;
@@ -13,11 +13,11 @@ use super::{Offer, PackageError, Wanted};
 use crate::cache::Cache;
 use crate::observer::Observer;
 
-/// How long lists of packages are good.
+/// Maximum age of package lists.
 pub(super) const LISTS_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
-/// The file that is touched when the lists are complete.
+/// Touched when the lists are complete.
 const STAMP: &str = "apt/updated";
-/// Between the complaints of a program.
+/// Between messages of a program.
 const SEPARATOR: &str = "; ";
 const POLL: Duration = Duration::from_millis(100);
 
@@ -35,8 +35,7 @@ pub(super) fn configure(cache: &Cache) -> Result<PathBuf, PackageError> {
     Ok(configuration)
 }
 
-/// Settings of the private root: everything that apt writes is in the cache, and the machine's own settings for
-/// downloads (proxies above all) hold, but none of its hooks.
+/// apt writes only to the cache. The machine's settings for downloads (mainly proxies) apply, but none of its hooks.
 fn private_settings(cache: &Cache, machine: &str) -> String {
     let path = |name| cache.path(name).display().to_string();
     let own = [
@@ -71,13 +70,13 @@ fn private_settings(cache: &Cache, machine: &str) -> String {
     text
 }
 
-/// How old the lists are; `None` if there are none.
+/// `None` if there are no lists.
 pub(super) fn age_of_lists(cache: &Cache) -> Option<Duration> {
     let written = fs::metadata(cache.path(STAMP)).and_then(|metadata| metadata.modified()).ok()?;
     Some(SystemTime::now().duration_since(written).unwrap_or_default())
 }
 
-/// Fetches the lists. A mirror without backports is asked again without them.
+/// Fetches the lists; without backports if the mirror has none.
 pub(super) fn update(cache: &Cache, configuration: &Path) -> Result<(), PackageError> {
     let fetch = || run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"], Path::new("/")).map(drop);
     update_with(&cache.path("apt/candor.sources"), fetch)?;
@@ -85,7 +84,7 @@ pub(super) fn update(cache: &Cache, configuration: &Path) -> Result<(), PackageE
     fs::write(&stamp, "").map_err(file(&stamp))
 }
 
-/// The sources are left without backports only if that helps.
+/// Removes backports from the sources only if that helps.
 fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> Result<(), PackageError> {
     let Err(error) = fetch() else { return Ok(()) };
     let all = fs::read_to_string(sources).map_err(file(sources))?;
@@ -101,7 +100,7 @@ fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> 
     })
 }
 
-/// Whether everything that apt could not get belongs to backports. A dead network fails for the other suites too.
+/// Whether only backports could not be fetched. Without a network, the other suites fail too.
 fn blames_backports_only(message: &str) -> bool {
     const FETCH: &str = "Failed to fetch ";
     const RELEASE: &str = "does not have a Release file";
@@ -133,7 +132,7 @@ pub(super) fn wanted(line: &str) -> Option<Wanted> {
     Some(Wanted { request: format!("{name}={version}"), bytes: bytes.parse().ok()? })
 }
 
-/// Downloads packages into a folder and reports how far it is.
+/// Downloads packages into a folder and reports progress.
 pub(super) fn download(
     cache: &Cache,
     configuration: &Path,
@@ -151,7 +150,7 @@ pub(super) fn download(
         .spawn()
         .map_err(cannot_start("apt-get"))?;
     observer.fetched(what, 0, total);
-    // apt says little with --quiet=2; a pipe holds it until the end.
+    // With --quiet=2, apt prints little enough for the pipe.
     while child.try_wait().map_err(file(folder))?.is_none() {
         std::thread::sleep(POLL);
         observer.fetched(what, bytes_in(folder), total);
@@ -162,7 +161,7 @@ pub(super) fn download(
     Ok(())
 }
 
-/// The package files of a folder, in a fixed order.
+/// The package files of a folder, sorted.
 pub(super) fn package_files(folder: &Path) -> Result<Vec<PathBuf>, PackageError> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(folder).map_err(file(folder))? {
@@ -175,14 +174,14 @@ pub(super) fn package_files(folder: &Path) -> Result<Vec<PathBuf>, PackageError>
     Ok(packages)
 }
 
-/// Unpacks a package file without running anything of it.
+/// Unpacks a package without running its scripts.
 pub(super) fn extract(cache: &Cache, package: &Path, tree: &Path) -> Result<(), PackageError> {
     let package = package.to_string_lossy();
     let tree = tree.to_string_lossy();
     run(cache, "dpkg", None, &["-x", &package, &tree], Path::new("/")).map(drop)
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program and returns its output.
 pub(super) fn run(
     cache: &Cache,
     program: &'static str,
@@ -227,7 +226,7 @@ fn finished(cache: &Cache, program: &'static str, output: Output) -> Result<Vec<
     Err(PackageError::Failed { program, message })
 }
 
-/// A failed download is most often a network that is not there.
+/// A download most often fails for lack of a network.
 fn no_network(error: PackageError) -> PackageError {
     match error {
         PackageError::Failed { message, .. } => PackageError::NoNetwork { message },
@@ -287,7 +286,8 @@ mod tests {
         PackageError::Failed { program: "apt-get", message: message.to_owned() }
     }
 
-    /// Updates sources that have backports; `fetch` gets them and says what apt would.
+    /// Updates sources with backports; `fetch` gets the sources and returns apt's result. Returns whether backports are
+    /// still there.
     fn update(fetch: impl Fn(&str) -> Result<(), PackageError>) -> (Result<(), PackageError>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("candor.sources");

@@ -6,43 +6,33 @@ use std::path::Path;
 
 use candor_core::frame::Frame;
 
-/// How the log begins. docs/wire.md describes the form.
+/// First line; docs/wire.md describes the format.
 const HEADLINE: &str = "# candor-lab wire log, form 1";
 
-/// A frame that went over a wire.
+/// A frame on a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnWire {
-    /// Which bus.
     pub bus: String,
-    /// When its start of frame began, on the time line of the buses.
+    /// Start of frame, on the time line of the buses.
     pub start_ns: i64,
-    /// When its end of frame was over.
+    /// End of frame.
     pub end_ns: i64,
-    /// The frame.
     pub frame: Frame,
 }
 
-/// A log of which a part has been read.
 #[derive(Debug)]
 pub struct WireLog {
     file: File,
-    /// A line that is not complete.
+    /// Incomplete last line.
     rest: String,
 }
 
 impl WireLog {
-    /// Opens a log; what it has so far is read next.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { file: File::open(path)?, rest: String::new() })
     }
 
-    /// The frames that were written since the last call.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or is no such log.
+    /// Frames written since the last call.
     pub fn read(&mut self) -> io::Result<Vec<OnWire>> {
         self.file.read_to_string(&mut self.rest)?;
         let end = self.rest.rfind('\n').map_or(0, |end| end + 1);
@@ -52,7 +42,6 @@ impl WireLog {
     }
 }
 
-/// The frames among these lines.
 fn frames(lines: &str) -> io::Result<Vec<OnWire>> {
     let mut all = Vec::new();
     for line in lines.lines() {
@@ -79,7 +68,7 @@ fn frame(words: &str) -> Option<OnWire> {
     Some(OnWire { bus, start_ns, end_ns, frame: next()?.parse().ok()? })
 }
 
-/// Seconds with nine digits.
+/// Seconds with nine decimals.
 fn nanoseconds(seconds: &str) -> Option<i64> {
     let (whole, part) = seconds.split_once('.')?;
     let (whole, part): (i64, i64) = (whole.parse().ok()?, (part.len() == 9).then(|| part.parse().ok())??);

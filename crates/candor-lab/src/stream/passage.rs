@@ -1,37 +1,30 @@
-//! Which frame that left is which that came in, and what that says of the gateway.
-
 use std::collections::VecDeque;
 
 use crate::stats::{LatencyNs, Quantile, Series};
 use candor_io::clock::RealtimeNs;
 
-/// A frame that came in and left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// When it came in.
     pub came: RealtimeNs,
-    /// When it left.
     pub left: RealtimeNs,
 }
 
-/// Finds frames again by their numbers, of which there are 256, and by their order.
+/// Matches frames by their number (0 to 255) and order.
 #[derive(Debug, Default)]
 pub struct Matcher {
     under_way: VecDeque<(u8, RealtimeNs)>,
     first: Option<RealtimeNs>,
     last: Option<RealtimeNs>,
-    /// Frames that came in.
     pub came: u32,
-    /// Of these, those that left in their order.
+    /// Frames that left in order.
     pub left: u32,
-    /// Those that others overtook: lost, or out of order.
+    /// Frames overtaken by others: lost or out of order.
     pub overtaken: u32,
-    /// Frames that left and were not under way: doubled, out of order, or from somebody else.
+    /// Frames that left but were not pending: doubled, out of order, or not from the tester.
     pub strange: u32,
 }
 
 impl Matcher {
-    /// A frame came in.
     pub fn came(&mut self, tag: u8, at: RealtimeNs) {
         self.came += 1;
         self.first.get_or_insert(at);
@@ -39,7 +32,7 @@ impl Matcher {
         self.under_way.push_back((tag, at));
     }
 
-    /// A frame left. All that came before it and have not left are overtaken.
+    /// A frame left. Earlier frames that are still pending are overtaken.
     pub fn left(&mut self, tag: u8, at: RealtimeNs) -> Option<Passage> {
         let Some(position) = self.under_way.iter().position(|(other, came)| *other == tag && *came <= at) else {
             self.strange += 1;
@@ -51,48 +44,40 @@ impl Matcher {
         Some(Passage { came, left: at })
     }
 
-    /// Everything that was ever told.
-    #[must_use]
     pub const fn seen(&self) -> u32 {
         self.came.wrapping_add(self.left).wrapping_add(self.strange)
     }
 
-    /// Frames that came in and have not left, overtaken ones included.
-    #[must_use]
+    /// Frames that came in and have not left, including overtaken ones.
     pub const fn missing(&self) -> u32 {
         self.came - self.left
     }
 
-    /// The mean time from frame to frame as they came in; `None` of less than two.
-    #[must_use]
+    /// Mean period of incoming frames; `None` for less than two.
     pub fn period_ns(&self) -> Option<i64> {
         let between = i64::from(self.came.checked_sub(1).filter(|between| *between > 0)?);
         Some((self.last?.0 - self.first?.0) / between)
     }
 }
 
-/// What a gateway made of a stream.
+/// How a gateway handled a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saturation {
-    /// The period that the frames really had.
+    /// Measured period.
     pub period_ns: i64,
-    /// Frames that the sender was to send and that did not come in.
+    /// Frames that did not come in.
     pub not_sent: u32,
     /// Frames that came in and did not leave.
     pub lost: u32,
-    /// Latencies of those that left; `None` if none did.
+    /// `None` if no frame left.
     pub p50: Option<LatencyNs>,
-    /// Nine of ten are not above this.
     pub p90: Option<LatencyNs>,
-    /// The longest.
     pub max: Option<LatencyNs>,
-    /// Frames that were still under way when the last one came in, and left later.
     pub behind: u32,
 }
 
 impl Saturation {
-    /// Of a stream of so many frames.
-    #[must_use]
+    /// Frames that left after the last one had come in.
     pub fn of(frames: u32, matcher: &Matcher, passages: &[Passage]) -> Self {
         let series = Series::new(passages.iter().map(|one| LatencyNs(one.left.0 - one.came.0)).collect());
         let series = series.as_ref();
@@ -124,10 +109,8 @@ mod tests {
             matcher.came(number, at(100 * i64::from(number)));
         }
         assert_eq!(matcher.left(0, at(70)), Some(Passage { came: at(0), left: at(70) }));
-        // 1 and 2 are lost.
         assert_eq!(matcher.left(3, at(370)), Some(Passage { came: at(300), left: at(370) }));
         assert_eq!((matcher.overtaken, matcher.missing()), (2, 4));
-        // Twice, or too late.
         assert_eq!((matcher.left(3, at(380)), matcher.left(1, at(390))), (None, None));
         assert_eq!((matcher.left, matcher.strange), (2, 2));
         assert_eq!(matcher.period_ns(), Some(100));
@@ -160,7 +143,6 @@ mod tests {
         (0..10).for_each(|number| matcher.came(number, at(100 * i64::from(number))));
         let passages: Vec<_> = (0..8).filter_map(|number| matcher.left(number, at(200 * i64::from(number)))).collect();
         let saturation = Saturation::of(12, &matcher, &passages);
-        // The last came at 900; those of 1000, 1200 and 1400 left behind it.
         assert_eq!((saturation.not_sent, saturation.lost, saturation.behind), (2, 2, 3));
         assert_eq!(
             (saturation.period_ns, saturation.p50, saturation.max),

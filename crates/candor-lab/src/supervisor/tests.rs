@@ -14,7 +14,7 @@ fn said(output: &[u8]) -> Vec<Word> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A supervisor that reads these lines, and then the end of them.
+/// Replies of a supervisor to these lines and the end of input.
 fn kept(lines: &str) -> Vec<Word> {
     let mut output = Vec::new();
     keep(&PathBuf::from("/nonexistent"), Cursor::new(lines.to_owned()), &mut output).unwrap();
@@ -48,7 +48,7 @@ fn an_abandoned_charge_is_ended_as_one_that_is_not() {
 #[test]
 fn silence_is_an_end_where_somebody_should_speak() {
     let charge = Charge { silence_s: Some(0), ..charge(&["/bin/sleep", "60"], &[]) };
-    // It stays open.
+    // Stays open.
     let (input, mut line) = io::pipe().unwrap();
     writeln!(line, "{}", text(&charge)).unwrap();
     let mut output = Vec::new();
@@ -84,7 +84,7 @@ fn a_supervisor_that_is_gone_is_told_from_a_gateway_that_does_not_run() {
         SupervisorError::Charge(why) if why == "no room"));
 }
 
-/// The tester would go on measuring for as long as its series lasts.
+/// Otherwise the tester would continue to the end of its series.
 #[test]
 fn who_measures_is_told_when_the_supervisor_is_gone() {
     let start = |rest: &str| {
@@ -97,7 +97,7 @@ fn who_measures_is_told_when_the_supervisor_is_gone() {
     let (kept, told) = start("exit 3");
     assert_eq!(told.recv(), Ok(()));
     assert!(matches!(kept.end(), Err(SupervisorError::Gone)));
-    // Not when its end was asked for, or nobody has an interest in it any more.
+    // Not after the end was requested, or on drop.
     let ended = serde_json::to_string(&Word::Ended(Ended::default())).unwrap();
     let (kept, told) = start(&format!("read b; echo '{ended}'"));
     assert_eq!(kept.end().unwrap(), Ended::default());

@@ -1,4 +1,4 @@
-//! Ears whose frames bear the stamps of their adapter, and which interfaces have one clock.
+//! Sockets with adapter stamps, and interfaces that share a clock.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,12 @@ use candor_netlink::client::Client;
 use super::Stamped;
 use super::interfaces::{InterfacesError, KERNELS, find};
 
-/// The interfaces of this network namespace.
+/// Interfaces of this network namespace.
 const INTERFACES: &str = "/sys/class/net";
 
-/// Bytes of the receive buffer for a frame that waits: what the kernel counts for one.
+/// Buffer space of a waiting frame, as the kernel counts it.
 const WAITING_BYTES: u32 = 1024;
 
-/// A socket on one interface.
 #[derive(Debug)]
 pub(crate) struct AdapterEar {
     receiver: AdapterReceiver,
@@ -25,10 +24,6 @@ pub(crate) struct AdapterEar {
 }
 
 impl AdapterEar {
-    /// Opens a socket on an interface.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
     pub(crate) fn open(client: &mut Client, name: &str) -> Result<Self, InterfacesError> {
         let link = find(client, name)?;
         let name = name.to_owned();
@@ -38,11 +33,7 @@ impl AdapterEar {
         }
     }
 
-    /// Opens a socket that has room for so many frames until they are read. The kernel may grant less, which
-    /// [`missed`](Self::missed) tells.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// With room for this many unread frames. The kernel may grant less; see [`missed`](Self::missed).
     pub(crate) fn open_with_room(client: &mut Client, name: &str, frames: usize) -> Result<Self, InterfacesError> {
         let ear = Self::open(client, name)?;
         let bytes = u32::try_from(frames).unwrap_or(u32::MAX).saturating_mul(WAITING_BYTES);
@@ -52,10 +43,7 @@ impl AdapterEar {
         }
     }
 
-    /// The next frame, waiting for it at most so long.
-    ///
-    /// # Errors
-    /// What the interface says, or a frame that the adapter has not stamped.
+    /// Fails if the adapter has not stamped the frame.
     pub(crate) fn next(&self, timeout: Duration) -> io::Result<Option<Stamped>> {
         if !self.receiver.wait(timeout)? {
             return Ok(None);
@@ -64,30 +52,23 @@ impl AdapterEar {
     }
 
     /// The next frame that waits.
-    ///
-    /// # Errors
-    /// As [`next`](Self::next).
     pub(crate) fn waiting(&self) -> io::Result<Option<Stamped>> {
         let mut bytes = [0; CANFD_MTU];
         let received = self.receiver.recv_waiting(&mut bytes)?;
         received.map(|seen| stamped(&self.name, &bytes, seen)).transpose()
     }
 
-    /// Frames for which there was no room; wraps.
-    ///
-    /// # Errors
-    /// What the kernel says.
+    /// Frames dropped for lack of buffer space; wraps.
     pub(crate) fn missed(&self) -> io::Result<u32> {
         self.receiver.dropped()
     }
 
-    /// What it hears.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A frame with both of its stamps; with that of the kernel alone it would be mixed with frames that have the adapter's.
+/// Requires both stamps: one series must not mix stamps of kernel and adapter.
 fn stamped(name: &str, bytes: &[u8], seen: TwiceStamped) -> io::Result<Stamped> {
     let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
     if seen.adapter.is_none() {
@@ -100,14 +81,10 @@ fn stamped(name: &str, bytes: &[u8], seen: TwiceStamped) -> io::Result<Stamped> 
     Ok(Stamped { frame, at: seen.kernel, adapter: seen.adapter })
 }
 
-/// Makes sure that one clock stamps the frames of two interfaces: that they are channels of one adapter, which stamps.
+/// Checks that one clock stamps frames on both interfaces: they are channels of one adapter that takes stamps.
 ///
 /// # Kernel
-/// Drivers tell a device for each USB interface or PCI function, which both channels share. Those of gs_usb before 6.5 had a clock for
-/// each channel all the same.
-///
-/// # Errors
-/// [`InterfacesError`] says why not.
+/// Channels of one USB interface or PCI function share a device. gs_usb before 6.5 still had one clock per channel.
 pub fn share_a_clock(monitor: &str, receive: &str) -> Result<(), InterfacesError> {
     have_one_device(Path::new(INTERFACES), monitor, receive)?;
     for name in [monitor, receive].map(str::to_owned) {
@@ -130,7 +107,6 @@ fn have_one_device(interfaces: &Path, monitor: &str, receive: &str) -> Result<()
     Err(InterfacesError::TwoClocks { monitor: monitor.to_owned(), receive: receive.to_owned() })
 }
 
-/// What an interface is a channel of.
 fn device(interfaces: &Path, name: &str) -> Result<PathBuf, InterfacesError> {
     let name = name.to_owned();
     match interfaces.join(&name).join("device").canonicalize() {

@@ -1,25 +1,23 @@
-//! How much longer a timer has to run because the frame that goes ahead is slow.
-
 use std::time::Duration;
 
-/// Learns from each frame that went ahead: a slow one makes the time longer at once, faster ones make it shorter little by little.
+/// Extends the timer to cover the leading frame: at once after a slow one, and back gradually after fast ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ahead {
     needed: Duration,
 }
 
 impl Ahead {
-    /// A frame that takes longer is an accident, for which the others do not wait.
+    /// Slower frames are outliers that the timer does not cover.
     const MOST: Duration = Duration::from_millis(10);
-    /// The part by which the time becomes shorter with each frame.
+    /// Divisor of the decrease per frame.
     const SLOWLY: u32 = 64;
 
-    /// How long the timer runs if the pause is to be this one, of at least `shortest`. Pauses that are long enough stay as they are.
+    /// How long the timer runs for a pause of at least `shortest`. Pauses that are long enough are unchanged.
     pub(super) fn interval(self, shortest: Duration, pause: Duration) -> Duration {
         self.needed.saturating_sub(shortest) + pause
     }
 
-    /// A frame took this long. The tester needs time, too, to read it and to go to sleep: as much again.
+    /// The tester needs about as long again to read the frame and go to sleep.
     pub(super) fn took(&mut self, passage: Duration) {
         let wanted = (passage * 2).min(Self::MOST);
         let slower = self.needed.saturating_sub(self.needed.saturating_sub(wanted) / Self::SLOWLY);

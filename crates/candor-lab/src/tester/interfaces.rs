@@ -1,4 +1,4 @@
-//! The tester's two buses as CAN_RAW sockets of this machine.
+//! The tester's two buses as CAN_RAW sockets.
 
 use std::io;
 use std::time::Duration;
@@ -13,10 +13,9 @@ use candor_netlink::link::{self, Link};
 
 use super::{AdapterEar, Bench, Origin, Pattern, StampSource, Stamped, share_a_clock};
 
-/// How the kernel's stamps are asked for.
+/// How to select kernel stamps.
 pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a plan";
 
-/// Three sockets: one sends, one watches the first bus, one receives on the second.
 #[derive(Debug)]
 pub struct Interfaces {
     send: Sender,
@@ -24,128 +23,68 @@ pub struct Interfaces {
     receive: Ear,
 }
 
-/// What hears a bus.
 #[derive(Debug)]
 enum Ear {
     Adapter(AdapterEar),
     Kernel(CanSocket),
 }
 
-/// What sends on the first bus.
 #[derive(Debug)]
 enum Sender {
     Now(CanSocket),
     Later(TimedSender),
 }
 
-/// The names of the interfaces that [`Interfaces`] opens.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
-    /// Sends.
     pub send: &'a str,
-    /// Watches the first bus. May be the sending interface where an interface is a bus of its own (vcan).
+    /// Monitors the first bus. The same as `send` if an interface is a bus of its own (vcan).
     pub monitor: &'a str,
-    /// Receives on the second bus.
+    /// On the second bus.
     pub receive: &'a str,
 }
 
-/// A tester that cannot reach its buses.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum InterfacesError {
-    /// The kernel's list of interfaces cannot be read.
     #[error("Cannot ask the kernel for its interfaces")]
     List(#[source] NetlinkError),
-    /// There is none of this name.
     #[error("There is no interface {name}; `ip link` lists those that are there")]
-    Missing {
-        /// The name asked for.
-        name: String,
-    },
-    /// It is something else.
+    Missing { name: String },
     #[error("Interface {name} is no CAN interface")]
-    NoCan {
-        /// The name asked for.
-        name: String,
-    },
-    /// It is down.
+    NoCan { name: String },
     #[error("Interface {name} is down; bring it up with `ip link set {name} up`")]
-    Down {
-        /// The name asked for.
-        name: String,
-    },
-    /// The kernel has no broadcast manager.
+    Down { name: String },
     #[error("This kernel has no frames from a timer: load the module with `sudo modprobe can-bcm`")]
-    NoTimer {
-        /// What the kernel says.
-        #[source]
-        source: io::Error,
-    },
-    /// Stamps of an adapter were asked for, and two adapters have two clocks.
+    NoTimer { source: io::Error },
     #[error(
         "{monitor} and {receive} are not channels of one adapter, and stamps of two clocks cannot be subtracted: watch both buses by \
          channels of one adapter, or take the kernel's stamps ({KERNELS})"
     )]
-    TwoClocks {
-        /// Watches the first bus.
-        monitor: String,
-        /// Receives on the second.
-        receive: String,
-    },
-    /// Stamps of an adapter were asked for, and one interface hears both.
+    TwoClocks { monitor: String, receive: String },
     #[error(
         "{name} is monitor and far side at once, so that both stamps of a frame would be one: the adapter's stamps need two of its \
          channels"
     )]
-    OneInterface {
-        /// The name asked for.
-        name: String,
-    },
-    /// Stamps of an adapter were asked for, and there is none.
+    OneInterface { name: String },
     #[error(
         "Interface {name} has no adapter that could stamp (no /sys/class/net/{name}/device): take the kernel's \
          stamps ({KERNELS})"
     )]
-    NoAdapter {
-        /// The name asked for.
-        name: String,
-    },
-    /// Stamps of an adapter were asked for, and it takes none.
+    NoAdapter { name: String },
     #[error(
         "The adapter of {name} takes no receive stamps, or its driver does not tell them (`ethtool -T {name}`): take the \
          kernel's stamps ({KERNELS})"
     )]
-    NoAdapterStamps {
-        /// The name asked for.
-        name: String,
-    },
-    /// What an interface is cannot be learnt.
+    NoAdapterStamps { name: String },
     #[error("Cannot find out whether the adapter of {name} stamps frames")]
-    Ask {
-        /// The name asked for.
-        name: String,
-        /// What the kernel says.
-        #[source]
-        source: io::Error,
-    },
-    /// The socket cannot be opened.
+    Ask { name: String, source: io::Error },
     #[error("Cannot open a CAN socket on {name}")]
-    Open {
-        /// The name asked for.
-        name: String,
-        /// What the kernel says.
-        #[source]
-        source: io::Error,
-    },
+    Open { name: String, source: io::Error },
 }
 
 impl Interfaces {
-    /// Opens the sockets. The sender's frames are seen by other sockets of this machine only if the monitor sits on
-    /// the same interface: everywhere else the echo would run on the processor that is being measured. The pattern says what sends and
-    /// whose stamps are taken.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
+    /// Loopback is on only if the monitor shares the sending interface: elsewhere the echo would use CPU time that is
+    /// being measured.
     pub fn open(names: Names<'_>, pattern: &Pattern) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
@@ -190,16 +129,12 @@ pub(crate) fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Re
 pub(crate) fn open_timed(client: &mut Client, name: &str) -> Result<TimedSender, InterfacesError> {
     let link = find(client, name)?;
     TimedSender::open(link.index).map_err(|source| match source.raw_os_error() {
-        // The kernel has CAN, but no broadcast manager.
         Some(EPROTONOSUPPORT) => InterfacesError::NoTimer { source },
         _ => InterfacesError::Open { name: name.to_owned(), source },
     })
 }
 
-/// The CAN interface of this name, if it is up.
-///
-/// # Errors
-/// [`InterfacesError`] says what is wrong with it.
+/// The CAN interface of this name; it has to be up.
 pub fn find(client: &mut Client, name: &str) -> Result<Link, InterfacesError> {
     let found = link::by_name(client, name).map_err(InterfacesError::List)?;
     let name = name.to_owned();
@@ -257,7 +192,6 @@ impl Bench for Interfaces {
 }
 
 impl Ear {
-    /// The next frame, waiting for it at most so long.
     fn next(&self, timeout: Duration) -> io::Result<Option<Stamped>> {
         let socket = match self {
             Self::Adapter(ear) => return ear.next(timeout),

@@ -1,10 +1,8 @@
-//! Random pauses that repeat from their seed.
-
 use std::time::Duration;
 
 use candor_core::random::SplitMix64;
 
-/// Pauses that spread the frames over the period of a timer tick.
+/// Reproducible random pauses that spread frames over the period of the timer tick.
 #[derive(Clone, Debug)]
 pub(crate) struct Pauses {
     random: SplitMix64,

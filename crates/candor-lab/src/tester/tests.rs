@@ -5,20 +5,17 @@ use candor_core::units::BitRate;
 
 use super::*;
 
-/// What a scripted gateway does to the frame with a given number.
+/// Scripted behaviour of the gateway for a frame.
 #[derive(Clone, Copy)]
 enum Disposition {
-    /// Forwards it after this many nanoseconds.
+    /// Delay in nanoseconds.
     Forward(i64),
-    /// Drops it.
     Drop,
-    /// Forwards it twice.
     Twice(i64),
-    /// Forwards it too late: during the wait for the next frame.
+    /// Delivered during the wait for the next frame.
     Late,
 }
 
-/// A gateway of which the tester sees only the interfaces.
 struct Script {
     now: i64,
     dispositions: Vec<Disposition>,
@@ -28,9 +25,9 @@ struct Script {
     near: VecDeque<Stamped>,
     slow: VecDeque<Stamped>,
     monitor_is_slow: bool,
-    /// When the timer ends, and what it sends.
+    /// Expiry of the timer, and its frame.
     timed: Option<(i64, Frame)>,
-    /// The adapter's clock at a moment of the machine's.
+    /// Adapter clock at a time of the kernel's clock.
     adapter: Option<fn(i64) -> i64>,
 }
 
@@ -119,7 +116,7 @@ impl Bench for Script {
 
     fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
         if self.near.is_empty() && !timeout.is_zero() {
-            // The slow monitor of the test hands its frame over only to those who wait.
+            // The slow monitor delivers only to callers that wait.
             return Ok(self.slow.pop_front());
         }
         Ok(self.near.pop_front())
@@ -230,7 +227,7 @@ fn of_frames_from_a_timer_every_second_one_is_measured() {
     ]);
     assert_eq!(latencies(&series), [Some(300), Some(100)]);
     assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [1, 3]);
-    // Sent when the timer ended.
+    // Sent when the timer expired.
     assert_eq!(series.samples.iter().map(|sample| sample.sent_ns).collect::<Vec<_>>(), [1_000_000, 2_000_320]);
     assert_eq!((script.sent, series.late_or_duplicate, series.foreign), (4, 0, 0));
 }
@@ -253,7 +250,7 @@ fn frames_that_went_ahead_of_the_timer_may_be_lost_late_or_doubled() {
 fn the_timer_waits_for_frames_that_go_ahead_slowly() {
     let slow = [Disposition::Forward(1_500_000), Disposition::Forward(400)];
     let (series, _) = timed(&slow.repeat(5));
-    // The first one is met, for nothing is known yet. From then on the frame ahead has twice the time that it takes.
+    // The first overlaps, because nothing is known yet. From then on the leading frame has twice its latency.
     assert_eq!((series.overlapped, series.late_or_duplicate), (1, 0));
     let between = series.samples.windows(2).map(|pair| pair[1].sent_ns - pair[0].sent_ns);
     assert!(
@@ -261,7 +258,7 @@ fn the_timer_waits_for_frames_that_go_ahead_slowly() {
         "{:?}",
         between.collect::<Vec<_>>()
     );
-    // What is learnt while the gateway warms up does not count.
+    // Overlaps during warm-up do not count.
     let mut script = Script::new(&slow.repeat(5));
     let gap = Duration::from_millis(1);
     let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), warm_up: 1, ..pattern(4) };
@@ -274,7 +271,7 @@ fn the_frame_time_of_the_far_wire_is_subtracted() {
     let wire = Some(Wire { nominal: rate, data: None });
     let pattern = Pattern { template: Frame::classic(RawId(0x123), &[0, 0]).unwrap(), wire, ..pattern(1) };
     let series = measure(&mut Script::new(&[Disposition::Forward(100_000)]), &pattern, |_| {}).unwrap();
-    // 123#0000 has 67 bits with its stuff bits and the 3 bits of intermission, so 64 µs at 1 Mbit/s without them.
+    // 123#0000 has 67 bits including stuff bits and 3 bits of intermission: 64 µs at 1 Mbit/s without intermission.
     assert_eq!(latencies(&series), [Some(36_000)]);
 }
 
@@ -305,7 +302,7 @@ fn stamps_within_the_machine_are_those_of_the_frame() {
     let mut script = Script::new(&[Disposition::Forward(100), Disposition::Drop]);
     let series = measure(&mut script, &Pattern { inside: Stamps::On, ..pattern(2) }, |_| ()).unwrap();
     let inside = |sample: &Sample| (sample.inside.queued_ns, sample.inside.handed_ns);
-    // The script's clock begins at 5000, and its stamps tell the position of the frame.
+    // The script's clock starts at 5000, and its stamps encode the position of the frame.
     assert_eq!(series.samples.iter().map(inside).collect::<Vec<_>>(), [(Some(-5_000), None), (Some(995_000), None)]);
     assert!(series.samples[0].inside.read_ns.is_some() && series.samples[1].inside.read_ns.is_none());
     let mut script = Script::new(&[Disposition::Forward(100)]);
@@ -313,7 +310,7 @@ fn stamps_within_the_machine_are_those_of_the_frame() {
     assert_eq!(series.samples[0].inside, Inside::default());
 }
 
-/// A clock that began long ago and is a tenth faster, so that it can be seen.
+/// Starts elsewhere and runs a tenth faster, so that the difference is visible.
 fn fast_clock(at: i64) -> i64 {
     9_000_000_000 + at + at / 10
 }
@@ -325,7 +322,7 @@ fn latencies_are_those_of_the_adapters_clock() {
     let pattern = Pattern { stamps: StampSource::Hardware, ..pattern(3) };
     let series = measure(&mut script, &pattern, |_| {}).unwrap();
     assert_eq!(latencies(&series), [Some(330), None, Some(1100)]);
-    // The first stamp stands where the kernel's does, and all others as far from it as the adapter says.
+    // The first stamp is placed at the kernel's; all others keep the adapter's distances.
     let by_kernel = run(&dispositions).samples;
     let monitored: Vec<_> = series.samples.iter().filter_map(|sample| sample.monitor_ns).collect();
     let by_kernel: Vec<_> = by_kernel.iter().filter_map(|sample| sample.monitor_ns).collect();
@@ -335,7 +332,7 @@ fn latencies_are_those_of_the_adapters_clock() {
     assert_eq!(series.samples[1].disposition, crate::record::Disposition::Lost);
 }
 
-/// What is decided while it is measured is decided by the machine's clock.
+/// Decisions during the measurement use the kernel's clock.
 #[test]
 fn a_timer_waits_for_the_frame_ahead_by_the_machines_clock() {
     let slow = [Disposition::Forward(1_500_000), Disposition::Forward(400)];

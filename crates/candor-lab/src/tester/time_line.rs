@@ -1,18 +1,17 @@
-//! Where the stamps of a series stand on the time line of its record.
-
 use candor_io::clock::AdapterNs;
 
-/// Stamps of the kernel stand where they are. Those of an adapter, whose clock begins anywhere, are all moved by one constant: the
-/// first of a series comes to where the kernel's stamp of that frame is. So differences of stamps are the adapter's own, and a
-/// series moves along the line of the machine's clock as far as the two clocks go at different paces.
+/// Places stamps on the time line of the record.
+///
+/// Kernel stamps stay as they are. Adapter stamps, whose clock starts anywhere, are shifted by one constant so that the
+/// first of a series falls on the kernel stamp of its frame. Differences remain the adapter's own; the series drifts
+/// against the machine's clock as the two clocks do.
 #[derive(Debug, Default)]
 pub(crate) struct TimeLine {
-    /// Nanoseconds from the beginning of the record to that of the adapter's clock.
+    /// Start of the adapter's clock on the time line of the record.
     adapter_begins_ns: Option<i64>,
 }
 
 impl TimeLine {
-    /// The place of a frame whose kernel's stamp has this one.
     pub(crate) fn place(&mut self, kernel_ns: i64, adapter: Option<AdapterNs>) -> i64 {
         let Some(AdapterNs(adapter_ns)) = adapter else { return kernel_ns };
         let begin = *self.adapter_begins_ns.get_or_insert_with(|| kernel_ns.saturating_sub(adapter_ns));
@@ -29,7 +28,7 @@ mod tests {
         let mut line = TimeLine::default();
         let mut place = |kernel_ns, adapter_ns| line.place(kernel_ns, Some(AdapterNs(adapter_ns)));
         assert_eq!(place(1_000, 7_000_000), 1_000);
-        // Whatever the kernel says of the others.
+        // Independent of the kernel stamps of later frames.
         assert_eq!((place(1_900, 7_000_350), place(0, 6_999_900)), (1_350, 900));
         assert_eq!((place(0, i64::MAX), place(0, i64::MIN)), (i64::MAX - 6_999_000, i64::MIN));
     }

@@ -1,4 +1,4 @@
-//! Which browser there is: the machine's own, or one from packages in the cache of the laboratories.
+//! Finds a browser: installed, or from packages in the cache of the laboratory.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use candor_lab::packages;
 const PACKAGE: &str = "chromium";
 const INSTALLED: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const IN_TREE: &str = "usr/lib/chromium/chromium";
-/// The last one is where the sound library looks for its own parts, if it is installed.
+/// The last is for the sound library, if it is installed.
 const LIBRARIES: [&str; 3] =
     ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"];
 
-/// A browser that has been seen to run.
+/// A browser that starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Chromium {
     pub(crate) program: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// `None`, after saying why, if there is none. One that is required (`CANDOR_REQUIRE=browser`) is fetched, as QEMU is.
+    /// `None`, after printing why, if there is none. With `CANDOR_REQUIRE=browser` it is fetched.
     pub(crate) fn require() -> Option<Self> {
         let is_required = std::env::var("CANDOR_REQUIRE").unwrap_or_default().split(',').any(|one| one == "browser");
         if let Some(there) = Self::installed().or_else(|| Self::cached(&Cache::of_user().ok()?)) {

@@ -1,6 +1,7 @@
-//! The report of a plan in a browser: 650 cells, by keyboard, in the dark and on paper.
+//! Reports in a browser: 650 cells, by keyboard, in dark mode and in print.
 //!
-//! Without a browser these tests print `SKIP` and the reason; with `CANDOR_REQUIRE=browser` one is fetched, and a skip is a failure.
+//! Without a browser these tests print `SKIP` and the reason; with `CANDOR_REQUIRE=browser` one is fetched, and a skip
+//! is a failure.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
@@ -17,16 +18,14 @@ use chromium::Chromium;
 use page::Page;
 use serde_json::{Value, json};
 
-/// Words on the page that are hard to read, and why.
+/// Text with too little contrast.
 const FAINT: &str = include_str!("faint.js");
 
-/// What somebody who does not see the page cannot know.
+/// Elements without an accessible name.
 const UNNAMED: &str = include_str!("unnamed.js");
 
-/// All tests look at the same page.
 static HTML: LazyLock<String> = LazyLock::new(|| matrix_html(&plan::plan()));
 
-/// The page of the plan, open; `None` without a browser.
 fn open() -> Option<(Page, tempfile::TempDir)> {
     show(&HTML)
 }
@@ -72,7 +71,7 @@ fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
     page.press("Enter");
     assert_eq!(page.value(is_seen), true);
     assert_eq!(page.value("document.activeElement.tagName"), "SUMMARY");
-    // And back, by the keyboard as by the mouse: a summary closes what it has opened.
+    // A summary also closes by keyboard.
     page.press("Enter");
     assert_eq!(page.value(is_seen), false);
 }
@@ -90,7 +89,7 @@ fn words_can_be_read_by_day_by_night_and_on_paper() {
         assert!(words.as_u64().is_some_and(|words| words > 1000), "{media} {scheme}: {words}");
         assert_eq!(page.value(FAINT), json!([]), "{media}, {scheme}");
     }
-    // Paper is white, whatever the screen is.
+    // Print has a white background in both schemes.
     assert_eq!(page.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
 }
 
@@ -113,7 +112,7 @@ fn the_page_of_records_is_as_good() {
         page.look(media, scheme);
         assert_eq!(page.value(FAINT), json!([]), "{media}, {scheme}");
     }
-    // What the mouse points at is told in words, too.
+    // The readout follows the mouse.
     let at = json!({ "type": "mouseMoved", "x": 600, "y": 500 });
     page.look("screen", "light");
     page.ask("Input.dispatchMouseEvent", &at);

@@ -1,4 +1,4 @@
-//! A page in a browser without a window, spoken to over two pipes in the DevTools protocol.
+//! A page in a headless browser, controlled over two pipes with the DevTools protocol.
 //!
 //! ```text
 //!  test ─▶ {"id":1,"method":…}\0 ─▶ pipe ─▶ chromium --remote-debugging-pipe ─▶ pipe ─▶ {"id":1,"result":…}\0 ─▶ test
@@ -17,7 +17,6 @@ use tempfile::TempDir;
 
 use crate::chromium::Chromium;
 
-/// A page that is open.
 #[derive(Debug)]
 pub(crate) struct Page {
     browser: Child,
@@ -25,14 +24,14 @@ pub(crate) struct Page {
     from: BufReader<File>,
     session: Option<String>,
     asked: u64,
-    /// What came without being asked for.
+    /// Messages that are not answers.
     events: Vec<Value>,
-    /// The profile of the browser, and its pipes.
+    /// The browser's profile and pipes.
     _folder: TempDir,
 }
 
 impl Page {
-    /// Opens a file and waits until it is there as a whole.
+    /// Opens a file and waits until it has loaded.
     pub(crate) fn open(chromium: &Chromium, file: &Path) -> Self {
         let mut page = Self::start(chromium);
         let target = page.ask("Target.createTarget", &json!({ "url": "about:blank" }));
@@ -49,7 +48,7 @@ impl Page {
         page
     }
 
-    /// Named pipes become the descriptors that the browser wants: a shell can do that, and safe Rust cannot.
+    /// A shell opens named pipes as descriptors 3 and 4, which safe Rust cannot.
     fn start(chromium: &Chromium) -> Self {
         let folder = TempDir::new().unwrap();
         let [to, from] = ["to", "from"].map(|name| folder.path().join(name));
@@ -73,7 +72,6 @@ impl Page {
         Self { browser, to, from, session: None, asked: 0, events: Vec::new(), _folder: folder }
     }
 
-    /// The answer to a question.
     pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.asked += 1;
         let mut question = json!({ "id": self.asked, "method": method, "params": parameters });
@@ -98,14 +96,13 @@ impl Page {
         serde_json::from_slice(&message).unwrap()
     }
 
-    /// The value of an expression in JavaScript.
+    /// Evaluates a JavaScript expression.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let answer = self.ask("Runtime.evaluate", &json!({ "expression": expression, "returnByValue": true }));
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
 
-    /// Presses a key.
     pub(crate) fn press(&mut self, key: &str) {
         let code = match key {
             "Tab" => 9,
@@ -121,20 +118,20 @@ impl Page {
         }
     }
 
-    /// Shows the page as a screen or a printer does, light or dark.
+    /// Emulates screen or print, light or dark.
     pub(crate) fn look(&mut self, media: &str, scheme: &str) {
         let scheme = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.ask("Emulation.setEmulatedMedia", &json!({ "media": media, "features": scheme }));
     }
 
-    /// Everything that the browser complained of.
+    /// Exceptions, console output and log entries.
     pub(crate) fn complaints(&self) -> Vec<&Value> {
         const COMPLAINTS: [&str; 3] = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
         let is_complaint = |event: &&Value| event["method"].as_str().is_some_and(|method| COMPLAINTS.contains(&method));
         self.events.iter().filter(is_complaint).collect()
     }
 
-    /// Everything that was asked of a network or a disk, in the order of asking.
+    /// URLs requested so far, in order.
     pub(crate) fn requests(&self) -> Vec<&str> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()
@@ -143,7 +140,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // Its helpers end with it; the folder goes away after it.
+        // Its helper processes end with it.
         let _ended_already = self.browser.kill();
         let _status = self.browser.wait();
     }

@@ -1,4 +1,4 @@
-//! Guests end: in time, with their candor, and when they cannot begin.
+//! Guests end: at the timeout, with candor, and when they do not boot.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn a_guest_that_takes_too_long_is_ended() {
 #[ignore = "boots guests"]
 fn a_guest_that_does_not_boot_says_why() {
     let Some(lab) = static_lab() else { return };
-    // A cache whose kernel is a program that prints something and ends, as a broken kernel would.
+    // A cache whose kernel is a script that prints a message and exits.
     assert!(lab_run(&lab, &[], &["candor", "--version"]).status.success());
     let cache = tempfile::tempdir().unwrap();
     let kernels = cache.path().join("candor/kernels");
@@ -86,7 +86,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Process numbers of children, their children and so on.
+/// Children, their children, and so on.
 fn descendants(of: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut open = vec![of];
@@ -106,7 +106,7 @@ fn descendants(of: u32) -> BTreeSet<u32> {
 
 fn stat_fields(pid: u32) -> Option<(String, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may hold blanks and parentheses.
+    // The name may contain blanks and parentheses.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
@@ -115,7 +115,7 @@ fn parent_of(pid: u32) -> Option<u32> {
     stat_fields(pid).map(|(_, parent)| parent)
 }
 
-/// A zombie runs no more; whoever adopted it collects it when it likes.
+/// Zombies do not count: their new parent collects them later.
 fn is_alive(pid: u32) -> bool {
     stat_fields(pid).is_some_and(|(state, _)| state != "Z")
 }

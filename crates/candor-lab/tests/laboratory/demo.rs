@@ -1,4 +1,4 @@
-//! What people are shown is so.
+//! The demonstrations show what they claim.
 
 use std::process::Command;
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::{static_lab, text};
 
-/// Urgent frames are bounded by bits once bands have put them first, and wait far longer than that otherwise.
 #[test]
 #[ignore = "boots guests"]
 fn urgent_frames_stay_within_their_bound_with_egress_and_far_beyond_it_without() {
@@ -34,7 +33,7 @@ fn urgent_frames_stay_within_their_bound_with_egress_and_far_beyond_it_without()
             assert_eq!(part("controller_ns"), 2 * part("blocking_ns"));
             assert!(run["holds"] == true && longest(run) <= part("total_ns"), "{run:#}");
             assert!(longest(without) > 2 * part("total_ns"), "{act:#}");
-            // Each further cure helps.
+            // Each further measure helps.
             assert!(longest(run) < before, "{act:#}");
             before = longest(run);
             for file in run["files"].as_array().unwrap() {
@@ -49,7 +48,7 @@ fn urgent_frames_stay_within_their_bound_with_egress_and_far_beyond_it_without()
     assert_eq!(std::fs::read(folder.path().join("inversion.json")).unwrap(), output.stdout);
 }
 
-/// The longest of the latencies, each of which is there.
+/// Every frame must have a latency.
 fn longest(run: &Value) -> i64 {
     let all: Vec<i64> = run["latencies_ns"].as_array().unwrap().iter().map(|ns| ns.as_i64().unwrap()).collect();
     assert_eq!((all.len(), &run["refused"], &run["lost"]), (50, &0.into(), &0.into()), "{run:#}");

@@ -1,4 +1,4 @@
-//! What sends without waiting: bursts, and a load that lasts.
+//! Open-loop traffic: bursts and sustained load.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn gateway(folder: &Path, engine: &str, [from, to]: [&str; 2], id: &str) -> Stri
     file.to_str().unwrap().to_owned()
 }
 
-/// Two engines that lose nothing, and one that passes the frames over.
+/// Two engines without loss, and a gateway that does not match the frames.
 #[test]
 #[ignore = "boots guests"]
 fn frames_of_a_burst_cost_less_than_one_alone() {
@@ -32,7 +32,7 @@ fn frames_of_a_burst_cost_less_than_one_alone() {
     command.extend(["--sizes", "1,16", "--bursts", "5", "--warm-up", "2"]);
     command.extend(["kernel-123.toml", "mmap-mmap-123.toml", "read-write-7FF.toml"]);
     let output = lab_run(&lab, &options, &command);
-    // The last one loses all.
+    // The last gateway loses all frames.
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
     let gateways = measured["gateways"].as_array().unwrap();
@@ -47,12 +47,12 @@ fn frames_of_a_burst_cost_less_than_one_alone() {
         }
         let [single, alone, together] = figures.map(|of| of["p50_ns"].as_i64().unwrap());
         assert!(figures.iter().all(|of| of["lost"] == 0), "{one:#}");
-        // Counted in instructions, so these are no times. A frame that wakes a gateway up pays for it alone.
+        // Counted in instructions. A single frame pays for the wake-up alone.
         assert!(single > 1000 && together > 500 && (position == 0 || together < alone), "{one:#}");
     }
 }
 
-/// 2 virtual seconds of what `cargo xtask soak` does for ten minutes.
+/// 2 virtual seconds; `cargo xtask soak` does ten minutes.
 #[test]
 #[ignore = "boots guests"]
 fn a_gateway_bears_half_a_bus() {

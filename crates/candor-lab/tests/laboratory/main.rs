@@ -1,6 +1,6 @@
-//! The laboratories from outside: what `candor lab` invariants to whoever calls it.
+//! The laboratory from outside: the behaviour of `candor-lab`.
 //!
-//! Tests T3. They need a static candor in `CANDOR_STATIC` (`cargo xtask test` builds it) and what a guest needs; without
+//! These tests need a static candor in `CANDOR_STATIC` (`cargo xtask test` builds it) and what a guest needs; without
 //! it they print `SKIP` and the reason, and with `CANDOR_REQUIRE=laboratory` a skip is a failure.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
@@ -16,7 +16,7 @@ mod plans;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// The static candor, or `None` after saying why the test is skipped.
+/// The static candor-lab, or `None` after printing why.
 fn static_lab() -> Option<PathBuf> {
     let path = std::env::var_os("CANDOR_STATIC").map(|folder| PathBuf::from(folder).join("candor-lab"));
     if path.is_none() {

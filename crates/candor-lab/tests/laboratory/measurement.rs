@@ -1,4 +1,4 @@
-//! Figures repeat to the instruction, whatever else the host does.
+//! Results repeat to the instruction, even on a busy host.
 
 use std::fs;
 use std::path::Path;
@@ -61,14 +61,14 @@ fn an_engine_that_never_waits_is_measured_beside_the_kernels_gateway() {
         assert_eq!(one["conditions"]["traffic"], "one-at-a-time from a timer");
         assert_eq!(one["conditions"]["tester_policy"], "SCHED_FIFO 95");
     }
-    // Above 1: it is a ratio of two that were measured alike. It was 1.39 when this was written.
+    // A ratio of two gateways measured alike; 1.39 when this was written.
     assert!(series[1]["p50_ratio_to_kernel"].as_f64().unwrap() > 1.0, "{series:#}");
     let refused = measure().args(["--frames-from", "call"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("--frames-from timer"), "{}", text(&refused.stderr));
 }
 
-/// What the tester says of its sockets is held against what happened on the buses.
+/// Compares the tester's latencies with the log of the buses.
 #[test]
 #[ignore = "boots guests"]
 fn latencies_on_the_wire_are_those_of_its_log() {
@@ -86,7 +86,6 @@ fn latencies_on_the_wire_are_those_of_its_log() {
     let latency = |key: &str| series[0]["latency"][key].as_u64().unwrap();
 
     let log = fs::read_to_string(folder.path().join("wire.log")).unwrap();
-    // frame BUS START END …, in seconds with nine digits
     let frames = |bus: &str| -> Vec<[u64; 2]> {
         let times = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
@@ -96,7 +95,7 @@ fn latencies_on_the_wire_are_those_of_its_log() {
     };
     let (first, second) = (frames("first"), frames("second"));
     assert_eq!((first.len(), second.len()), (25, 25), "{log}");
-    // From the end on the first bus to the start on the second; sockets hear of both ends a little later.
+    // From the end on the first bus to the start on the second; sockets see both ends a little later.
     let truth = first.iter().zip(&second).skip(5).map(|(first, second)| second[0] - first[1]);
     let (shortest, longest) = (truth.clone().min().unwrap(), truth.max().unwrap());
     let sockets_ns = 20_000;
@@ -123,7 +122,6 @@ fn measure(lab: &Path, records: &Path) {
     for gateway in GATEWAYS {
         let row = table.lines().find(|line| line.contains(gateway)).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
-        // Border, gateway, unit, frames, lost.
         assert_eq!(cells[3..5], ["400", "0"], "{table}");
     }
 }

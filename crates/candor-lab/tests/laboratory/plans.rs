@@ -1,4 +1,4 @@
-//! Plans: cells become records, whatever interrupts it and however it is spread.
+//! Plans: cells become records, even if interrupted or split.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,6 @@ use std::process::{Command, Output};
 
 use super::{static_lab, text};
 
-/// Two boots of two cells each.
 const PLAN: &str = r#"
 frames = 60
 warm-up = 5
@@ -28,7 +27,7 @@ fn written(folder: &Path, plan: &str) -> PathBuf {
     path
 }
 
-/// All files of a folder and their bytes.
+/// All files in a folder with their contents.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -73,11 +72,11 @@ fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
         assert_eq!((&cell["state"], &cell["frames"], &cell["lost"]), (&"ok".into(), &60.into(), &0.into()), "{cell:#}");
         assert!(cell["p50_ns"].as_i64().unwrap() > 1000, "{cell:#}");
     }
-    // Nothing is measured twice: no guest boots, and the answer is the same.
+    // Nothing is measured again, and the output is the same.
     let again = measure(&lab, &plan, &["--json"]);
     assert_eq!(again.stdout, whole.stdout);
     assert!(text(&again.stderr).contains("4 of 4 cells have been measured already"), "{}", text(&again.stderr));
-    // In two parts, one of which was interrupted.
+    // In two parts.
     for part in ["1", "2"] {
         let options = ["--shard", &format!("{part}/2"), "--out", &at(part)];
         let run = measure(&lab, &plan, &options);
@@ -97,7 +96,7 @@ fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
     }
 }
 
-/// A log goes into the guest with its plan, and its copy stays with the results.
+/// The log is copied into the guest and stored with the results.
 #[test]
 #[ignore = "boots guests"]
 fn a_log_is_replayed_and_kept() {
@@ -123,7 +122,7 @@ fn a_log_is_replayed_and_kept() {
     }
     assert!(files(&out("one")) == files(&out("other")), "two runs differ");
     assert!(out("one").join("logs/1-drive.log").is_file());
-    // The plan beside its results needs no other log than theirs.
+    // The plan in the results uses the log stored there.
     let again = measure(&lab, &out("one/plan.toml"), &["--out", &out("one").display().to_string()]);
     assert!(text(&again.stderr).contains("3 of 3 cells have been measured already"), "{}", text(&again.stderr));
     let merge = Command::new(&lab).arg("merge").arg(out("one")).arg("--out").arg(out("whole")).output().unwrap();
@@ -141,7 +140,7 @@ fn a_log_is_replayed_and_kept() {
     assert!(text(&merge.stderr).contains("results of another a/drive.log"), "{}", text(&merge.stderr));
 }
 
-/// A load, a foreign program, the tester itself, and what cannot work.
+/// Load, another program, no gateway, and gateways that cannot work.
 #[test]
 #[ignore = "boots guests"]
 fn cells_that_do_not_work_stay_visible() {
@@ -185,7 +184,6 @@ command = ["candor-lab", "load", "timers", "1"]
     assert!(header["activity_per_second"]["context_switches"].as_u64().unwrap() > 1000, "{header:#}");
 }
 
-/// With the stamps of the sender each frame has all of its parts, and two runs are still the same.
 #[test]
 #[ignore = "boots guests"]
 fn the_stages_of_a_frame_repeat_byte_for_byte() {
@@ -220,7 +218,7 @@ fn the_stages_of_a_frame_repeat_byte_for_byte() {
     }
 }
 
-/// The guest gets the adapter that such a plan needs, and no stamp is from anywhere else.
+/// The guest gets the adapter that the plan needs.
 #[test]
 #[ignore = "boots guests"]
 fn all_stamps_of_a_plan_are_of_one_adapter() {
@@ -236,7 +234,7 @@ fn all_stamps_of_a_plan_are_of_one_adapter() {
     let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
     for cell in told["cells"].as_array().unwrap() {
         assert_eq!((&cell["state"], &cell["lost"]), (&"ok".into(), &0.into()), "{cell:#}");
-        // Without a gateway both channels hear the same end of frame.
+        // Without a gateway, both channels receive the same frame.
         let is_null = cell["levels"]["gateway"] == "none";
         assert_eq!(cell["p50_ns"].as_i64().unwrap() == 0, is_null, "{cell:#}");
     }
@@ -256,7 +254,7 @@ fn all_stamps_of_a_plan_are_of_one_adapter() {
     }
 }
 
-/// The kernel's gateway follows where one in user space no longer does, and both rates are those of their trials.
+/// can-gw keeps up at rates where user space no longer does.
 #[test]
 #[ignore = "boots guests"]
 fn the_highest_rate_without_loss_is_searched_and_found_again() {
@@ -304,7 +302,7 @@ fn what_is_wrong_with_a_plan_is_said_before_anything_runs() {
     assert!(!folder.path().join("plan.results").exists());
 }
 
-/// candor's own engines: what they add to their system calls, held to half a per cent.
+/// The engines' costs beyond their system calls, within half a percent.
 #[test]
 #[ignore = "boots guests"]
 fn engines_keep_their_budgets() {
@@ -316,7 +314,7 @@ fn engines_keep_their_budgets() {
     let run = measure(&lab, &plan, &["--out", &out, "--budget", &format!("{budgets}/engines.toml")]);
     assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
     assert!(text(&run.stdout).contains("\n0 of 12 budgets are exceeded\n"), "{}", text(&run.stdout));
-    // The same cells with a budget that nobody can keep, and one that is for none of them: nothing is measured again.
+    // The same cells with a budget that cannot be met, and one that matches no cell: nothing is measured again.
     let strict = folder.path().join("strict.toml");
     let text_of_it =
         "[[budget]]\ngateway = \"kernel\"\np50 = \"1 instructions\"\n[[budget]]\ngateway = \"cangw\"\nlost = 0\n";

@@ -1,17 +1,14 @@
-//! Whether frames arrive as they were sent. Losses now and then, copies and order are judged elsewhere.
-
 use candor_core::frame::{CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
 
 use super::{Answer, Context};
 use crate::conformance::volley::Pace;
 use crate::conformance::{Bench, Side, Verdict};
 
-/// Frames under way at once: every gateway has room for so many.
+/// Every gateway has room for this many.
 const AT_ONCE: usize = 16;
-/// How often a frame that does not arrive is sent.
 const ATTEMPTS: usize = 3;
 
-/// Sends frames on a side and compares what arrives on the other.
+/// Sends frames and compares those that arrive. Occasional losses, copies and order are judged elsewhere.
 pub(super) fn content<B: Bench>(all: &mut Context<'_, '_, B>, side: Side, frames: &[Frame]) -> Answer {
     let mut missing = frames.to_vec();
     let mut changed: Vec<(Frame, Frame)> = Vec::new();
@@ -45,7 +42,7 @@ fn judge(all: usize, missing: &[Frame], changed: &[(Frame, Frame)]) -> (Verdict,
     if wrong.is_empty() { (Verdict::Ok, format!("{all} of {all} as sent")) } else { (Verdict::No, wrong.join("; ")) }
 }
 
-/// Whether both look the same on a bus.
+/// Whether both are the same on the bus.
 fn is_same(sent: &Frame, got: &Frame) -> bool {
     let flags = |frame: &Frame| frame.flags & (CANFD_BRS | CANFD_ESI);
     let payload = |frame: &Frame| if frame.id.is_rtr() { Vec::new() } else { frame.payload().to_vec() };
