@@ -100,7 +100,6 @@ const ACCEPTED: &[Circle] = &[
         &["cli", "cmd"],
         "arguments have the value types of their commands, and commands take their arguments",
     ),
-    ("candor-lab", &["record", "tester", "throughput"], "samples belong to record, and their origin to tester"),
     ("candor-lab::cmd", &["cells", "under_test"], "share the error of a gateway that ended early"),
     (
         "candor-lab::cmd",

@@ -33,36 +33,38 @@ const AT_ONCE: usize = 64;
 /// Opens the sockets and rings of an engine.
 pub fn open(engine: UserEngine, way: Way) -> io::Result<Loop> {
     match engine.receiver() {
-        Receiver::Read => with_receiver(engine, way, receive::Read::open(way)?),
-        Receiver::ReadNb => with_receiver(engine, way, receive::Spinning::open(way)?),
-        Receiver::ReadBusy => with_receiver(engine, way, receive::Read::open_polled(way)?),
-        Receiver::Mmap => with_receiver(engine, way, receive::Ring::<false>::open(way)?),
-        Receiver::MmapBusy => with_receiver(engine, way, receive::Ring::<true>::open(way)?),
-        Receiver::Mmsg => with_receiver(engine, way, receive::Mmsg::open(way)?),
-        Receiver::Uring => with_receiver(engine, way, receive::Uring::open(way)?),
+        Receiver::Read => with_receiver::<receive::Read>(engine, way),
+        Receiver::ReadNb => with_receiver::<receive::NonBlocking>(engine, way),
+        Receiver::ReadBusy => with_receiver::<receive::BusyPoll>(engine, way),
+        Receiver::Mmap => with_receiver::<receive::Ring<false>>(engine, way),
+        Receiver::MmapBusy => with_receiver::<receive::Ring<true>>(engine, way),
+        Receiver::Mmsg => with_receiver::<receive::Mmsg>(engine, way),
+        Receiver::Uring => with_receiver::<receive::Uring>(engine, way),
     }
 }
 
-fn with_receiver<R: Receive>(engine: UserEngine, way: Way, receiver: R) -> io::Result<Loop> {
-    Ok(match engine.sender() {
-        Sender::Write => ready(receiver, send::Write::open(way)?),
-        Sender::Mmap => ready(receiver, send::Ring::open(way)?),
-        Sender::Mmsg => ready(receiver, send::Mmsg::open(way)?),
-        Sender::Adaptive => ready(receiver, send::Adaptive::open(way)?),
-        Sender::Uring => ready(receiver, send::Uring::open(way)?),
-    })
+fn with_receiver<R: Receive>(engine: UserEngine, way: Way) -> io::Result<Loop> {
+    let receiver = R::open(way)?;
+    match engine.sender() {
+        Sender::Write => with_both::<R, send::Write>(receiver, way),
+        Sender::Mmap => with_both::<R, send::Ring>(receiver, way),
+        Sender::Mmsg => with_both::<R, send::Mmsg>(receiver, way),
+        Sender::Adaptive => with_both::<R, send::Adaptive>(receiver, way),
+        Sender::Uring => with_both::<R, send::Uring>(receiver, way),
+    }
 }
 
-fn ready<R: Receive, S: Transmit>(mut receiver: R, mut sender: S) -> Loop {
-    Box::new(move || {
+fn with_both<R: Receive, S: Transmit>(mut receiver: R, way: Way) -> io::Result<Loop> {
+    let mut sender = S::open(way)?;
+    Ok(Box::new(move || {
         loop {
             if let Err(error) = forward(&mut receiver, &mut sender)
-                && !passes(&error)
+                && !is_temporary(&error)
             {
                 return error;
             }
         }
-    })
+    }))
 }
 
 fn forward(receiver: &mut impl Receive, sender: &mut impl Transmit) -> io::Result<()> {
@@ -79,7 +81,7 @@ fn forward(receiver: &mut impl Receive, sender: &mut impl Transmit) -> io::Resul
 }
 
 /// Interrupted by a signal, or no room for a frame.
-fn passes(error: &io::Error) -> bool {
+fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
         || error.raw_os_error() == Some(candor_io::errno::ENOBUFS)
 }

@@ -8,8 +8,6 @@
 //! Both watch their standard input. When the connection is lost or silent for too long, they clean up, so nothing stays on
 //! the board even if the tester or the cable fails.
 
-mod architecture;
-
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -22,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::device::{self, Lines, lines_of};
 use crate::supervisor::{Line, wait_for_end};
-use architecture::Architecture;
+use object::elf;
 
 /// Includes the time to type a password.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -45,24 +43,24 @@ pub struct Board {
 pub enum BoardError {
     #[error("Cannot start ssh; install OpenSSH's client")]
     NoSsh(#[source] io::Error),
-    #[error("{} cannot go to a board: {why}; name a static candor for it with candor = \"FILE\" below [ssh]", path.display())]
+    #[error("{} cannot be copied to a board: {why}; set candor = \"FILE\" in [ssh] to a static candor", path.display())]
     Program { path: PathBuf, why: String },
-    #[error("ssh has not reached {host} ({status}); does `ssh {host} true` work?")]
+    #[error("ssh cannot reach {host} ({status}); does `ssh {host} true` work?")]
     Unreachable { host: String, status: String },
     #[error(
-        "{host} is a machine of type {machine}, and {} is for {program_is_for}; build one with `cargo build --release --package candor \
-         --target {}` and name it with candor = \"FILE\" below [ssh]",
+        "{host} is a {machine} machine, and {} is for {program_is_for}; build one with `cargo build --release --package candor \
+         --target {}` and set candor = \"FILE\" in [ssh]",
         path.display(),
-        architecture::target_of(machine)
+        target_of(machine)
     )]
     Architecture { host: String, machine: String, path: PathBuf, program_is_for: &'static str },
     #[error(
-        "candor does not run on {host} ({status}); do programs run from its folder for temporary files ($TMPDIR, /tmp), and is there \
-         room for {} MB?",
+        "candor does not run on {host} ({status}); does its temporary folder ($TMPDIR, /tmp) allow programs to run, and has it {} MB \
+         free?",
         bytes / 1_000_000 + 1
     )]
     DoesNotRun { host: String, status: String, bytes: usize },
-    #[error("candor cannot look at {host} ({status}); what the board says of it stands above{}", if *sudo { "; does `sudo -n true` work there?" } else { "" })]
+    #[error("cannot check {host} ({status}); its message is above{}", if *sudo { "; does `sudo -n true` work there?" } else { "" })]
     CannotLook { host: String, status: ExitStatus, sudo: bool },
 }
 
@@ -72,9 +70,9 @@ impl Board {
         let host = ssh.host.clone();
         let wrong = |why: String| BoardError::Program { path: lab.to_owned(), why };
         let bytes = fs::read(lab).map_err(|error| wrong(error.to_string()))?;
-        let architecture = Architecture::of(&bytes).ok_or_else(|| wrong("it is no program of Linux".to_owned()))?;
+        let architecture = Architecture::of(&bytes).ok_or_else(|| wrong("it is not a Linux program".to_owned()))?;
         if architecture.needs_libraries {
-            return Err(wrong("it needs libraries, which may be missing there".to_owned()));
+            return Err(wrong("it needs shared libraries, which may be missing there".to_owned()));
         }
         let gateway = device::gateway_program(lab);
         let gateway = fs::read(&gateway).map_err(|error| format!("{error}: {}", gateway.display())).map_err(wrong)?;
@@ -199,12 +197,76 @@ fn end_of(child: &mut Child) -> String {
     }
 }
 
+/// From the header of an ELF file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Architecture {
+    name: &'static str,
+    /// Prefixes of `uname -m`.
+    machines: &'static [&'static str],
+    needs_libraries: bool,
+}
+
+impl Architecture {
+    /// `None` if it is not an ELF file, or for another architecture.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let (name, machines): (_, &[&str]) = match elf_machine(bytes)? {
+            elf::EM_386 => ("i686", &["i386", "i486", "i586", "i686", "x86_64"]),
+            elf::EM_AARCH64 => ("aarch64", &["aarch64"]),
+            elf::EM_ARM => ("arm", &["arm"]),
+            elf::EM_MIPS => ("mips", &["mips"]),
+            elf::EM_PPC => ("ppc", &["ppc"]),
+            elf::EM_PPC64 => ("ppc64", &["ppc64"]),
+            elf::EM_RISCV => ("riscv", &["riscv"]),
+            elf::EM_X86_64 => ("x86_64", &["x86_64"]),
+            _ => return None,
+        };
+        Some(Self { name, machines, needs_libraries: needs_libraries(bytes) })
+    }
+
+    fn runs_on(self, machine: &str) -> bool {
+        self.machines.iter().any(|known| machine.starts_with(known))
+    }
+}
+
+/// `e_machine` has the same offset in 32-bit and 64-bit files.
+fn elf_machine(bytes: &[u8]) -> Option<elf::Machine> {
+    let machine = bytes.get(18..20)?.try_into().ok()?;
+    let is_elf = bytes.get(..4)? == elf::ELFMAG;
+    match elf::DataEncoding(*bytes.get(5)?) {
+        elf::ELFDATA2LSB if is_elf => Some(elf::Machine(u16::from_le_bytes(machine))),
+        elf::ELFDATA2MSB if is_elf => Some(elf::Machine(u16::from_be_bytes(machine))),
+        _ => None,
+    }
+}
+
+/// Whether the program has an interpreter (`PT_INTERP`).
+fn needs_libraries(bytes: &[u8]) -> bool {
+    use object::read::elf::{ElfFile32, ElfFile64, ProgramHeader as _};
+
+    if let Ok(file) = ElfFile64::<object::Endianness>::parse(bytes) {
+        return file.elf_program_headers().iter().any(|header| header.p_type(file.endian()) == elf::PT_INTERP);
+    }
+    ElfFile32::<object::Endianness>::parse(bytes).is_ok_and(|file| {
+        file.elf_program_headers().iter().any(|header| header.p_type(file.endian()) == elf::PT_INTERP)
+    })
+}
+
+/// Rust target of a static program for `uname -m`.
+fn target_of(machine: &str) -> String {
+    match machine {
+        "armv7l" => "armv7-unknown-linux-musleabihf".to_owned(),
+        "armv6l" => "arm-unknown-linux-musleabihf".to_owned(),
+        "riscv64" => "riscv64gc-unknown-linux-musl".to_owned(),
+        other => format!("{other}-unknown-linux-musl"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_shell_stay_whole() {
+    fn quotes_words_for_the_shell() {
         assert_eq!(quoted("a b"), "'a b'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
         let run = Command::new("sh").arg("-c").arg(format!("printf %s {}", quoted("$(x) 'y' \"z\""))).output().unwrap();
@@ -213,7 +275,7 @@ mod tests {
 
     /// The shell script of the deployment, with another script in place of candor-lab.
     #[test]
-    fn a_deployment_leaves_nothing_whatever_comes() {
+    fn deployment_removes_its_folder_on_any_failure() {
         let program = b"#!/bin/sh\necho holds it \"$2\"\nread line\n";
         let both = [&program[..], b"gateway"].concat();
         for (sent, said) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
@@ -241,11 +303,42 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_cannot_go_to_a_board_are_refused_first() {
+    fn unsuitable_programs_are_refused_before_connecting() {
         let ssh = Ssh { host: "nowhere".to_owned(), options: Vec::new(), candor: None, sudo: false };
         let why = |path: &str| Board::reach(&ssh, Path::new(path)).unwrap_err().to_string();
-        assert!(why("/etc/hostname").contains("no program of Linux"), "{}", why("/etc/hostname"));
+        assert!(why("/etc/hostname").contains("not a Linux program"), "{}", why("/etc/hostname"));
         assert!(why("/nonexistent").contains("candor = \"FILE\""));
         assert!(why("/bin/sh").contains("libraries"), "{}", why("/bin/sh"));
+    }
+
+    fn elf(machine: elf::Machine, order: elf::DataEncoding) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[..4].copy_from_slice(&elf::ELFMAG);
+        bytes[5] = order.0;
+        let machine = if order == elf::ELFDATA2LSB { machine.0.to_le_bytes() } else { machine.0.to_be_bytes() };
+        bytes[18..20].copy_from_slice(&machine);
+        bytes
+    }
+
+    #[test]
+    fn architecture_matches_uname() {
+        for (machine, order, runs_on, does_not) in [
+            (elf::EM_X86_64, elf::ELFDATA2LSB, "x86_64", "aarch64"),
+            (elf::EM_ARM, elf::ELFDATA2LSB, "armv7l", "aarch64"),
+            (elf::EM_PPC, elf::ELFDATA2MSB, "ppc", "x86_64"),
+            (elf::EM_386, elf::ELFDATA2LSB, "i686", "armv7l"),
+        ] {
+            let architecture = Architecture::of(&elf(machine, order)).unwrap();
+            assert!(architecture.runs_on(runs_on) && !architecture.runs_on(does_not), "{architecture:?}");
+        }
+        assert_eq!(Architecture::of(b"#!/bin/sh"), None);
+        assert_eq!(Architecture::of(&elf(elf::Machine(0xFFFF), elf::ELFDATA2LSB)), None);
+        assert!(Architecture::of(&fs::read("/bin/sh").unwrap()).unwrap().needs_libraries);
+    }
+
+    #[test]
+    fn targets_are_named_as_in_cargo() {
+        assert_eq!(target_of("aarch64"), "aarch64-unknown-linux-musl");
+        assert_eq!(target_of("armv7l"), "armv7-unknown-linux-musleabihf");
     }
 }

@@ -13,7 +13,7 @@ pub struct Cache {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    #[error("No place for downloads: set XDG_CACHE_HOME (or HOME) to a folder that can be written")]
+    #[error("No place for downloads: set XDG_CACHE_HOME (or HOME) to a writable folder")]
     NoHome,
     #[error("Cannot use the cache folder {path}")]
     Unusable { path: PathBuf, source: io::Error },
@@ -49,16 +49,13 @@ impl Cache {
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(unusable(&path))?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                observer.stage("Waiting for another candor that is fetching");
+                observer.stage("Waiting for another candor to finish its download");
                 file.lock().map_err(unusable(&path))?;
             }
             result => result.map_err(io::Error::from).map_err(unusable(&path))?,
         }
         let unfinished = self.path(UNFINISHED);
-        match fs::remove_dir_all(&unfinished) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(&unfinished)(error)),
-            _ => {}
-        }
+        remove_folder(&unfinished).map_err(unusable(&unfinished))?;
         Ok(CacheLock { _file: file })
     }
 
@@ -81,16 +78,21 @@ impl Cache {
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(unusable(parent))?;
         }
-        match fs::remove_dir_all(&target) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(&target)(error)),
-            _ => {}
-        }
+        remove_folder(&target).map_err(unusable(&target))?;
         fs::rename(finished, &target).map_err(unusable(&target))?;
         Ok(target)
     }
 }
 
 const UNFINISHED: &str = "unfinished";
+
+/// A folder that does not exist is not an error.
+pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
 
 fn unusable(path: &Path) -> impl FnOnce(io::Error) -> CacheError {
     let path = path.to_owned();
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_says_so() {
+    fn waiting_for_the_lock_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().join("candor"));
         let (tell, hear) = mpsc::channel();
@@ -121,14 +123,14 @@ mod tests {
         assert!(hear.try_recv().is_err());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| cache.lock(&mut Stages(tell)).map(drop));
-            assert_eq!(hear.recv().unwrap(), "Waiting for another candor that is fetching");
+            assert_eq!(hear.recv().unwrap(), "Waiting for another candor to finish its download");
             drop(held);
             waiting.join().unwrap().unwrap();
         });
     }
 
     #[test]
-    fn half_done_work_is_cleared_and_finished_work_stays() {
+    fn unfinished_work_is_removed_and_published_work_stays() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().join("candor"));
         let lock = cache.lock(&mut Silent).unwrap();

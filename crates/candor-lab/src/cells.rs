@@ -6,8 +6,6 @@
 //!
 //! Without a guest, the order goes to a process on this machine, and a [supervisor](crate::supervisor) runs the gateway.
 
-mod interfaces;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -15,14 +13,13 @@ use std::time::Duration;
 
 use crate::experiment::load::Load;
 use crate::experiment::traffic::Traffic;
-use crate::experiment::{Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
-use candor_config::engine::Engine;
+use crate::experiment::{Bench, Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
+use candor_config::engine::{Engine, Sender};
 use candor_config::plan::Echo;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
 use crate::{device, job, kernel};
-use interfaces::{Interfaces, spins};
 
 /// Name of the order in the guest's working directory.
 pub const FILE: &str = "cells.json";
@@ -160,10 +157,10 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     #[error(
-        "The engine {0} sends through a ring that virtual interfaces do not echo, so that the tester would not hear its frames \
+        "The engine {0} sends through a ring that virtual interfaces do not echo, so the tester would not receive its frames \
          one at a time; measure it with topology = \"kvaser\" or another interface on the second bus, or exclude the cell"
     )]
-    Unheard(Engine),
+    NoEcho(Engine),
 }
 
 impl Order {
@@ -247,7 +244,7 @@ impl Device {
                 Ok(Some(device::Gateway::of_file(&path).called(engine)))
             }
             Self::Baseline { engine, from, to, echo } => {
-                let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("There is no such engine")?;
+                let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("Unknown engine")?;
                 Ok(Some(device::Gateway::baseline(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
             }
             Self::Command { start, stop } => Ok(Some(device::Gateway::of_command(start, stop))),
@@ -289,6 +286,79 @@ pub fn programs(order: &Order) -> Vec<String> {
     programs
 }
 
+/// Interfaces of a cell: the tester's and the gateway's.
+#[derive(Clone, Copy, Debug)]
+struct Interfaces<'a> {
+    send: &'a str,
+    monitor: &'a str,
+    receive: &'a str,
+    between: (&'a str, &'a str),
+    /// Whether outgoing frames are received on the interface that sends them.
+    hears_own: bool,
+}
+
+impl<'a> Interfaces<'a> {
+    fn of(plan: &'a Plan, cell: &Cell) -> Self {
+        let is_null = *plan.gateway(cell) == Gateway::None;
+        match (cell.place.topology, &plan.bench) {
+            (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.place.testbed, plan.gateway(cell)),
+            // Plans without a bench have no such cell.
+            (Topology::Vcan | Topology::Bench, _) => Self {
+                send: "vcan0",
+                monitor: "vcan0",
+                receive: if is_null { "vcan0" } else { "vcan1" },
+                between: ("vcan0", "vcan1"),
+                hears_own: !is_null,
+            },
+            (Topology::Kvaser | Topology::Wire, _) => Self {
+                send: "can0",
+                monitor: "can1",
+                // The gateway's, which is unused.
+                receive: if is_null { "can2" } else { "can4" },
+                between: ("can2", "can3"),
+                hears_own: false,
+            },
+        }
+    }
+
+    fn of_bench(bench: &'a Bench, testbed: Testbed, gateway: &Gateway) -> Self {
+        Self {
+            send: &bench.send,
+            monitor: &bench.monitor,
+            receive: bench.far(testbed, gateway),
+            between: bench.gateway.as_ref().map_or(("", ""), |(from, to)| (from.as_str(), to.as_str())),
+            hears_own: bench.hears_own(testbed, gateway),
+        }
+    }
+
+    fn ends(&self) -> Ends {
+        let [send, monitor, receive] = [self.send, self.monitor, self.receive].map(str::to_owned);
+        Ends { send, monitor, receive, hears_leaving: self.hears_own }
+    }
+
+    /// Fails if the tester cannot receive what the engine sends.
+    fn hear(&self, engine: Engine, cell: &Cell) -> Result<(), OrderError> {
+        let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+        if rings_only && self.hears_own && cell.traffic.is_closed_loop() {
+            return Err(OrderError::NoEcho(engine));
+        }
+        Ok(())
+    }
+
+    /// Whether the route needs an echo. A ring echoes as its driver does, regardless of `echo`.
+    fn echo(&self, engine: Engine) -> bool {
+        if self.hears_own {
+            return !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+        }
+        matches!(engine, Engine::User(engine) if engine.sender().has_ring())
+    }
+}
+
+/// Whether the gateway occupies a CPU.
+fn spins(gateway: &Gateway) -> bool {
+    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Baseline(engine) if engine.receiver().spins())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::experiment::{Available, load};
@@ -300,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_becomes_an_order() {
+    fn block_becomes_an_order() {
         let plan = plan(
             "frames = 10\n[factor]\ngateway = [\"none\", \"read-write\", \"x\"]\ntopology = [\"kvaser\"]\n\
              [gateway.x]\ncommand = [\"cangw\", \"-s\", \"{from}\"]\n",
@@ -322,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cell_that_leaves_no_processor_decides_for_all() {
+    fn one_busy_cell_selects_the_timer_for_all() {
         for text in ["[\"kernel\", \"mmapbusy-write\"]\n", "\"kernel\"\nload = [\"none\", \"cpu\"]\n"] {
             let plan = plan(&format!("[factor]\ngateway = {text}"));
             let order = Order::of(&plan, &plan.blocks()[0]).unwrap();
@@ -331,12 +401,12 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_would_hear_is_refused() {
+    fn engines_without_echo_are_refused() {
         let of = |text: &str| {
             let plan = plan(text);
             Order::of(&plan, &plan.blocks()[0]).map(drop)
         };
-        assert!(matches!(of("[factor]\ngateway = \"mmap-mmap\"\n"), Err(OrderError::Unheard(_))));
+        assert!(matches!(of("[factor]\ngateway = \"mmap-mmap\"\n"), Err(OrderError::NoEcho(_))));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntraffic = \"every 1ms\"\n"), Ok(()));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntopology = \"kvaser\"\n"), Ok(()));
         let host = |receive: &str, to: &str| {
@@ -345,12 +415,12 @@ mod tests {
                  from = \"b\"\nto = \"{to}\"\n"
             ))
         };
-        assert!(matches!(host("c", "c"), Err(OrderError::Unheard(_))));
+        assert!(matches!(host("c", "c"), Err(OrderError::NoEcho(_))));
         assert_eq!(host("d", "c"), Ok(()));
     }
 
     #[test]
-    fn the_wire_that_is_played_takes_time_and_has_its_own_rates() {
+    fn emulated_wire_has_its_own_bit_rates() {
         let plan = plan("bitrate = \"1Mbit/s\"\n[factor]\ngateway = \"kernel\"\ntopology = [\"wire\", \"kvaser\"]\n");
         let order = |at: usize| Order::of(&plan, &plan.blocks()[at]).unwrap().cells.remove(0);
         let of = |topology: &str| {
@@ -369,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_of_an_adapter_are_ordered_where_the_plan_has_them() {
+    fn plan_selects_hardware_stamps() {
         let text = "[factor]\ntopology = \"wire\"\ngateway = \"kernel\"\n";
         let of = |text: &str| {
             let plan = plan(text);
@@ -381,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bench_has_its_own_interfaces() {
+    fn bench_has_its_own_interfaces() {
         let of = |testbed: &str, receive: &str| {
             let plan = plan(&format!(
                 "[factor]\ntestbed = \"{testbed}\"\ngateway = [\"none\", \"kernel\"]\n[ssh]\nhost = \"b\"\n[bench]\n\

@@ -32,13 +32,13 @@ pub enum Message {
 /// The stream is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
-    #[error("A message of the unknown kind {0}")]
+    #[error("Unknown kind of message {0}")]
     Kind(u8),
-    #[error("A file whose name leads out of its folder")]
+    #[error("A file name escapes the output folder")]
     Name,
-    #[error("A message of {0} bytes, more than a guest sends")]
+    #[error("A message of {0} bytes exceeds the limit")]
     Length(usize),
-    #[error("A message of kind {0} with a payload that makes no sense")]
+    #[error("Invalid payload in a message of kind {0}")]
     Payload(u8),
 }
 
@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_survive_any_cutting(
+        fn messages_are_reassembled_from_any_pieces(
             garbage in proptest::collection::vec(1_u8.., 0..40),
             messages in proptest::collection::vec(message(), 0..20),
             piece in 1_usize..50,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn file_names_without_line_breaks_only() {
+    fn file_names_have_no_control_characters() {
         let mut sender = Sender::begin(Vec::new()).unwrap();
         for name in ["a\nb", "a\rb", "\0", ""] {
             let message = Message::File { name: name.to_owned(), bytes: b"x".to_vec() };
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damaged_stream_is_an_error() {
         let mut receiver = Receiver::default();
         receiver.push(&MAGIC);
         receiver.push(&[99, 0, 0, 0, 0]);

@@ -135,7 +135,7 @@ impl Report {
 pub enum ConformanceError {
     #[error("Cannot send and receive frames")]
     Io(#[from] io::Error),
-    #[error("This machine was too slow: the test itself has missed {frames} frames")]
+    #[error("This machine is too slow: the test itself missed {frames} frames")]
     Missed { frames: u32 },
     #[error("Stopped before the end")]
     Stopped,

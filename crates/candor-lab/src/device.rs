@@ -102,7 +102,7 @@ pub enum DeviceError {
     #[error("Cannot end the gateway")]
     Stop(#[source] io::Error),
     #[error("The gateway ended with {0}")]
-    EndedBadly(ExitStatus),
+    Failed(ExitStatus),
 }
 
 impl Device {
@@ -164,7 +164,7 @@ impl Device {
             let start = |source| DeviceError::Start { program: program.into(), source };
             let status = Command::new(program).args(arguments).stdin(Stdio::null()).status().map_err(start)?;
             if !status.success() {
-                return Err(DeviceError::EndedBadly(status));
+                return Err(DeviceError::Failed(status));
             }
         }
         Ok(said)
@@ -185,11 +185,7 @@ impl Device {
         }
         let status = self.child.wait().map_err(DeviceError::Stop)?;
         // Other programs may not handle SIGTERM.
-        if status.success() || status.signal() == Some(SIGTERM) {
-            Ok(said)
-        } else {
-            Err(DeviceError::EndedBadly(status))
-        }
+        if status.success() || status.signal() == Some(SIGTERM) { Ok(said) } else { Err(DeviceError::Failed(status)) }
     }
 }
 

@@ -20,7 +20,7 @@ use candor_io::process::{self, Patience, Reaped};
 use crate::processes;
 
 #[derive(Clone, Debug)]
-pub struct Duty<'a> {
+pub struct Settings<'a> {
     pub deadline: Duration,
     /// The guest's program and arguments. Descriptors from 3 on are inherited.
     pub command: &'a [OsString],
@@ -65,10 +65,10 @@ const KILLED_STATUS: u8 = 128;
 
 /// Runs the guest, until none of its processes is left and candor has closed standard input. If that is a socket, its
 /// other direction is shut down when the guest has ended.
-pub fn keep(duty: &Duty<'_>) -> io::Result<Ending> {
+pub fn run(settings: &Settings<'_>) -> io::Result<Ending> {
     process::start_session()?;
     process::adopt_orphans()?;
-    let (program, arguments) = duty.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let (program, arguments) = settings.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
     // User-mode Linux kills its whole process group on a panic.
@@ -76,36 +76,36 @@ pub fn keep(duty: &Duty<'_>) -> io::Result<Ending> {
     process::end_with_parent(&mut command);
     let mut guest = command.spawn()?;
 
-    let (tell, hear) = mpsc::channel();
-    let tell_end = tell.clone();
+    let (notify, ended) = mpsc::channel();
+    let notify_end = notify.clone();
     thread::spawn(move || {
         // Nothing is ever sent. A failed read means the same as the end.
         while matches!(io::stdin().read(&mut [0]), Ok(1..)) {}
         // The receiver is gone if the guest ended first.
-        let _ = tell.send(Ending::Abandoned);
+        let _ = notify.send(Ending::Abandoned);
     });
     thread::spawn(move || {
         if let Ok(status) = guest.wait() {
-            let _ = tell_end.send(Ending::Itself(status));
+            let _ = notify_end.send(Ending::Itself(status));
         }
     });
-    let ending = match hear.recv_timeout(duty.deadline) {
+    let ending = match ended.recv_timeout(settings.deadline) {
         Ok(ending) => ending,
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ending::Deadline,
     };
     end_descendants()?;
     if ending != Ending::Abandoned {
-        tell_candor()?;
-        while !matches!(hear.recv(), Ok(Ending::Abandoned) | Err(_)) {}
+        notify_candor()?;
+        while !matches!(ended.recv(), Ok(Ending::Abandoned) | Err(_)) {}
     }
-    if let Some(folder) = duty.remove {
+    if let Some(folder) = settings.remove {
         // candor may be removing it at the same time.
         let _ = fs::remove_dir_all(folder);
     }
     Ok(ending)
 }
 
-fn tell_candor() -> io::Result<()> {
+fn notify_candor() -> io::Result<()> {
     let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let _ = line.shutdown(Shutdown::Write);
     Ok(())
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_survive_the_way_to_candor() {
+    fn exit_status_of_the_guard_encodes_signals() {
         for raw in [7, 9, 64] {
             assert_eq!(killed_by(Ending::Itself(ExitStatus::from_raw(raw)).status().into()), Some(raw));
         }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn own_children_are_found() {
+    fn finds_own_children() {
         let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
         let found = descendants(std::process::id()).unwrap().contains(&child.id());
         child.kill().unwrap();

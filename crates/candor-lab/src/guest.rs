@@ -1,8 +1,7 @@
 //! Runs a guest from its specification to its exit status.
 
 mod command_line;
-mod console;
-mod hearing;
+mod output;
 mod running;
 mod shell;
 mod specification;
@@ -15,6 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use crate::cache::{Cache, CacheError};
 use crate::channel::ChannelError;
 use crate::image::{self, Contents, ImageError};
@@ -24,7 +25,7 @@ use crate::observer::Observer;
 use crate::qemu::{Qemu, QemuError};
 use crate::tools::{self, ToolError};
 use command_line::Files;
-use hearing::Hearing;
+use output::Output;
 use running::Running;
 
 /// Result of a guest that ran its command.
@@ -40,23 +41,16 @@ pub struct GuestExit {
 }
 
 /// Everything that results depend on besides the contents of the guest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Platform {
     /// As in `candor-lab kernels`.
     pub kernel: String,
+    #[serde(skip)]
     pub release: String,
     /// Package version.
     pub kernel_version: String,
     /// In icount.
     pub qemu: Option<String>,
-}
-
-impl Platform {
-    /// For `CANDOR_PLATFORM`.
-    fn to_json(&self) -> String {
-        serde_json::json!({ "kernel": self.kernel, "kernel_version": self.kernel_version, "qemu": self.qemu })
-            .to_string()
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -73,30 +67,28 @@ pub enum LabError {
     File { path: PathBuf, source: io::Error },
     #[error("{reason}")]
     Guest { reason: String, console: Vec<String> },
-    #[error("The guest's image cannot be made")]
+    #[error("Cannot build the guest's image")]
     Image(#[from] ImageError),
     #[error("No kernel for the guest")]
     Kernel(#[from] KernelError),
     #[error("There is no command to run")]
     NoCommand,
     #[error(
-        "User-mode Linux needs a folder with {} MiB free from which programs may be run; {} are none; the icount \
-         laboratory needs none (--testbed icount)",
+        "User-mode Linux needs a folder with {} MiB free that allows programs to run, unlike {}; the testbed icount \
+         needs none (--testbed icount)",
         .bytes >> 20,
         .folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     NoExecFolder { bytes: u64, folders: Vec<PathBuf> },
-    #[error("The topology {} needs the icount laboratory: add --testbed icount", .0.name())]
+    #[error("The topology {} needs the testbed icount: add --testbed icount", .0.name())]
     NoHardware(Topology),
-    #[error(
-        "The kernel {kernel} cannot hold all registers of this processor; the icount laboratory can (--testbed icount)"
-    )]
+    #[error("The kernel {kernel} does not support this processor's registers; use --testbed icount")]
     NoRoom { kernel: String },
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
     #[error("No program for the guest")]
     Tool(#[from] ToolError),
-    #[error("The guest was ended after {} s; --timeout gives it more", .limit.as_secs())]
+    #[error("The guest was ended after {} s; --timeout sets the limit", .limit.as_secs())]
     Timeout { limit: Duration, console: Vec<String> },
 }
 
@@ -175,14 +167,14 @@ fn run_on(
     };
     let begin = Instant::now();
     let mut running = Running::start(spec, &command, &files, socket)?;
-    let mut hearing = Hearing::new(spec.out.as_deref());
-    let heard = listen(&mut running, &mut hearing, &files, begin, observer);
+    let mut output = Output::new(spec.out.as_deref());
+    let received = listen(&mut running, &mut output, &files, begin, observer);
     // In this order: processes of the guest, its folder, the guard.
-    let last_lines = console::last_lines(&files.console);
+    let last_lines = running::last_lines(&files.console);
     let ending = running.end();
-    let boot = heard?;
+    let boot = received?;
     let console = || last_lines;
-    match (hearing.outcome(), boot) {
+    match (output.outcome(), boot) {
         (Some(Ok(status)), Some(boot)) => Ok(GuestExit { status, wall: begin.elapsed(), boot, platform }),
         (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
         // Kernel messages of the boot do not explain a command that ran.
@@ -196,7 +188,7 @@ fn run_on(
 /// Reads messages until the last one or the end of the guest. Returns the boot time if it booted.
 fn listen(
     running: &mut Running,
-    hearing: &mut Hearing<'_>,
+    output: &mut Output<'_>,
     files: &Files,
     begin: Instant,
     observer: &mut dyn Observer,
@@ -208,15 +200,15 @@ fn listen(
     loop {
         // Before the last read, so that nothing is missed.
         let ended = running.has_ended().map_err(file(&files.channel))?;
-        let before = hearing.is_started();
-        let heard = hearing.look(&mut channel, observer)?;
-        if !before && hearing.is_started() {
+        let before = output.is_started();
+        let received = output.poll(&mut channel, observer)?;
+        if !before && output.is_started() {
             boot = Some(begin.elapsed());
         }
-        if ended || hearing.outcome().is_some() {
+        if ended || output.outcome().is_some() {
             return Ok(boot);
         }
-        if !heard {
+        if !received {
             std::thread::sleep(LOOK);
         }
     }
@@ -244,7 +236,7 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
     };
     let fixed = [
         ("CANDOR_OUT", OUT.to_owned()),
-        ("CANDOR_PLATFORM", platform.to_json()),
+        ("CANDOR_PLATFORM", serde_json::json!(platform).to_string()),
         ("CANDOR_TESTBED", spec.testbed.name().to_owned()),
         ("CANDOR_TOPOLOGY", spec.topology.name().to_owned()),
         ("HOME", HOME.to_owned()),
@@ -301,10 +293,6 @@ fn file(path: &Path) -> impl Fn(io::Error) -> LabError {
     move |source| LabError::File { path: path.clone(), source }
 }
 
-fn touch(path: &Path) -> Result<(), LabError> {
-    fs::write(path, "").map_err(file(path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_goes_where_there_is_room_for_it() {
+    fn memory_folder_needs_space_and_exec() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().to_owned();
         let folders = || vec!["/no such folder".into(), "/proc".into(), here.clone()];
@@ -335,20 +323,20 @@ mod tests {
     }
 
     #[test]
-    fn results_have_a_place_before_a_guest_runs() {
+    fn out_folder_is_created_first() {
         let folder = tempfile::tempdir().unwrap();
         let new = folder.path().join("a/b");
         make_out(&new).unwrap();
         assert!(new.is_dir() && fs::read_dir(&new).unwrap().next().is_none());
         let file = folder.path().join("file");
-        touch(&file).unwrap();
+        fs::write(&file, "").unwrap();
         for out in [file.join("x"), file] {
             assert!(matches!(make_out(&out), Err(LabError::File { path, .. }) if path == out));
         }
     }
 
     #[test]
-    fn a_command_learns_what_it_runs_on() {
+    fn environment_describes_the_platform() {
         let counted = environment(Testbed::Icount, &platform(Some("7.2.22 (Debian \"x\")")));
         assert_eq!(counted["CANDOR_INSTRUCTION_NS"], "8");
         let said = r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":"7.2.22 (Debian \"x\")"}"#;

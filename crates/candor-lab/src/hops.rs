@@ -29,7 +29,7 @@ pub fn gateway_file(routes: u8, (from, to): (&str, &str), format: FrameFormat, e
     let mut text = "engine = \"kernel\"\n".to_owned();
     let interfaces: Vec<_> = [from.to_owned()].into_iter().chain(between(routes)).chain([to.to_owned()]).collect();
     for (number, interface) in interfaces.iter().enumerate() {
-        writeln!(text, "[bus.b{number}]\ninterface = \"{interface}\"").expect("a String takes everything");
+        writeln!(text, "[bus.b{number}]\ninterface = \"{interface}\"").expect("writing to a String cannot fail");
     }
     for number in 1..interfaces.len() {
         let before = number - 1;
@@ -41,7 +41,7 @@ pub fn gateway_file(routes: u8, (from, to): (&str, &str), format: FrameFormat, e
             text,
             "[[route]]\nname = \"hop-{number}\"\nfrom = \"b{before}\"\nto = \"b{number}\"\nframes = \"{format}\"\necho = {echo}\n{limit}"
         )
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
     }
     text
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_chain_is_a_gateway() {
+    fn chains_are_valid_gateways() {
         for routes in 1..=candor_config::placement::MAX_MAX_HOPS {
             let text = gateway_file(routes, ("can2", "can3"), FrameFormat::Classic, false);
             let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).plan;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_the_slope() {
+    fn slope_is_the_cost_of_a_pass() {
         let line = line(&[(1, LatencyNs(7_000)), (2, LatencyNs(9_500)), (3, LatencyNs(12_000))]).unwrap();
         assert!((line.slope - 2_500.0).abs() < 1e-9 && (line.intercept - 4_500.0).abs() < 1e-9, "{line:?}");
     }

@@ -93,7 +93,7 @@ const ETC: [(&str, &str); 4] = [
 ];
 
 /// Modules that a topology requires.
-const fn needed(topology: Topology) -> &'static [&'static str] {
+const fn required(topology: Topology) -> &'static [&'static str] {
     match topology {
         Topology::Kvaser => &["can", "can_raw", "sja1000", "kvaser_pci"],
         Topology::Vcan => &["can", "can_raw", "vcan"],
@@ -102,56 +102,18 @@ const fn needed(topology: Topology) -> &'static [&'static str] {
 }
 
 /// Loaded at boot if available and wanted.
-const WELCOME: &[&str] = &["can_gw"];
+const OPTIONAL: &[&str] = &["can_gw"];
 
 /// Loaded when the kernel or tc asks for them.
-const ON_DEMAND: &[&str] = &[
-    "act_gact",
-    "act_mirred",
-    "act_pedit",
-    "act_police",
-    "act_skbedit",
-    "can_bcm",
-    "can_isotp",
-    "can_j1939",
-    "cls_basic",
-    "cls_bpf",
-    "cls_flow",
-    "cls_fw",
-    "cls_matchall",
-    "cls_u32",
-    "em_canid",
-    "em_cmp",
-    "em_meta",
-    "em_nbyte",
-    "em_u32",
-    "gs_usb",
-    "sch_cbs",
-    "sch_codel",
-    "sch_drr",
-    "sch_etf",
-    "sch_ets",
-    "sch_fq",
-    "sch_fq_codel",
-    "sch_hfsc",
-    "sch_htb",
-    "sch_ingress",
-    "sch_mqprio",
-    "sch_multiq",
-    "sch_netem",
-    "sch_plug",
-    "sch_prio",
-    "sch_qfq",
-    "sch_sfq",
-    "sch_skbprio",
-    "sch_taprio",
-    "sch_tbf",
-    "slcan",
-    "ucan",
-    "vcan",
-    "vhci_hcd",
-    "vxcan",
-];
+const ON_DEMAND: &str = "
+    act_gact act_mirred act_pedit act_police act_skbedit
+    can_bcm can_isotp can_j1939 slcan vcan vxcan
+    cls_basic cls_bpf cls_flow cls_fw cls_matchall cls_u32
+    em_canid em_cmp em_meta em_nbyte em_u32
+    sch_cbs sch_codel sch_drr sch_etf sch_ets sch_fq sch_fq_codel sch_hfsc sch_htb sch_ingress sch_mqprio sch_multiq
+    sch_netem sch_plug sch_prio sch_qfq sch_sfq sch_skbprio sch_taprio sch_tbf
+    gs_usb ucan vhci_hcd
+";
 
 fn add_modules(
     archive: &mut Archive,
@@ -161,9 +123,9 @@ fn add_modules(
 ) -> Result<(), ImageError> {
     let tree = ModuleTree::scan(&kernel.modules())?;
     let excluded: BTreeSet<String> = contents.without_modules.iter().map(|name| plain(name)).collect();
-    let at_boot: Vec<&str> = needed(job.topology).iter().chain(WELCOME).copied().collect();
+    let at_boot: Vec<&str> = required(job.topology).iter().chain(OPTIONAL).copied().collect();
     let boot = tree.closure(&at_boot, &excluded)?;
-    let missing = needed(job.topology)
+    let missing = required(job.topology)
         .iter()
         .find(|&&name| !excluded.contains(name) && boot.iter().all(|module| module.name != name));
     if let Some(module) = missing {
@@ -173,7 +135,7 @@ fn add_modules(
             topology: job.topology,
         });
     }
-    let all: Vec<&str> = at_boot.iter().chain(ON_DEMAND).copied().collect();
+    let all: Vec<&str> = at_boot.iter().copied().chain(ON_DEMAND.split_whitespace()).collect();
     let mut index = ModuleIndex::default();
     for module in tree.closure(&all, &excluded)? {
         let path = format!("/lib/modules/{}.ko", module.name);

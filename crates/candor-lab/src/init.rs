@@ -5,7 +5,6 @@
 
 mod outlet;
 mod topology;
-mod wire;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +21,7 @@ use candor_netlink::client::NetlinkError;
 use crate::channel::{Message, is_file_name};
 use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
 use outlet::Outlet;
-use wire::Wire;
+use topology::Wire;
 
 /// The host prints the text.
 #[derive(Debug, thiserror::Error)]
@@ -37,11 +36,11 @@ pub enum InitError {
     Kernel { what: String, source: io::Error },
     #[error("Cannot set up the interface {interface}: {source}")]
     Link { interface: String, source: NetlinkError },
-    #[error("The interface {0} is not there")]
+    #[error("Interface {0} does not exist")]
     NoInterface(String),
-    #[error("The interface {0} is up but does not become operational")]
+    #[error("Interface {0} is up but does not become operational")]
     NotOperational(String),
-    #[error("candor-lab wire plays no buses; what it says about that stands above")]
+    #[error("candor-lab wire failed; its message is above")]
     NoWire,
 }
 
@@ -186,9 +185,8 @@ fn wait_for(pid: u32) -> Result<ExitStatus, InitError> {
 fn no_command(program: &str, source: &io::Error, outlet: &Outlet) -> Message {
     let (text, status) = match source.kind() {
         io::ErrorKind::NotFound => {
-            let text = format!(
-                "There is no program {program} in the guest: only candor and what --program and --copy bring are there"
-            );
+            let text =
+                format!("No program {program} in the guest: it has only candor and what --program and --copy add");
             (text, 127)
         }
         _ => (format!("Cannot start {program}: {source}"), 126),

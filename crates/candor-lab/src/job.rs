@@ -50,7 +50,7 @@ pub const WIRE_BUSES: [&str; 2] = ["first:500k/2M:can0,can1,can2", "second:500k/
 
 /// Channels of one adapter on which the tester receives both buses, so that one clock takes its stamps. Without a
 /// gateway it receives on can2.
-pub const WIRE_EARS: &str = "can1,can2,can4";
+pub const WIRE_LISTENERS: &str = "can1,can2,can4";
 
 /// Bit rates of [`WIRE_BUSES`].
 pub const WIRE: Wire = Wire {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modprobe_loads_what_is_needed_first() {
+    fn modprobe_loads_dependencies_first() {
         let module = |path: &str, depends: &[&str]| IndexedModule {
             file: ModuleFile { path: path.to_owned(), parameters: String::new() },
             depends: depends.iter().map(|&name| name.to_owned()).collect(),

@@ -2,11 +2,10 @@
 
 mod catalog;
 pub mod modules;
-mod parameter;
 mod uml;
 mod unpacked;
 
-pub use parameter::{BadParameter, ModuleParameter};
+pub use modules::{BadParameter, ModuleParameter};
 
 use std::fs;
 use std::io;
@@ -15,9 +14,9 @@ use std::path::{Path, PathBuf};
 use candor_io::process::{self, ExtendedState};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Cache, CacheError};
+use crate::cache::{Cache, CacheError, remove_folder};
 use crate::observer::Observer;
-use crate::packages::{Archive, Lists, PackageError};
+use crate::packages::{Archive, PackageError};
 
 /// Where a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -85,13 +84,13 @@ pub enum KernelError {
     Cache(#[from] CacheError),
     #[error("Cannot use {path}")]
     File { path: PathBuf, source: io::Error },
-    #[error("The package {package} has no kernel that candor recognises")]
+    #[error("No known kind of kernel in the package {package}")]
     Odd { package: String },
     #[error("The kernel {name} cannot be fetched")]
     Package { name: String, source: PackageError },
     #[error("The list of kernels cannot be fetched")]
     Packages(#[from] PackageError),
-    #[error("There is no kernel {name} for the {} laboratory; there are: {}", .testbed.name(), .known.join(", "))]
+    #[error("No kernel {name} for the testbed {}; available: {}", .testbed.name(), .known.join(", "))]
     Unknown { name: String, testbed: Testbed, known: Vec<String> },
 }
 
@@ -115,38 +114,26 @@ pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<KernelList, Ke
     list_of(cached_kernels(cache), || {
         let lock = cache.lock(observer)?;
         let archive = Archive::open(cache, &lock)?;
-        let lists = archive.refresh(observer)?;
-        Ok((catalog::offered(&archive)?, lists))
+        let outdated = archive.refresh(observer)?;
+        Ok((catalog::offered(&archive)?, outdated))
     })
 }
 
 fn list_of(
     cached: Vec<CachedKernel>,
-    offered: impl FnOnce() -> Result<(Vec<Kernel>, Lists), KernelError>,
+    offered: impl FnOnce() -> Result<(Vec<Kernel>, Option<PackageError>), KernelError>,
 ) -> Result<KernelList, KernelError> {
     let (mut kernels, doubt) = match offered() {
-        Ok((kernels, Lists::Fresh)) => (kernels, None),
-        Ok((kernels, Lists::Old(error))) => (kernels, Some(error.into())),
+        Ok((kernels, outdated)) => (kernels, outdated.map(KernelError::from)),
         Err(error) if cached.is_empty() => return Err(error),
         Err(error) => (Vec::new(), Some(error)),
     };
-    for present in cached {
+    for CachedKernel { name, testbed, release, version, suite, .. } in cached {
+        let package = String::new();
+        let present = Kernel { name, testbed, release: Some(release), version, suite, cached: true, package };
         match kernels.iter_mut().find(|kernel| kernel.name == present.name) {
-            Some(kernel) => {
-                kernel.cached = true;
-                kernel.release = Some(present.release);
-                kernel.version = present.version;
-                kernel.suite = present.suite;
-            }
-            None => kernels.push(Kernel {
-                name: present.name,
-                testbed: present.testbed,
-                release: Some(present.release),
-                version: present.version,
-                suite: present.suite,
-                cached: true,
-                package: String::new(),
-            }),
+            Some(kernel) => *kernel = present,
+            None => kernels.push(present),
         }
     }
     Ok(KernelList { kernels, doubt })
@@ -179,18 +166,11 @@ pub fn obtain(
         let known = kernels.into_iter().map(|kernel| kernel.name).collect();
         return Err(KernelError::Unknown { name: name.unwrap_or("(usual)").to_owned(), testbed, known });
     };
-    let cannot = |source| KernelError::Package { name: kernel.name.clone(), source };
-    let fetch = |observer: &mut dyn Observer| {
+    let fetched = archive.with_current_lists(observer, |observer| {
         let wanted = archive.single(&kernel.package, &kernel.version)?;
         archive.unpack(&format!("kernel {}", kernel.name), &wanted, observer)
-    };
-    let tree = match fetch(observer) {
-        // The lists may name a version that the archive has replaced.
-        Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
-            archive.update(observer).and_then(|()| fetch(observer)).map_err(cannot)?
-        }
-        result => result.map_err(cannot)?,
-    };
+    });
+    let tree = fetched.map_err(|source| KernelError::Package { name: kernel.name.clone(), source })?;
     let finished = arrange(cache.workshop(&lock)?.keep(), tree.path(), kernel)?;
     let folder = cache.publish(&lock, &finished, &format!("kernels/{}", kernel.name))?;
     read_manifest(&folder).ok_or_else(|| KernelError::Odd { package: kernel.package.clone() })
@@ -257,7 +237,8 @@ fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, Ker
     fs::write(&image, program).map_err(file(&image))?;
     rename(&image, &target.join("kernel"))?;
     for part in NOT_KEPT {
-        remove(&modules.join("kernel").join(part))?;
+        let path = modules.join("kernel").join(part);
+        remove_folder(&path).map_err(file(&path))?;
     }
     for part in KEPT {
         let from = modules.join("kernel").join(part);
@@ -292,13 +273,6 @@ fn rename(from: &Path, to: &Path) -> Result<(), KernelError> {
     fs::rename(from, to).map_err(file(from))
 }
 
-fn remove(path: &Path) -> Result<(), KernelError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file(path)(error)),
-        _ => Ok(()),
-    }
-}
-
 fn file(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
     let path = path.to_owned();
     move |source| KernelError::File { path, source }
@@ -326,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_cached_kernels_says_why_it_has_no_others() {
+    fn cached_kernels_are_listed_without_a_network() {
         let list = list_of(vec![cached()], || Err(no_network().into())).unwrap();
         assert!(list.kernels.len() == 1 && list.kernels[0].cached);
         assert!(matches!(list.doubt, Some(KernelError::Packages(_))));
@@ -334,8 +308,8 @@ mod tests {
     }
 
     #[test]
-    fn old_lists_are_shown_with_the_reason() {
-        assert!(list_of(Vec::new(), || Ok((Vec::new(), Lists::Old(no_network())))).unwrap().doubt.is_some());
-        assert!(list_of(Vec::new(), || Ok((Vec::new(), Lists::Fresh))).unwrap().doubt.is_none());
+    fn outdated_lists_are_reported() {
+        assert!(list_of(Vec::new(), || Ok((Vec::new(), Some(no_network())))).unwrap().doubt.is_some());
+        assert!(list_of(Vec::new(), || Ok((Vec::new(), None))).unwrap().doubt.is_none());
     }
 }

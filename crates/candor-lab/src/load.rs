@@ -38,7 +38,7 @@ impl Running {
         let running = Self(child);
         match lines.recv_timeout(PATIENCE) {
             Ok(line) if line == "ready" => Ok(Some(running)),
-            other => Err(io::Error::other(format!("the load {load} does not run: {other:?}"))),
+            other => Err(io::Error::other(format!("the load {load} did not start: {other:?}"))),
         }
     }
 }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn activity_is_read_from_what_the_kernel_tells() {
+    fn parses_activity_counters() {
         let stat = "cpu  1 2 3\ncpu0 1 2 3\nintr 500 1 2\nctxt 1000\nbtime 5\nprocesses 7\n";
         let softirqs = "        CPU0  CPU1\n  TIMER:   3  4\n NET_TX: 9 9\n NET_RX:  10  20\n";
         let activity = Activity::parse(stat, softirqs);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn no_load_is_no_process() {
+    fn no_load_starts_no_process() {
         assert!(Running::start(Path::new("/nonexistent"), Load::None).unwrap().is_none());
         assert!(Running::start(Path::new("/nonexistent"), "cpu".parse().unwrap()).is_err());
     }

@@ -19,6 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use candor_core::frame::Frame;
+use candor_egress::policy::FrameRate;
 use candor_io::can::{CanSocket, Loopback, Options, SendStage, Stamps};
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::errno::ENOBUFS;
@@ -26,9 +27,9 @@ use candor_io::packet::Hears;
 use candor_netlink::client::Client;
 
 use crate::record::{ADAPTER_STAMPS, Inside, Sample};
-use crate::stream::to_kernel;
+use crate::stats::throughput::Trial;
 use crate::tap::Tap;
-use crate::tester::{InterfacesError, Stamped, Wire, interfaces, share_a_clock, tag_of_number};
+use crate::tester::{InterfacesError, Stamped, Wire, interfaces, share_a_clock, tag_of_number, to_kernel};
 use matching::{Events, Passed, Sent};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +135,7 @@ impl Bench {
             every = every.min(MOST_STAMPED);
             let room = u32::try_from(every).unwrap_or(u32::MAX).saturating_mul(STAMPED_BYTES);
             let is_on = sender.set_receive_buffer(room).and_then(|()| sender.stamp_sending());
-            is_on.map_err(|source| InterfacesError::Open { name: send.to_owned(), source })?;
+            is_on.map_err(InterfacesError::opening(send))?;
         }
         let mut tap = |name, hearing| match hearing {
             Hearing::Adapter => Tap::with_adapter(&mut client, name, remembered),
@@ -230,4 +231,41 @@ impl Pattern {
 pub fn numbered(mut frame: Frame, number: u32) -> Frame {
     frame.data[..2].copy_from_slice(&tag_of_number(number).to_be_bytes());
     frame
+}
+
+/// Counts as lost: frames that did not arrive in time, and frames that the tester sent when the next was already due,
+/// because that is another rate.
+pub fn trial_of(samples: &[Sample], rate: FrameRate) -> Trial {
+    let period_ns = i64::from(1_000_000_000 / rate.frames_per_second());
+    let is_lost = |sample: &&Sample| sample.disposition.is_lost() || sample.sent_ns - sample.due_ns >= period_ns;
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    Trial { sent: count(samples.len()), lost: count(samples.iter().filter(is_lost).count()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Disposition;
+
+    #[test]
+    fn frame_sent_when_the_next_was_due_counts_as_lost() {
+        let sample = |late_ns: i64, disposition| Sample {
+            sequence: 0,
+            tag: 0,
+            due_ns: 1000,
+            sent_ns: 1000 + late_ns,
+            monitor_ns: None,
+            far_ns: None,
+            wire_ns: 0,
+            inside: Inside::default(),
+            disposition,
+        };
+        let samples = [
+            sample(0, Disposition::Ok),
+            sample(999_999, Disposition::Ok),
+            sample(1_000_000, Disposition::Ok),
+            sample(0, Disposition::Lost),
+        ];
+        assert_eq!(trial_of(&samples, FrameRate::new(1000).unwrap()), Trial { sent: 4, lost: 2 });
+    }
 }

@@ -6,7 +6,7 @@ mod sources;
 pub use sources::SourcesError;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cache::{Cache, CacheError, CacheLock};
 use crate::observer::Observer;
@@ -19,13 +19,6 @@ pub struct Archive<'cache> {
     configuration: PathBuf,
 }
 
-#[derive(Debug)]
-pub enum Lists {
-    Fresh,
-    /// Outdated lists, and why there are no newer ones.
-    Old(PackageError),
-}
-
 /// An available version of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
@@ -35,7 +28,7 @@ pub struct Offer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Download {
     pub request: String,
     pub bytes: u64,
 }
@@ -60,28 +53,30 @@ pub enum PackageError {
     Sources(#[from] SourcesError),
 }
 
-/// Fetches a package and its dependencies that are not installed, and unpacks them into a new folder of the workshop.
-pub fn fetch(
+/// A program of a package: `cached` looks for it, and if necessary the package is unpacked into this folder of the cache.
+pub fn obtain<T, E: From<PackageError>>(
     cache: &Cache,
-    lock: &CacheLock,
-    what: &str,
     package: &str,
+    folder: &str,
     observer: &mut dyn Observer,
-) -> Result<tempfile::TempDir, PackageError> {
-    let archive = Archive::open(cache, lock)?;
-    archive.refresh(observer)?;
-    let unpack = |observer: &mut dyn Observer| {
-        let wanted = archive.missing_closure(package)?;
-        archive.unpack(what, &wanted, observer)
-    };
-    match unpack(observer) {
-        // The lists may name a version that is gone.
-        Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
-            archive.update(observer)?;
-            unpack(observer)
-        }
-        result => result,
+    cached: impl Fn() -> Result<T, E>,
+) -> Result<T, E> {
+    if let Ok(found) = cached() {
+        return Ok(found);
     }
+    let lock = cache.lock(observer).map_err(PackageError::from)?;
+    // Another process may have fetched it meanwhile.
+    if let Ok(found) = cached() {
+        return Ok(found);
+    }
+    let archive = Archive::open(cache, &lock)?;
+    archive.refresh(observer)?;
+    let tree = archive.with_current_lists(observer, |observer| {
+        let wanted = archive.missing_closure(package)?;
+        archive.unpack(package, &wanted, observer)
+    })?;
+    cache.publish(&lock, &tree.keep(), folder).map_err(PackageError::from)?;
+    cached()
 }
 
 impl<'cache> Archive<'cache> {
@@ -91,17 +86,32 @@ impl<'cache> Archive<'cache> {
         Ok(Self { cache, lock, configuration })
     }
 
-    /// Fetches the lists of packages if there are none, or if they are older than a day.
-    pub fn refresh(&self, observer: &mut dyn Observer) -> Result<Lists, PackageError> {
+    /// Fetches the lists of packages if there are none, or if they are older than a day. Returns why they are outdated: old
+    /// lists are better than none without a network.
+    pub fn refresh(&self, observer: &mut dyn Observer) -> Result<Option<PackageError>, PackageError> {
         match apt::age_of_lists(self.cache) {
-            Some(age) if age < apt::LISTS_KEEP => Ok(Lists::Fresh),
-            None => self.update(observer).map(|()| Lists::Fresh),
-            // Old lists are better than none without a network.
-            Some(_) => Ok(self.update(observer).map_or_else(Lists::Old, |()| Lists::Fresh)),
+            Some(age) if age < apt::LISTS_KEEP => Ok(None),
+            None => self.update(observer).map(|()| None),
+            Some(_) => Ok(self.update(observer).err()),
         }
     }
 
-    pub fn update(&self, observer: &mut dyn Observer) -> Result<(), PackageError> {
+    /// Tries again with new lists if `fetch` fails: old ones may name a version that the archive has replaced.
+    pub fn with_current_lists<T>(
+        &self,
+        observer: &mut dyn Observer,
+        fetch: impl Fn(&mut dyn Observer) -> Result<T, PackageError>,
+    ) -> Result<T, PackageError> {
+        match fetch(observer) {
+            Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
+                self.update(observer)?;
+                fetch(observer)
+            }
+            result => result,
+        }
+    }
+
+    fn update(&self, observer: &mut dyn Observer) -> Result<(), PackageError> {
         observer.stage("Fetching the lists of Debian packages");
         apt::update(self.cache, &self.configuration)
     }
@@ -120,23 +130,23 @@ impl<'cache> Archive<'cache> {
     }
 
     /// A package and its dependencies that are not installed.
-    pub fn missing_closure(&self, package: &str) -> Result<Vec<Wanted>, PackageError> {
+    pub fn missing_closure(&self, package: &str) -> Result<Vec<Download>, PackageError> {
         let arguments = ["install", "--print-uris", "--yes", "--no-install-recommends", package];
         let text = self.apt("apt-get", &arguments)?;
-        Ok(text.lines().filter_map(apt::wanted).collect())
+        Ok(text.lines().filter_map(apt::download_of).collect())
     }
 
     /// One version of a package without dependencies.
-    pub fn single(&self, package: &str, version: &str) -> Result<Vec<Wanted>, PackageError> {
+    pub fn single(&self, package: &str, version: &str) -> Result<Vec<Download>, PackageError> {
         let text = self.apt("apt-get", &["download", "--print-uris", &format!("{package}={version}")])?;
-        Ok(text.lines().filter_map(apt::wanted).collect())
+        Ok(text.lines().filter_map(apt::download_of).collect())
     }
 
     /// Downloads packages and unpacks them into one new folder of the workshop.
     pub fn unpack(
         &self,
         what: &str,
-        wanted: &[Wanted],
+        wanted: &[Download],
         observer: &mut dyn Observer,
     ) -> Result<tempfile::TempDir, PackageError> {
         let downloads = self.cache.workshop(self.lock)?;
@@ -150,7 +160,7 @@ impl<'cache> Archive<'cache> {
     }
 
     fn apt(&self, program: &'static str, arguments: &[&str]) -> Result<String, PackageError> {
-        let output = apt::run(self.cache, program, Some(&self.configuration), arguments, Path::new("/"))?;
+        let output = apt::run(self.cache, program, Some(&self.configuration), arguments)?;
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
 }

@@ -10,16 +10,17 @@
 //! Timing Analysis of a Linux-Based CAN-to-CAN Gateway (Sojka and others, 2011), section 2.4, figures 4 and 5. Its witness was a
 //! CANalyzer.
 
-mod wire_log;
-
-pub use wire_log::{OnWire, WireLog};
-
 use std::collections::BTreeMap;
 
 use crate::stats::{LatencyNs, Series};
 
 use crate::record::Sample;
 use crate::tester::{Pattern, StampSource, tag_of};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use candor_core::frame::Frame;
 
 /// The tester's overhead, without a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,6 +118,75 @@ fn ends(wire: &[OnWire], bus: &str) -> BTreeMap<u16, i64> {
     here.filter_map(|seen| Some((tag_of(&seen.frame)?, seen.end_ns))).collect()
 }
 
+/// First line; docs/wire.md describes the format.
+const HEADLINE: &str = "# candor-lab wire log, form 1";
+
+/// A frame on a wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnWire {
+    pub bus: String,
+    /// Start of frame, on the time line of the buses.
+    pub start_ns: i64,
+    /// End of frame.
+    pub end_ns: i64,
+    pub frame: Frame,
+}
+
+#[derive(Debug)]
+pub struct WireLog {
+    file: File,
+    /// Incomplete last line.
+    rest: String,
+}
+
+impl WireLog {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::open(path)?, rest: String::new() })
+    }
+
+    /// Frames written since the last call.
+    pub fn read(&mut self) -> io::Result<Vec<OnWire>> {
+        self.file.read_to_string(&mut self.rest)?;
+        let end = self.rest.rfind('\n').map_or(0, |end| end + 1);
+        let frames = frames(&self.rest[..end])?;
+        self.rest.drain(..end);
+        Ok(frames)
+    }
+}
+
+fn frames(lines: &str) -> io::Result<Vec<OnWire>> {
+    let mut all = Vec::new();
+    for line in lines.lines() {
+        if line.starts_with('#') && line != HEADLINE {
+            return Err(unreadable(line));
+        }
+        if let Some(words) = line.strip_prefix("frame ") {
+            all.push(frame(words).ok_or_else(|| unreadable(line))?);
+        }
+    }
+    Ok(all)
+}
+
+fn unreadable(line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("not a line of candor-lab wire --log, form 1: {line}"))
+}
+
+/// `BUS START END NODE FRAME RETRIES LOST`.
+fn frame(words: &str) -> Option<OnWire> {
+    let mut words = words.split(' ');
+    let mut next = || words.next();
+    let (bus, start_ns, end_ns) = (next()?.to_owned(), nanoseconds(next()?)?, nanoseconds(next()?)?);
+    let _node = next()?;
+    Some(OnWire { bus, start_ns, end_ns, frame: next()?.parse().ok()? })
+}
+
+/// Seconds with nine decimals.
+fn nanoseconds(seconds: &str) -> Option<i64> {
+    let (whole, part) = seconds.split_once('.')?;
+    let (whole, part): (i64, i64) = (whole.parse().ok()?, (part.len() == 9).then(|| part.parse().ok())??);
+    whole.checked_mul(1_000_000_000)?.checked_add(part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tester_takes_what_is_not_the_wire() {
+    fn overhead_excludes_time_on_the_wire() {
         let samples = [
             sample(1, 0, Some(1_200), Some(1_190)),
             sample(2, 5_000, Some(6_500), None),
@@ -163,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_witness_knows_when_frames_ended() {
+    fn witness_measures_from_end_to_end() {
         let samples = [
             sample(7, 0, Some(1_000), Some(1_900)),
             sample(8, 5_000, Some(6_000), Some(6_800)),
@@ -174,5 +244,32 @@ mod tests {
         assert_eq!((plain(&witnessed.by_stamps), plain(&witnessed.by_witness)), (vec![900], vec![890]));
         assert_eq!((plain(&witnessed.difference), witnessed.unseen), (vec![10], 2));
         assert_eq!((witnessed.beyond(9), witnessed.beyond(10)), (1, 0));
+    }
+
+    use std::io::Write as _;
+
+    #[test]
+    fn reads_frames_as_they_are_appended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wire.log");
+        let mut file = File::create(&path).unwrap();
+        let mut log = WireLog::open(&path).unwrap();
+        file.write_all(
+            b"# candor-lab wire log, form 1\nstate b0 1.000222000 can2 error-passive 128 3\nframe b0 1.000000000 1.00",
+        )
+        .unwrap();
+        assert_eq!(log.read().unwrap(), []);
+        file.write_all(b"0222000 can0 123#1122 2 1\nlost b0 1.000000000 can2 7\n").unwrap();
+        let frame = "123#1122".parse().unwrap();
+        let seen = OnWire { bus: "b0".to_owned(), start_ns: 1_000_000_000, end_ns: 1_000_222_000, frame };
+        assert_eq!(log.read().unwrap(), [seen]);
+        assert_eq!(log.read().unwrap(), []);
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        for wrong in ["# candor-lab wire log, form 2\n", "frame b0 1.0 1.000222000 can0 123#1122 2 1\n", "frame b0\n"] {
+            assert!(frames(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! QEMU: installed, or from packages in the cache.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::cache::{Cache, CacheError};
+use crate::cache::Cache;
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
 
@@ -21,8 +19,6 @@ pub struct Qemu {
 
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    #[error(transparent)]
-    Cache(#[from] CacheError),
     #[error("QEMU at {program} does not run: {message}")]
     DoesNotRun { program: PathBuf, message: String },
     #[error("QEMU is not installed and cannot be fetched")]
@@ -35,16 +31,7 @@ impl Qemu {
         if let Some(installed) = installed().and_then(|program| Self::check(program, None).ok()) {
             return Ok(installed);
         }
-        if let Ok(cached) = Self::cached(cache) {
-            return Ok(cached);
-        }
-        let lock = cache.lock(observer)?;
-        if let Ok(cached) = Self::cached(cache) {
-            return Ok(cached);
-        }
-        let tree = packages::fetch(cache, &lock, "QEMU", PACKAGE, observer)?;
-        cache.publish(&lock, &tree.keep(), FOLDER)?;
-        Self::cached(cache)
+        packages::obtain(cache, PACKAGE, FOLDER, observer, || Self::cached(cache))
     }
 
     /// Program, first arguments and environment.
@@ -67,24 +54,18 @@ impl Qemu {
 
     /// Runs it once: libraries may have been removed since it was fetched.
     fn check(program: PathBuf, tree: Option<PathBuf>) -> Result<Self, QemuError> {
-        let mut qemu = Self { version: String::new(), program, tree };
+        let qemu = Self { version: String::new(), program, tree };
         let does_not_run = |message: String| QemuError::DoesNotRun { program: qemu.program.clone(), message };
-        let run = |question: &[&str]| -> Result<String, QemuError> {
-            let (program, arguments, environment) = qemu.command();
-            let mut command = Command::new(program);
-            command.args(arguments).args(question).env_clear().envs(environment).stdin(Stdio::null());
-            let output = command.output().map_err(|error: io::Error| does_not_run(error.to_string()))?;
-            if !output.status.success() {
-                let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                return Err(does_not_run(message));
-            }
-            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-        };
-        let version = run(&["--version"])?;
-        let version =
-            version.lines().next().unwrap_or_default().trim_start_matches("QEMU emulator version ").to_owned();
-        qemu.version = version;
-        Ok(qemu)
+        let (program, arguments, environment) = qemu.command();
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--version").env_clear().envs(environment).stdin(Stdio::null());
+        let output = command.output().map_err(|error| does_not_run(error.to_string()))?;
+        if !output.status.success() {
+            return Err(does_not_run(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.lines().next().unwrap_or_default().trim_start_matches("QEMU emulator version ").to_owned();
+        Ok(Self { version, ..qemu })
     }
 }
 
@@ -96,9 +77,5 @@ const FIRMWARE: [&str; 2] = ["usr/share/qemu", "usr/share/seabios"];
 
 fn installed() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| is_file(program))
-}
-
-fn is_file(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
 }

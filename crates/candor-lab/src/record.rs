@@ -22,7 +22,6 @@ use std::collections::BTreeMap;
 use crate::stats::{LatencyNs, Series};
 use serde::{Deserialize, Serialize};
 
-use crate::tester::Origin;
 use crate::throughput::Searched;
 use rows::Version;
 
@@ -84,7 +83,7 @@ pub struct Header {
     pub monitor: String,
     /// Interface that received on the second bus.
     pub receive: String,
-    /// Traffic pattern: [`Origin::traffic`](crate::tester::Origin::traffic).
+    /// Traffic pattern: [`Origin::traffic`].
     pub traffic: String,
     /// Scheduling policy of the tester; the gateway has the normal one.
     pub tester_policy: String,
@@ -390,6 +389,35 @@ impl Record {
             .map(|(row, text)| version.parse(text).ok_or_else(|| wrong(row + 4, text)))
             .collect::<Result<_, _>>()?;
         Ok(Self { header, samples })
+    }
+}
+
+/// How a frame is sent on the first bus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// By a system call of the tester, which then sleeps.
+    #[default]
+    Call,
+    /// By a kernel timer while the tester sleeps. The call that starts it sends a frame too, which is waited for but
+    /// not measured.
+    Timer,
+}
+
+impl Origin {
+    /// Name in records.
+    pub const fn traffic(self) -> &'static str {
+        match self {
+            Self::Call => "one-at-a-time",
+            Self::Timer => "one-at-a-time from a timer",
+        }
+    }
+
+    /// Frames on the bus per measured frame.
+    pub(crate) const fn frames(self) -> u32 {
+        match self {
+            Self::Call => 1,
+            Self::Timer => 2,
+        }
     }
 }
 

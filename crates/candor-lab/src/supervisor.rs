@@ -11,8 +11,8 @@
 
 mod line;
 
-pub use line::{Kept, SupervisorError};
 pub(crate) use line::{Line, wait as wait_for_end};
+pub use line::{Supervised, SupervisorError};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ use crate::load::{Activity, Running};
 
 /// What a supervisor runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge {
+pub struct Assignment {
     /// Name of the cell, for the gateway file.
     pub name: String,
     pub device: Device,
@@ -45,7 +45,7 @@ pub struct Charge {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Word {
+pub enum Reply {
     /// Gateway and load run.
     Ready(Machine),
     Ended(Ended),
@@ -72,37 +72,37 @@ pub struct Ended {
 const END: &str = "end";
 
 /// Runs one assignment, the first line of `input`. Returns when it has ended; its failure is reported on `output`.
-pub fn keep(lab: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
+pub fn run(lab: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
     let lines = lines_of(input);
-    let charge = lines.recv().map_err(|_ended| io::Error::other("nobody said what is to be kept"))?;
-    let charge: Charge = serde_json::from_str(&charge)?;
-    let mut say = |word: &Word| -> io::Result<()> {
-        writeln!(output, "{}", serde_json::to_string(word)?)?;
+    let assignment = lines.recv().map_err(|_ended| io::Error::other("no assignment on standard input"))?;
+    let assignment: Assignment = serde_json::from_str(&assignment)?;
+    let mut send = |reply: &Reply| -> io::Result<()> {
+        writeln!(output, "{}", serde_json::to_string(reply)?)?;
         output.flush()
     };
-    let folder = tempfile::Builder::new().prefix("candor-keep-").tempdir()?;
-    let running = match start(lab, &charge, folder.path()) {
+    let folder = tempfile::Builder::new().prefix("candor-supervise-").tempdir()?;
+    let running = match start(lab, &assignment, folder.path()) {
         Ok(running) => running,
-        Err(why) => return say(&Word::Failed(why)),
+        Err(why) => return send(&Reply::Failed(why)),
     };
     let before = (Activity::now(), clock::monotonic()?);
     // If the tester is gone, its end of the input is seen next.
-    let is_told = say(&Word::Ready(Machine::this())).is_ok();
-    let is_asked = is_told && wait(&lines, charge.silence_s.map(Duration::from_secs));
+    let is_told = send(&Reply::Ready(Machine::this())).is_ok();
+    let is_asked = is_told && wait(&lines, assignment.silence_s.map(Duration::from_secs));
     let time = Duration::from_nanos(u64::try_from(clock::monotonic()?.0 - before.1.0).unwrap_or_default());
     let activity_per_second = Activity::now().per_second_since(&before.0, time);
-    let word = match end(running) {
-        Ok(said) => Word::Ended(Ended { said, activity_per_second }),
-        Err(why) => Word::Failed(why),
+    let reply = match end(running) {
+        Ok(said) => Reply::Ended(Ended { said, activity_per_second }),
+        Err(why) => Reply::Failed(why),
     };
-    if is_asked { say(&word) } else { Ok(()) }
+    if is_asked { send(&reply) } else { Ok(()) }
 }
 
 type Both = (Option<device::Device>, Option<Running>);
 
-fn start(lab: &Path, charge: &Charge, folder: &Path) -> Result<Both, String> {
-    let load: Load = charge.load.parse().map_err(|error| format!("{error}"))?;
-    let gateway = charge.device.gateway(folder, &charge.name)?;
+fn start(lab: &Path, assignment: &Assignment, folder: &Path) -> Result<Both, String> {
+    let load: Load = assignment.load.parse().map_err(|error| format!("{error}"))?;
+    let gateway = assignment.device.gateway(folder, &assignment.name)?;
     let running = gateway.map(|gateway| device::Device::start(lab, &gateway)).transpose();
     let running = running.map_err(|error| causes::in_full(&error))?;
     // After the gateway: thousands of rules take long to install on a loaded machine.

@@ -63,13 +63,13 @@ impl Bench {
     /// Only the receiver receives the sender's frames. Frames with a payload are numbered.
     pub fn open(client: &mut Client, name: &str, frame: Frame, frames: usize) -> Result<Self, InterfacesError> {
         let interface = find(client, name)?.index;
-        let failed = |source| InterfacesError::Open { name: name.to_owned(), source };
+        let failed = InterfacesError::opening(name);
         let sends = Options { filters: &[], loopback: Loopback::On, ..Options::default() };
-        let sender = CanSocket::open(interface, &sends).map_err(failed)?;
-        let receiver = CanSocket::open(interface, &Options::default()).map_err(failed)?;
+        let sender = CanSocket::open(interface, &sends).map_err(&failed)?;
+        let receiver = CanSocket::open(interface, &Options::default()).map_err(&failed)?;
         let room = u32::try_from(frames.saturating_mul(BYTES_OF_A_FRAME)).unwrap_or(u32::MAX);
-        receiver.set_receive_buffer(room).map_err(failed)?;
-        receiver.never_wait().map_err(failed)?;
+        receiver.set_receive_buffer(room).map_err(&failed)?;
+        receiver.never_wait().map_err(&failed)?;
         let mut bytes = 0;
         let slot = |number: u32| {
             let mut slot = [0; CANFD_MTU];
@@ -127,13 +127,15 @@ impl Bench {
 
     fn check(&self, frames: usize, at_once: AtOnce) -> io::Result<()> {
         if self.receiver.read_waiting(&mut [0; CANFD_MTU])?.is_some() {
-            return Err(io::Error::other("more frames arrived than were sent: somebody else sends on this interface"));
+            return Err(io::Error::other(
+                "more frames arrived than were sent: another program sends on this interface",
+            ));
         }
         let differs = |position: &usize| {
             self.sent.frames()[*position][..self.bytes] != self.received.frames()[*position][..self.bytes]
         };
         if at_once != AtOnce::One && (0..frames).any(|position| differs(&position)) {
-            return Err(io::Error::other("frames did not arrive as they were sent, or not in their order"));
+            return Err(io::Error::other("frames did not arrive unchanged and in order"));
         }
         Ok(())
     }
@@ -166,7 +168,7 @@ fn timed(work: impl FnOnce() -> io::Result<()>) -> io::Result<i64> {
 /// All frames are queued before the first read, so a frame that is not there never comes.
 fn missing(error: io::Error) -> io::Error {
     const LOST: &str =
-        "frames were lost between the sockets: send fewer at once, or look at net.core.netdev_max_backlog";
+        "frames were lost between the sockets: send fewer at once, or increase net.core.netdev_max_backlog";
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(LOST) } else { error }
 }
 
@@ -175,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_frame_is_in_one_part() {
+    fn parts_cover_all_frames() {
         for at_once in [AtOnce::All, AtOnce::One, AtOnce::Some(64), AtOnce::Some(0)] {
             let mut next = 0;
             while next < 150 {

@@ -6,7 +6,7 @@ use candor_core::frame::Frame;
 use candor_io::packet::{Hears, ReceiveRing};
 use candor_netlink::client::Client;
 
-use crate::tester::{AdapterEar, InterfacesError, Stamped, find};
+use crate::tester::{AdapterListener, InterfacesError, Stamped, find};
 
 #[derive(Debug)]
 pub struct Tap {
@@ -18,7 +18,7 @@ enum Memory {
     Ring(ReceiveRing),
     /// Socket queue. A ring has one stamp per frame, and matching also needs the kernel's.
     Queue {
-        ear: AdapterEar,
+        listener: AdapterListener,
         /// Frames missed so far.
         missed: u32,
     },
@@ -28,15 +28,14 @@ impl Tap {
     /// Opens a tap that holds at least `frames` until they are read.
     pub fn open(client: &mut Client, name: &str, hears: Hears, frames: usize) -> Result<Self, InterfacesError> {
         let link = find(client, name)?;
-        let ring = ReceiveRing::tap(link.index, hears, frames)
-            .map_err(|source| InterfacesError::Open { name: name.to_owned(), source })?;
+        let ring = ReceiveRing::tap(link.index, hears, frames).map_err(InterfacesError::opening(name))?;
         Ok(Self { memory: Memory::Ring(ring) })
     }
 
     /// A tap for incoming frames, with adapter stamps too.
     pub(crate) fn with_adapter(client: &mut Client, name: &str, frames: usize) -> Result<Self, InterfacesError> {
-        let ear = AdapterEar::open_with_room(client, name, frames)?;
-        Ok(Self { memory: Memory::Queue { ear, missed: 0 } })
+        let listener = AdapterListener::open_with_room(client, name, frames)?;
+        Ok(Self { memory: Memory::Queue { listener, missed: 0 } })
     }
 
     /// Passes on all frames since the last call, in order, stamped when the kernel received them or handed them to the
@@ -54,16 +53,16 @@ impl Tap {
                     missed => Err(io::Error::other(format!("a tap of the tester missed {missed} frames"))),
                 }
             }
-            Memory::Queue { ear, missed } => {
-                while let Some(seen) = ear.waiting()? {
+            Memory::Queue { listener, missed } => {
+                while let Some(seen) = listener.waiting()? {
                     take(seen);
                 }
-                let before = std::mem::replace(missed, ear.missed()?);
+                let before = std::mem::replace(missed, listener.missed()?);
                 match missed.wrapping_sub(before) {
                     0 => Ok(()),
                     missed => Err(io::Error::other(format!(
-                        "the tester's socket on {} had no room for {missed} frames; with CAP_NET_ADMIN it gets more",
-                        ear.name()
+                        "the tester's socket on {} had no room for {missed} frames; CAP_NET_ADMIN allows a larger buffer",
+                        listener.name()
                     ))),
                 }
             }

@@ -22,28 +22,25 @@
 //! while the tester sleeps.
 
 mod adapter;
-mod ahead;
 pub(crate) mod interfaces;
 pub(crate) mod pause;
-mod time_line;
 
 pub use crate::experiment::{StampSource, Wire};
-pub(crate) use adapter::AdapterEar;
+pub use crate::record::Origin;
 pub use adapter::share_a_clock;
+pub(crate) use adapter::{AdapterListener, TimeLine};
 pub use interfaces::{Interfaces, InterfacesError, Names, find};
-pub(crate) use time_line::TimeLine;
 
 use std::io;
 use std::time::Duration;
 
 use candor_core::bits::FrameBits;
-use candor_core::frame::Frame;
+use candor_core::frame::{CANFD_MTU, Frame};
 use candor_io::can::Stamps;
 use candor_io::clock::{AdapterNs, RealtimeNs};
 
 use crate::record::{Disposition, Inside, Sample};
-use ahead::Ahead;
-use pause::Pauses;
+use pause::{Ahead, Pauses};
 
 /// How much later than the far stamp the monitor's may come.
 const MONITOR_PATIENCE: Duration = Duration::from_millis(20);
@@ -79,35 +76,6 @@ pub struct Stamped {
     pub adapter: Option<AdapterNs>,
 }
 
-/// How a frame is sent on the first bus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// By a system call of the tester, which then sleeps.
-    #[default]
-    Call,
-    /// By a kernel timer while the tester sleeps. The call that starts it sends a frame too, which is waited for but
-    /// not measured.
-    Timer,
-}
-
-impl Origin {
-    /// Name in records.
-    pub const fn traffic(self) -> &'static str {
-        match self {
-            Self::Call => "one-at-a-time",
-            Self::Timer => "one-at-a-time from a timer",
-        }
-    }
-
-    /// Frames on the bus per measured frame.
-    const fn frames(self) -> u32 {
-        match self {
-            Self::Call => 1,
-            Self::Timer => 2,
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// The number replaces its first two payload bytes.
@@ -139,12 +107,12 @@ pub struct Series {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadLaw {
+pub enum PatternError {
     #[error("The frame needs two payload bytes for its number and has {0}")]
     NoRoomForTag(u8),
     #[error("--gap-min is longer than --gap-max")]
     Gap,
-    #[error("With frames from a timer --gap-min must be at least {} us: a frame goes ahead", .0.as_micros())]
+    #[error("With frames from a timer, --gap-min must be at least {} us, for the leading frame", .0.as_micros())]
     ShortGap(Duration),
 }
 
@@ -153,13 +121,13 @@ impl Pattern {
     const AHEAD: Duration = Duration::from_micros(200);
 
     /// Checks that the template has room for the number, and the pauses.
-    pub fn check(&self) -> Result<(), BadLaw> {
+    pub fn check(&self) -> Result<(), PatternError> {
         let payload = if self.template.id.is_rtr() { 0 } else { self.template.len };
         match self.gap {
-            _ if payload < 2 => Err(BadLaw::NoRoomForTag(payload)),
-            (shortest, longest) if shortest > longest => Err(BadLaw::Gap),
+            _ if payload < 2 => Err(PatternError::NoRoomForTag(payload)),
+            (shortest, longest) if shortest > longest => Err(PatternError::Gap),
             (shortest, _) if self.origin == Origin::Timer && shortest < Self::AHEAD => {
-                Err(BadLaw::ShortGap(Self::AHEAD))
+                Err(PatternError::ShortGap(Self::AHEAD))
             }
             _ => Ok(()),
         }
@@ -219,7 +187,7 @@ fn one_frame(
             bench.pause(pause);
             let sent = bench.now()?;
             bench.send(&frame)?;
-            let far = wait_for(bench, number, sent, pattern.timeout, |seen| sort(&seen.frame, number, series))?;
+            let far = wait_for(bench, number, sent, pattern.timeout, |seen| classify(&seen.frame, number, series))?;
             if pattern.inside == Stamps::On && far.is_some() {
                 read = Some(bench.now()?);
             }
@@ -230,12 +198,12 @@ fn one_frame(
             bench.send_now_and_later(&pattern.frame(first), &frame, interval)?;
             let due = RealtimeNs(called.0 + i64::try_from(interval.as_nanos()).unwrap_or(0));
             // If the leading frame is lost, the tester still has to sleep while the measured one is in flight.
-            let mut leader = wait_for(bench, first, called, interval / 2, |seen| sort(&seen.frame, first, series))?;
+            let mut leader = wait_for(bench, first, called, interval / 2, |seen| classify(&seen.frame, first, series))?;
             let far = wait_for(bench, number, called, interval + pattern.timeout, |seen| {
                 if leader.is_none() && tag_of(&seen.frame) == Some(tag_of_number(first)) {
                     leader = Some(seen);
                 } else {
-                    sort(&seen.frame, number, series);
+                    classify(&seen.frame, number, series);
                 }
             })?;
             if let Some(leader) = leader {
@@ -306,19 +274,26 @@ fn wait_for(
 /// Counts frames that arrive after the series.
 fn drain(bench: &mut impl Bench, pattern: &Pattern, series: &mut Series) -> io::Result<()> {
     while let Some(seen) = bench.receive(Duration::ZERO)? {
-        sort(&seen.frame, (pattern.warm_up + pattern.frames) * pattern.origin.frames(), series);
+        classify(&seen.frame, (pattern.warm_up + pattern.frames) * pattern.origin.frames(), series);
     }
     Ok(())
 }
 
 /// Classifies a frame that is not expected.
-fn sort(frame: &Frame, number: u32, series: &mut Series) {
+fn classify(frame: &Frame, number: u32, series: &mut Series) {
     let known = tag_of(frame).is_some_and(|tag| number > 0xFFFF || u32::from(tag) < number);
     if known {
         series.late_or_duplicate += 1;
     } else {
         series.foreign += 1;
     }
+}
+
+/// In the kernel's layout, with the length.
+pub(crate) fn to_kernel(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    (bytes, len)
 }
 
 /// The lowest 16 bits: unique among all frames in flight.

@@ -13,8 +13,6 @@ use crate::stats::throughput::{Bounds, Found, Search, Step, Trial};
 use candor_egress::policy::FrameRate;
 use serde::{Deserialize, Serialize};
 
-use crate::record::Sample;
-
 /// The search ends at this fraction of the highest rate; a slower gateway is reported as `below`.
 const LOWEST: u32 = 16;
 
@@ -83,19 +81,9 @@ pub fn search(
     }
 }
 
-/// Counts as lost: frames that did not arrive in time, and frames that the tester sent when the next was already due,
-/// because that is another rate.
-pub fn outcome(samples: &[Sample], rate: FrameRate) -> Trial {
-    let period_ns = i64::from(1_000_000_000 / rate.frames_per_second());
-    let is_lost = |sample: &&Sample| sample.disposition.is_lost() || sample.sent_ns - sample.due_ns >= period_ns;
-    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    Trial { sent: count(samples.len()), lost: count(samples.iter().filter(is_lost).count()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Disposition, Inside};
 
     fn rate(rate: u32) -> FrameRate {
         FrameRate::new(rate).unwrap()
@@ -112,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_gateway_can_do_is_found_and_stands_in_the_record() {
+    fn search_finds_the_capacity_and_records_it() {
         let (searched, found) = search_of(3000, 10_000);
         let ndr = found.ndr.rate().unwrap().frames_per_second();
         assert!((2980..=3020).contains(&ndr), "{ndr}");
@@ -125,31 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn those_that_follow_always_or_never_have_bounds() {
+    fn capacities_outside_the_range_are_bounds() {
         assert_eq!(search_of(20_000, 10_000).1.ndr.to_string(), "at least 10000 frames/s");
         assert_eq!(search_of(100, 10_000).1.ndr.to_string(), "below 625 frames/s");
         assert_eq!(search_of(5, 1).1.ndr.to_string(), "at least 2 frames/s");
-    }
-
-    #[test]
-    fn a_frame_that_was_sent_when_the_next_was_due_counts_as_lost() {
-        let sample = |late_ns: i64, disposition| Sample {
-            sequence: 0,
-            tag: 0,
-            due_ns: 1000,
-            sent_ns: 1000 + late_ns,
-            monitor_ns: None,
-            far_ns: None,
-            wire_ns: 0,
-            inside: Inside::default(),
-            disposition,
-        };
-        let samples = [
-            sample(0, Disposition::Ok),
-            sample(999_999, Disposition::Ok),
-            sample(1_000_000, Disposition::Ok),
-            sample(0, Disposition::Lost),
-        ];
-        assert_eq!(outcome(&samples, rate(1000)), Trial { sent: 4, lost: 2 });
     }
 }

@@ -36,14 +36,14 @@ pub enum TraceError {
     #[error("The trace lost {0} entries")]
     Lost(u64),
     #[error(
-        "This kernel has no tracer function_graph (CONFIG_FUNCTION_GRAPH_TRACER); those of Debian do, user-mode Linux does not"
+        "This kernel has no tracer function_graph (CONFIG_FUNCTION_GRAPH_TRACER); Debian's kernels do, user-mode Linux does not"
     )]
     NoGraph,
-    #[error("This kernel has no function {0} that can be traced: is its module loaded?")]
+    #[error("This kernel cannot trace a function {0}: is its module loaded?")]
     NoFunction(String),
     #[error("This kernel has no tracers: {0}")]
     NoTracers(io::Error),
-    #[error("The trace says what candor does not understand: {0}")]
+    #[error("Unexpected line in the trace: {0}")]
     Unreadable(String),
 }
 
@@ -183,13 +183,13 @@ mod tests {
                          0)               |  can_send [can]() {\n 0) ! 250.1 us    |  }\n";
 
     #[test]
-    fn every_call_of_a_trace_has_its_time() {
+    fn parses_durations() {
         let all: Vec<_> = durations(TRACE, "can_send").unwrap().into_iter().map(|duration| duration.0).collect();
         assert_eq!(all, [5_214, 12_345, 1_234_567, 250_100]);
     }
 
     #[test]
-    fn a_trace_that_is_not_whole_is_none() {
+    fn incomplete_traces_are_errors() {
         let lost = format!("{TRACE}CPU:0 [LOST 12 EVENTS]\n");
         assert!(matches!(durations(&lost, "can_send"), Err(TraceError::Lost(12))));
         for strange in [
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn system_calls_are_found_under_the_kernels_names() {
+    fn system_calls_have_kernel_names() {
         let all = "sys_ni_syscall\n__do_sys_getpid\ncan_send [can]\ncan_send_more\n";
         assert_eq!(named(all, "can_send").as_deref(), Some("can_send"));
         assert_eq!(named(all, "sys_getpid").as_deref(), Some("__do_sys_getpid"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use candor_config::plan::Plan;
 use candor_lab::guest::{self, GuestSpec};
-use candor_lab::job::{OUT, WIRE, WIRE_EARS};
+use candor_lab::job::{OUT, WIRE, WIRE_LISTENERS};
 use candor_lab::kernel::Testbed;
 use candor_lab::record::{RECORD_EXTENSION, Record};
 use candor_lab::tester::StampSource;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     keeps_off_the_tester(&files, args.topology)?;
     let adapter = match (args.stamps.source(), args.topology) {
         (StampSource::Kernel, _) => None,
-        (StampSource::Hardware, TopologyArg::Wire) => Some(WIRE_EARS.to_owned()),
+        (StampSource::Hardware, TopologyArg::Wire) => Some(WIRE_LISTENERS.to_owned()),
         (StampSource::Hardware, TopologyArg::Kvaser | TopologyArg::Vcan) => {
             return Err(
                 "Neither virtual interfaces nor the emulated cards take stamps of their own: add --topology wire"

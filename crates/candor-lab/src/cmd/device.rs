@@ -7,7 +7,7 @@ use candor_lab::device::Device;
 use candor_lab::experiment::load::Load;
 use candor_lab::load::Running;
 use candor_lab::record::Header;
-use candor_lab::supervisor::{Charge, Ended, Kept, SupervisorError};
+use candor_lab::supervisor::{Assignment, Ended, Supervised, SupervisorError};
 
 use super::cells::Gone;
 use super::load::Failed;
@@ -23,7 +23,7 @@ pub(super) enum DeviceUnderTest {
     /// They are processes of whoever measures.
     Here { gateway: Option<Device>, loaded: Option<Running> },
     /// A supervisor has them.
-    Kept(Kept),
+    Supervised(Supervised),
 }
 
 impl DeviceUnderTest {
@@ -40,7 +40,7 @@ impl DeviceUnderTest {
             let loaded = Running::start(candor, load)?;
             return Ok(Self::Here { gateway, loaded });
         };
-        let charge = Charge {
+        let assignment = Assignment {
             name: cell.name.clone(),
             device: cell.device.clone(),
             load: cell.load.clone(),
@@ -52,13 +52,15 @@ impl DeviceUnderTest {
             render::error_chain("candor-lab", &gone);
             Exit::CouldNotRun.at_once();
         };
-        Ok(Self::Kept(Kept::start(&supervisor.command, &charge, gone).map_err(|error| told(error, supervisor))?))
+        Ok(Self::Supervised(
+            Supervised::start(&supervisor.command, &assignment, gone).map_err(|error| told(error, supervisor))?,
+        ))
     }
 
     /// Ends them. What is known of them then is in the header; what the gateway printed comes back.
     pub(super) fn end(self, header: &mut Header, supervisor: Option<&SupervisorOrder>) -> Result<Vec<String>, Failed> {
-        let (kept, supervisor) = match (self, supervisor) {
-            (Self::Kept(kept), Some(supervisor)) => (kept, supervisor),
+        let (supervised, supervisor) = match (self, supervisor) {
+            (Self::Supervised(supervised), Some(supervisor)) => (supervised, supervisor),
             (Self::Here { gateway, loaded }, _) => {
                 drop(loaded);
                 if let Some(gateway) = gateway {
@@ -66,10 +68,10 @@ impl DeviceUnderTest {
                 }
                 return Ok(Vec::new());
             }
-            (Self::Kept(kept), None) => return Ok(kept.end()?.said),
+            (Self::Supervised(supervised), None) => return Ok(supervised.end()?.said),
         };
-        let machine = kept.machine.clone();
-        let Ended { said, activity_per_second } = kept.end().map_err(|error| told(error, supervisor))?;
+        let machine = supervised.machine.clone();
+        let Ended { said, activity_per_second } = supervised.end().map_err(|error| told(error, supervisor))?;
         if let Some(board) = &supervisor.machine {
             let here = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
             // The versions and the command line of here are not those of the gateway's machine.

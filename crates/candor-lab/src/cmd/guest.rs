@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use candor_lab::guard::{self, Duty};
+use candor_lab::guard::{self, Settings};
 use candor_lab::init;
 
 use crate::cli::GuardArgs;
@@ -20,9 +20,12 @@ pub(crate) fn called_by_kernel() -> Option<ExitCode> {
 }
 
 pub(crate) fn guard(args: &GuardArgs) -> Outcome {
-    let duty =
-        Duty { deadline: Duration::from_secs(args.seconds), command: &args.command, remove: args.remove.as_deref() };
-    Ok(Exit::Guest(guard::keep(&duty)?.status()))
+    let settings = Settings {
+        deadline: Duration::from_secs(args.seconds),
+        command: &args.command,
+        remove: args.remove.as_deref(),
+    };
+    Ok(Exit::Guest(guard::run(&settings)?.status()))
 }
 
 fn finish(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {

@@ -18,7 +18,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub(crate) fn supervise() -> Outcome {
     // A Ctrl-C is for the tester, whose end is told by its line. Who leads a session already has no terminal.
     let _leads_already = process::start_session();
-    supervisor::keep(&std::env::current_exe()?, io::BufReader::new(io::stdin()), io::stdout())?;
+    supervisor::run(&std::env::current_exe()?, io::BufReader::new(io::stdin()), io::stdout())?;
     Ok(Exit::Fine)
 }
 

@@ -25,7 +25,7 @@ pub struct Started {
     child: Child,
     ended: Option<ExitStatus>,
     /// Whether the group was empty after the command had ended. Its number may be reused then.
-    is_alone: bool,
+    group_is_empty: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +34,13 @@ pub enum CommandError {
     Empty,
     #[error("Cannot start {program}")]
     Start { program: String, source: io::Error },
-    #[error("{program} ended with {status}; what it said stands above")]
+    #[error("{program} ended with {status}; its output is above")]
     Failed { program: String, status: ExitStatus },
     #[error("{program} does not end; it was killed after {} s", PATIENCE.as_secs())]
     DoesNotEnd { program: String },
-    #[error("What {program} has started does not end; it was killed after {} s", PATIENCE.as_secs())]
-    LeavesOthers { program: String },
-    #[error("Cannot watch or end {program}")]
+    #[error("Processes started by {program} do not end; they were killed after {} s", PATIENCE.as_secs())]
+    Orphans { program: String },
+    #[error("Cannot monitor or stop {program}")]
     Process { program: String, source: io::Error },
 }
 
@@ -60,7 +60,7 @@ impl Command {
         command.process_group(0);
         process::end_with_parent(&mut command);
         let child = command.spawn().map_err(|source| CommandError::Start { program: self.program(), source })?;
-        Ok(Started { child, ended: None, is_alone: false })
+        Ok(Started { child, ended: None, group_is_empty: false })
     }
 
     /// Runs it to its end, for at most ten seconds.
@@ -89,29 +89,29 @@ impl Started {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().map_err(command.process_error())?;
             if self.ended.is_some() {
-                self.is_alone = !group_lives(self.child.id()).map_err(command.process_error())?;
+                self.group_is_empty = !group_lives(self.child.id()).map_err(command.process_error())?;
             }
         }
         Ok(self.ended)
     }
 
     /// Whether processes that it started are left after it has ended.
-    pub fn left_others(&mut self, command: &Command) -> Result<bool, CommandError> {
-        if self.ended(command)?.is_some() && !self.is_alone {
-            self.is_alone = !group_lives(self.child.id()).map_err(command.process_error())?;
+    pub fn has_orphans(&mut self, command: &Command) -> Result<bool, CommandError> {
+        if self.ended(command)?.is_some() && !self.group_is_empty {
+            self.group_is_empty = !group_lives(self.child.id()).map_err(command.process_error())?;
         }
-        Ok(self.ended.is_some() && !self.is_alone)
+        Ok(self.ended.is_some() && !self.group_is_empty)
     }
 
     /// Sends SIGTERM to the group and returns the exit status. Kills what does not end in time, which is an error.
     pub fn stop(&mut self, command: &Command) -> Result<ExitStatus, CommandError> {
-        if self.ended(command)?.is_none() || self.left_others(command)? {
+        if self.ended(command)?.is_none() || self.has_orphans(command)? {
             process::terminate_group(self.child.id()).map_err(command.process_error())?;
         }
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if let Some(status) = self.ended(command)?
-                && !self.left_others(command)?
+                && !self.has_orphans(command)?
             {
                 return Ok(status);
             }
@@ -119,7 +119,7 @@ impl Started {
         }
         let program = command.program();
         let error = match self.ended {
-            Some(_status) => CommandError::LeavesOthers { program },
+            Some(_status) => CommandError::Orphans { program },
             None => CommandError::DoesNotEnd { program },
         };
         self.kill();
@@ -127,14 +127,14 @@ impl Started {
     }
 
     fn kill(&mut self) {
-        if self.ended.is_some() && self.is_alone {
+        if self.ended.is_some() && self.group_is_empty {
             return;
         }
         let _ = process::kill_group(self.child.id());
         if self.ended.is_none() && self.child.kill().is_ok() {
             self.ended = self.child.wait().ok();
         }
-        self.is_alone = true;
+        self.group_is_empty = true;
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_starts_ends_with_it() {
+    fn stop_ends_the_whole_process_group() {
         let command = shell("sleep 60; true");
         let mut started = command.start().unwrap();
         assert_eq!(started.ended(&command).unwrap(), None);
@@ -167,19 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_leaves_behind_is_found_and_ended() {
+    fn processes_left_by_a_command_are_found_and_stopped() {
         let command = shell("sleep 60 &");
         let mut started = command.start().unwrap();
         while started.ended(&command).unwrap().is_none() {
             std::thread::sleep(LOOK);
         }
-        assert!(started.left_others(&command).unwrap());
+        assert!(started.has_orphans(&command).unwrap());
         assert!(started.stop(&command).unwrap().success());
-        assert!(!started.left_others(&command).unwrap() && !group_lives(started.child.id()).unwrap());
+        assert!(!started.has_orphans(&command).unwrap() && !group_lives(started.child.id()).unwrap());
     }
 
     #[test]
-    fn a_command_that_is_dropped_leaves_nothing() {
+    fn drop_kills_the_process_group() {
         let command = shell("sleep 60 & wait");
         let started = command.start().unwrap();
         let group = started.child.id();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_fail_say_how() {
+    fn errors_of_commands() {
         assert!(matches!(Command::new(Vec::new()), Err(CommandError::Empty)));
         assert!(matches!(shell("exit 3").run(), Err(CommandError::Failed { status, .. }) if status.code() == Some(3)));
         let missing = Command::new(vec!["/no such program".into()]).unwrap();

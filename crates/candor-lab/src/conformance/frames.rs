@@ -45,7 +45,7 @@ fn fd(id: RawId, flags: u8, payload: &[u8]) -> Frame {
     Frame::fd(id, flags, payload).expect("no list has payloads of more than 64 bytes")
 }
 
-pub(super) fn knock(number: u32) -> Frame {
+pub(super) fn probe(number: u32) -> Frame {
     classic(RawId(CAN_SFF_MASK), &number.to_be_bytes())
 }
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_a_list_are_told_apart_by_their_identifiers() {
+    fn identifiers_in_a_list_are_distinct() {
         let random = &mut Random::new(1);
         let lists = [
             classic_lengths(random),

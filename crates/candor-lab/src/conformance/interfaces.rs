@@ -13,7 +13,7 @@ use candor_netlink::link::Link;
 
 use super::{Bench, Heard, Side};
 pub use crate::tester::InterfacesError;
-use crate::tester::interfaces;
+use crate::tester::{interfaces, to_kernel};
 
 /// How long a transmit queue may stay full.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(2);
@@ -68,29 +68,23 @@ impl End {
         let errors = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
         let filters: &[Filter] = if is_virtual(&link) { &[Filter::ALL, errors] } else { &[Filter::ALL] };
         let options = Options { filters, stamps: Stamps::On, ..Options::default() };
-        let socket = CanSocket::open(link.index, &options).and_then(|socket| {
-            socket.set_receive_buffer(RECEIVE_BUFFER_BYTES)?;
-            Ok(socket)
-        });
-        match socket {
-            Ok(socket) => Ok(Self { link, socket }),
-            Err(source) => Err(InterfacesError::Open { name: name.to_owned(), source }),
-        }
+        let socket = CanSocket::open(link.index, &options).map_err(InterfacesError::opening(name))?;
+        socket.set_receive_buffer(RECEIVE_BUFFER_BYTES).map_err(InterfacesError::opening(name))?;
+        Ok(Self { link, socket })
     }
 
     fn take(&self) -> io::Result<Option<(Frame, RealtimeNs)>> {
         let mut bytes = [0; CANFD_MTU];
         let Some(seen) = self.socket.recv_waiting(&mut bytes)? else { return Ok(None) };
         let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
-        let at = seen.at.ok_or_else(|| io::Error::other("the kernel gave a frame without its receive stamp"))?;
+        let at = seen.at.ok_or_else(|| io::Error::other("the kernel delivered a frame without a receive stamp"))?;
         Ok(Some((frame, at)))
     }
 }
 
 impl Bench for Interfaces {
     fn send(&mut self, side: Side, frame: &Frame) -> io::Result<()> {
-        let mut bytes = [0; CANFD_MTU];
-        let len = frame.to_kernel(&mut bytes);
+        let (bytes, len) = to_kernel(frame);
         let mut waited = Duration::ZERO;
         loop {
             match self.end(side).socket.write(&bytes[..len]) {

@@ -17,7 +17,7 @@ const MAX_STALLS: usize = 4;
 /// More copies of every frame than this: the gateway floods.
 const FLOOD: usize = 8;
 /// Frames received per probe.
-const MOST_FOR_A_KNOCK: usize = 16;
+const MOST_PER_PROBE: usize = 16;
 /// Payloads of at least this length identify their frame.
 const TAG_BYTES: usize = 4;
 
@@ -43,21 +43,31 @@ pub(super) struct Volleys<'a, B> {
 pub(super) struct Total {
     pub(super) sent: u64,
     /// Additional copies.
-    pub(super) doubled: u64,
-    pub(super) first_doubled: Option<Frame>,
+    pub(super) doubled: Tally,
     /// Frames received on the side that sent them.
-    pub(super) returned: u64,
-    pub(super) first_returned: Option<Frame>,
+    pub(super) returned: Tally,
     /// Frames that were not sent.
-    pub(super) foreign: u64,
-    pub(super) first_foreign: Option<Frame>,
+    pub(super) foreign: Tally,
     /// Whether frames arrive without end.
     pub(super) flooded: bool,
 }
 
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) count: u64,
+    pub(super) first: Option<Frame>,
+}
+
+impl Tally {
+    fn add(&mut self, frame: Frame) {
+        self.count += 1;
+        self.first.get_or_insert(frame);
+    }
+}
+
 /// Frames received before the first one crossed.
 #[derive(Debug, Default)]
-pub(super) struct Knocks {
+pub(super) struct Probes {
     pub(super) crossed: bool,
     /// Frames received on the side that sent them.
     pub(super) returned: u64,
@@ -66,7 +76,7 @@ pub(super) struct Knocks {
 }
 
 #[derive(Debug)]
-pub(super) struct Flown {
+pub(super) struct Outcome {
     pub(super) frames: Vec<Frame>,
     /// Copies of each frame, as they arrived.
     pub(super) copies: Vec<Vec<Frame>>,
@@ -86,8 +96,8 @@ impl<'a, B: Bench> Volleys<'a, B> {
     /// Sends frames with distinct identifiers and collects what arrives on the other side.
     ///
     /// Ends early if nothing of the first group arrives; frames not sent are not in the result.
-    pub(super) fn fly(&mut self, side: Side, frames: &[Frame], pace: Pace) -> io::Result<Flown> {
-        let mut sky = Sky::new(side, frames);
+    pub(super) fn send(&mut self, side: Side, frames: &[Frame], pace: Pace) -> io::Result<Outcome> {
+        let mut flight = InFlight::new(side, frames);
         let (group, pause) = match pace {
             Pace::Bursts(group) => (group, None),
             Pace::Steady(group, pause) => (group, Some(pause)),
@@ -102,40 +112,40 @@ impl<'a, B: Bench> Volleys<'a, B> {
                 Some(pause) => self.bench.pause(pause),
                 None => {
                     let patience = if stalls < MAX_STALLS { self.lost_after } else { QUIET };
-                    self.gather(&mut sky, sent - lost, patience)?;
-                    let lost_now = sent - sky.arrived();
+                    self.gather(&mut flight, sent - lost, patience)?;
+                    let lost_now = sent - flight.arrived();
                     stalls += usize::from(lost_now > lost);
                     lost = lost_now;
-                    if sky.arrived() == 0 || self.total.flooded {
+                    if flight.arrived() == 0 || self.total.flooded {
                         break;
                     }
                 }
             }
         }
         if pause.is_some() {
-            self.gather(&mut sky, sent, self.lost_after)?;
+            self.gather(&mut flight, sent, self.lost_after)?;
         }
-        self.gather(&mut sky, usize::MAX, QUIET)?;
+        self.gather(&mut flight, usize::MAX, QUIET)?;
         self.before.extend(&frames[..sent]);
         self.total.sent += sent as u64;
-        sky.copies.truncate(sent);
-        Ok(Flown { frames: frames[..sent].to_vec(), copies: sky.copies, order: sky.order })
+        flight.copies.truncate(sent);
+        Ok(Outcome { frames: frames[..sent].to_vec(), copies: flight.copies, order: flight.order })
     }
 
     /// Sends one frame and counts frames until none has arrived for this time.
-    pub(super) fn knock(&mut self, frame: &Frame, every: Duration, knocks: &mut Knocks) -> io::Result<()> {
+    pub(super) fn probe(&mut self, frame: &Frame, every: Duration, probes: &mut Probes) -> io::Result<()> {
         self.bench.send(Side::From, frame)?;
         self.total.sent += 1;
         self.before.insert(*frame);
-        for _ in 0..MOST_FOR_A_KNOCK {
+        for _ in 0..MOST_PER_PROBE {
             let Some(heard) = self.bench.receive(every)? else { break };
             let looks_alike =
                 bits(&heard.frame) == bits(frame) || self.before.iter().any(|sent| tag(sent) == tag(&heard.frame));
             match heard.side {
-                _ if !looks_alike => knocks.foreign += 1,
-                Side::From => knocks.returned += 1,
+                _ if !looks_alike => probes.foreign += 1,
+                Side::From => probes.returned += 1,
                 Side::To => {
-                    knocks.crossed = true;
+                    probes.crossed = true;
                     break;
                 }
             }
@@ -145,7 +155,7 @@ impl<'a, B: Bench> Volleys<'a, B> {
 
     /// Whether anything crosses from this side: every gateway forwards data frames of 8 bytes.
     pub(super) fn any_crosses(&mut self, side: Side, random: &mut Random) -> io::Result<bool> {
-        Ok(!self.fly(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
+        Ok(!self.send(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
     }
 
     /// Discards late frames of earlier probes.
@@ -179,27 +189,23 @@ impl<'a, B: Bench> Volleys<'a, B> {
     }
 
     /// Receives until `enough` frames of the volley have arrived, or none has for `patience`.
-    fn gather(&mut self, sky: &mut Sky, enough: usize, patience: Duration) -> io::Result<()> {
-        while sky.arrived() < enough {
+    fn gather(&mut self, flight: &mut InFlight, enough: usize, patience: Duration) -> io::Result<()> {
+        while flight.arrived() < enough {
             let Some(Heard { side, frame }) = self.bench.receive(patience)? else { break };
-            if side == sky.side {
-                self.total.returned += 1;
-                self.total.first_returned.get_or_insert(frame);
-            } else if let Some(at) = sky.which(&frame) {
-                if !sky.copies[at].is_empty() {
-                    self.total.doubled += 1;
-                    self.total.first_doubled.get_or_insert(sky.frames[at]);
+            if side == flight.side {
+                self.total.returned.add(frame);
+            } else if let Some(at) = flight.which(&frame) {
+                if !flight.copies[at].is_empty() {
+                    self.total.doubled.add(flight.frames[at]);
                 }
-                sky.arrive(at, frame);
+                flight.arrive(at, frame);
             } else if self.before.contains(&frame) {
-                self.total.doubled += 1;
-                self.total.first_doubled.get_or_insert(frame);
+                self.total.doubled.add(frame);
             } else {
-                self.total.foreign += 1;
-                self.total.first_foreign.get_or_insert(frame);
+                self.total.foreign.add(frame);
             }
-            sky.heard += 1;
-            if sky.heard > FLOOD * sky.frames.len() + 100 {
+            flight.heard += 1;
+            if flight.heard > FLOOD * flight.frames.len() + 100 {
                 self.total.flooded = true;
                 break;
             }
@@ -208,13 +214,13 @@ impl<'a, B: Bench> Volleys<'a, B> {
     }
 }
 
-impl Flown {
+impl Outcome {
     pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
         self.copies.iter().enumerate().filter(|(_, copies)| copies.is_empty()).map(|(at, _)| at)
     }
 }
 
-struct Sky {
+struct InFlight {
     side: Side,
     frames: Vec<Frame>,
     /// Lookup by the whole frame, by payload, and by less and less of the identifier.
@@ -228,7 +234,7 @@ struct Sky {
     heard: usize,
 }
 
-impl Sky {
+impl InFlight {
     fn new(side: Side, frames: &[Frame]) -> Self {
         let numbered = || frames.iter().enumerate();
         Self {

@@ -1,7 +1,7 @@
 //! A guest and its guard.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use candor_io::process;
 
 use super::command_line::{CommandLine, Files, UML_MEMORY_BYTES};
-use super::{GuestSpec, LabError, file, touch};
+use super::{GuestSpec, LabError, file};
 use crate::guard::{DEADLINE_STATUS, killed_by};
 
 /// Dropping it ends the guest and waits until none of its processes is left.
@@ -39,7 +39,7 @@ impl Running {
         files: &Files,
         terminal: Option<UnixStream>,
     ) -> Result<Self, LabError> {
-        touch(&files.channel)?;
+        fs::write(&files.channel, "").map_err(file(&files.channel))?;
         let append = |path| File::options().create(true).append(true).open(path).map_err(file(path));
         let console = append(&files.console)?;
         let mut given: Vec<OwnedFd> = vec![append(&files.channel)?.into()];
@@ -101,7 +101,7 @@ fn reason(guard: ExitStatus, memory: Option<&Path>, is_short: fn(&Path) -> bool)
     const SIGBUS: i32 = 7;
     const SIGKILL: i32 = 9;
     match (guard.code(), guard.code().and_then(killed_by), memory) {
-        (Some(0), ..) => "it switched itself off or restarted".to_owned(),
+        (Some(0), ..) => "it powered off or restarted".to_owned(),
         (_, Some(signal @ (SIGABRT | SIGBUS)), Some(memory)) if signal == SIGBUS || is_short(memory) => {
             format!("killed by {}: not enough memory in {}", signal_name(signal), memory.display())
         }
@@ -130,12 +130,33 @@ fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
 }
 
+const LINES: usize = 20;
+const TAIL_BYTES: u64 = 16 * 1024;
+
+/// The last lines of a console, without control characters.
+pub(super) fn last_lines(path: &Path) -> Vec<String> {
+    let Ok(mut file) = File::open(path) else { return Vec::new() };
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).is_ok() {
+        let _ = file.read_to_end(&mut bytes);
+    }
+    readable(&String::from_utf8_lossy(&bytes))
+}
+
+fn readable(text: &str) -> Vec<String> {
+    let clean = |line: &str| line.chars().filter(|character| !character.is_control()).collect::<String>();
+    let mut lines: Vec<String> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
+    lines.drain(..lines.len().saturating_sub(LINES));
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_signal_that_killed_a_guest_is_named() {
+    fn signal_that_killed_a_guest_is_named() {
         let guard = |code: i32| ExitStatus::from_raw(code << 8);
         let shm = Some(Path::new("/dev/shm"));
         let with_room = |status, memory| reason(status, memory, |_| false);
@@ -147,7 +168,15 @@ mod tests {
         assert_eq!(with_room(guard(128 + 40), shm), "killed by signal 40");
         assert!(with_room(guard(128 + 9), shm).contains("out of memory"));
         assert_eq!(with_room(ExitStatus::from_raw(15), shm), "its guard was killed by SIGTERM");
-        assert!(with_room(guard(0), shm).contains("switched itself off"));
+        assert!(with_room(guard(0), shm).contains("powered off"));
         assert!(with_room(guard(1), shm).contains("with an error"));
+    }
+
+    #[test]
+    fn keeps_last_lines_without_control_characters() {
+        let text: String = (0..100).map(|number| format!("line {number}\x1b[0m\r\n\r\n")).collect();
+        let lines = readable(&text);
+        assert_eq!(lines.len(), LINES);
+        assert_eq!(lines.last().map(String::as_str), Some("line 99[0m"));
     }
 }

@@ -14,7 +14,7 @@ pub struct GuestSpec {
     /// Name in `candor-lab kernels`; `None`: the default kernel of the stable release.
     pub kernel: Option<String>,
     pub topology: Topology,
-    /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_EARS`](crate::job::WIRE_EARS).
+    /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
     /// Static candor-lab: the guest's init, and its guard on the host.
     pub lab: PathBuf,

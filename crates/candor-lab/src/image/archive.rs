@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_adding_does_not_show() {
+    fn archive_does_not_depend_on_insertion_order() {
         let mut forward = Archive::default();
         forward.console();
         forward.file("/bin/candor", FileKind::Program, vec![1, 2, 3]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_hold_what_the_kernel_reads() {
+    fn header_has_the_newc_layout() {
         let mut archive = Archive::default();
         archive.file("/f", FileKind::Data, b"abc".to_vec());
         let mut bytes = Vec::new();

@@ -90,7 +90,7 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), Pro
                 PathBuf::from(folder.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy()))
             })
             .collect();
-        let beside = beside(&origin);
+        let unpacked_libraries = unpacked_libraries(&origin);
         for library in linkage.libraries {
             if !seen.insert(library.clone()) {
                 continue;
@@ -98,7 +98,7 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), Pro
             let found = own
                 .iter()
                 .chain(&folders)
-                .chain(&beside)
+                .chain(&unpacked_libraries)
                 .map(|folder| folder.join(&library))
                 .find(|path| path.is_file());
             let Some(found) = found else {
@@ -151,7 +151,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Library folders of a program in an unpacked package: for `TREE/usr/sbin` and `TREE/sbin`, those below `TREE/usr/lib`
 /// and `TREE/lib`.
-fn beside(origin: &Path) -> Vec<PathBuf> {
+fn unpacked_libraries(origin: &Path) -> Vec<PathBuf> {
     let usual = ["lib", "usr/lib"].map(|folder| format!("{folder}/{}-linux-gnu", std::env::consts::ARCH));
     origin.ancestors().skip(1).take(3).flat_map(|folder| usual.each_ref().map(|usual| folder.join(usual))).collect()
 }
@@ -199,13 +199,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unpacked_program_in_sbin_finds_libraries_below_usr() {
+    fn unpacked_program_in_sbin_finds_libraries_below_usr() {
         let wanted = format!("/tree/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-        assert!(beside(Path::new("/tree/sbin")).contains(&wanted.into()));
+        assert!(unpacked_libraries(Path::new("/tree/sbin")).contains(&wanted.into()));
     }
 
     #[test]
-    fn a_dynamic_program_brings_its_loader_and_libc() {
+    fn dynamic_program_needs_loader_and_libc() {
         let mut needs = Needs::new();
         let program = locate("dpkg").or_else(|_| locate("sh")).unwrap();
         add(&mut needs, &program).unwrap();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_bring_their_interpreter() {
+    fn scripts_need_their_interpreter() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("hello");
         fs::write(&script, "#!/bin/sh -e\necho hello\n").unwrap();

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_each_series_has_the_name() {
+    fn newest_offer_of_a_series_gets_the_name() {
         let offers = [
             offer("6.12.95-1~bpo12+1", "bookworm-backports"),
             offer("6.1.192-2", "bookworm-security"),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn series_of_odd_versions() {
+    fn series_of_unusual_versions() {
         assert_eq!(series("6.1um4+b13").as_deref(), Some("6.1"));
         assert_eq!(series("1:6.12~rc1-1").as_deref(), Some("6.12"));
         assert_eq!(series("6"), None);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use object::{Object as _, ObjectSection as _};
 
@@ -29,7 +30,7 @@ pub enum ModuleError {
     Circle(Vec<String>),
     #[error("Cannot read the kernel module {path}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("{path} is no kernel module: {reason}")]
+    #[error("{path} is not a kernel module: {reason}")]
     Odd { path: PathBuf, reason: String },
 }
 
@@ -155,6 +156,35 @@ impl Modinfo {
     }
 }
 
+/// Parameter of a module, as on the kernel's command line: `can_gw.max_hops=6`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleParameter {
+    pub module: String,
+    pub setting: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a module parameter is written MODULE.NAME=VALUE, as in can_gw.max_hops=6, without spaces and quotes")]
+pub struct BadParameter;
+
+impl FromStr for ModuleParameter {
+    type Err = BadParameter;
+
+    fn from_str(text: &str) -> Result<Self, BadParameter> {
+        let (left, value) = text.split_once('=').ok_or(BadParameter)?;
+        let (module, name) = left.split_once('.').ok_or(BadParameter)?;
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        // The kernel splits parameters at spaces outside quotes.
+        let is_value = value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
+        if !is_name(module) || !is_name(name) || !is_value {
+            return Err(BadParameter);
+        }
+        Ok(Self { module: plain(module), setting: format!("{name}={value}") })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,27 +202,27 @@ mod tests {
     }
 
     #[test]
-    fn modules_come_after_what_they_need() {
+    fn modules_follow_their_dependencies() {
         let modules = set(&[("can", &[]), ("can_dev", &[]), ("vcan", &["can_dev"]), ("can_gw", &["can", "builtin"])]);
         let ordered = in_order(modules, &BTreeSet::new()).unwrap();
         assert_eq!(names(&ordered), ["can", "can_dev", "can_gw", "vcan"]);
     }
 
     #[test]
-    fn what_needs_an_excluded_module_goes_too() {
+    fn dependents_of_excluded_modules_are_excluded() {
         let modules = set(&[("can_raw", &["can"]), ("vcan", &["can_dev"]), ("user", &["can_raw"])]);
         let ordered = in_order(modules, &BTreeSet::from(["can".to_owned()])).unwrap();
         assert_eq!(names(&ordered), ["vcan"]);
     }
 
     #[test]
-    fn circles_end() {
+    fn circular_dependencies_are_an_error() {
         let modules = set(&[("a", &["b"]), ("b", &["a"])]);
         assert!(matches!(in_order(modules, &BTreeSet::new()), Err(ModuleError::Circle(_))));
     }
 
     #[test]
-    fn modinfo_is_read() {
+    fn parses_modinfo() {
         let section =
             b"license=GPL\0alias=can-proto-1\0alias=pci:v*\0depends=can-dev,sja1000\0\0name=x\0depends=\0\xFF=";
         let expected =
@@ -201,9 +231,32 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files() {
+    fn module_names_of_files() {
         assert_eq!(module_name(Path::new("/x/can-raw.ko.xz")).as_deref(), Some("can_raw"));
         assert_eq!(module_name(Path::new("/x/vcan.ko")).as_deref(), Some("vcan"));
         assert_eq!(module_name(Path::new("/x/modules.dep")), None);
+    }
+
+    #[test]
+    fn parses_module_parameters() {
+        let parameter: ModuleParameter = "can-gw.max_hops=6".parse().unwrap();
+        assert_eq!((parameter.module.as_str(), parameter.setting.as_str()), ("can_gw", "max_hops=6"));
+        let empty: ModuleParameter = "vcan.echo=".parse().unwrap();
+        assert_eq!(empty.setting, "echo=");
+        let list: ModuleParameter = "slcan.maxdev=1,2.5".parse().unwrap();
+        assert_eq!(list.setting, "maxdev=1,2.5");
+        for text in [
+            "",
+            "can_gw",
+            "can_gw.max_hops",
+            "max_hops=6",
+            ".max_hops=6",
+            "can_gw.=6",
+            "a.b=1 2",
+            "a.b=\"1\"",
+            "../a.b=1",
+        ] {
+            assert_eq!(text.parse::<ModuleParameter>(), Err(BadParameter), "{text}");
+        }
     }
 }

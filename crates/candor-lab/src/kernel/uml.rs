@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_one_number_changes() {
+    fn only_one_number_changes() {
         let mut program = [[1; 9], OFFER, [2; 9]].concat();
         assert_eq!(widen(&mut program), Room::Any);
         let widened = [0x00, 0x40, 0x00, 0x00, 0xBF, 0x05, 0x42, 0x00, 0x00];
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn doubt_changes_nothing() {
+    fn unknown_programs_are_unchanged() {
         for program in [vec![], vec![0; 100], [OFFER, OFFER].concat()] {
             let mut changed = program.clone();
             assert_eq!(widen(&mut changed), Room::AsBuilt);

@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn calls_come_back(code in proptest::collection::vec(
+        fn undoes_the_x86_filter(code in proptest::collection::vec(
             prop_oneof![Just(0xE8_u8), Just(0xE9), Just(0), Just(0xFF), any::<u8>()], 0..400,
         )) {
             let mut changed = code.clone();
@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_left_packed(mut image in proptest::collection::vec(any::<u8>(), 0..2000), header in any::<bool>()) {
+        fn garbage_is_not_unpacked(mut image in proptest::collection::vec(any::<u8>(), 0..2000), header in any::<bool>()) {
             if header && image.len() > MAGIC_AT + 8 {
                 image[MAGIC_AT..MAGIC_AT + 4].copy_from_slice(MAGIC);
             }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_one_block_is_unpacked() {
+    fn unpacks_a_stream_of_one_block() {
         let mut stream = Vec::new();
         lzma_rs::xz_compress(&mut b"hello hello hello".as_slice(), &mut stream).unwrap();
         assert_eq!(unpack_xz(&stream).as_deref(), Some(b"hello hello hello".as_slice()));

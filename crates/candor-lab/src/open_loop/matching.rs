@@ -189,6 +189,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use Disposition::{Altered, Filtered, Late, Lost, Refused, Reordered, Unseen};
 
     const PERIOD: i64 = 1000;
 
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_pass_are_ok_and_have_their_latency() {
+    fn forwarded_frames_are_ok_and_have_a_latency() {
         let pattern = pattern(5);
         let series = series(&pattern, &events(&pattern), Some(&|frame| Some(changed(frame))));
         assert!(series.samples.iter().all(|sample| sample.disposition == Disposition::Ok));
@@ -238,7 +239,7 @@ mod tests {
 
     /// Matching uses the kernel's clock: the adapter's may lag until stamps are earlier than sending.
     #[test]
-    fn stamps_of_an_adapter_give_the_latencies_and_those_of_the_kernel_the_fates() {
+    fn adapter_stamps_give_latencies_and_kernel_stamps_dispositions() {
         let pattern = pattern(8);
         let mut all = events(&pattern);
         all.arrived[6].at_ns += 200_000;
@@ -252,15 +253,12 @@ mod tests {
         let monitored: Vec<_> = samples.iter().filter_map(|sample| sample.monitor_ns).collect();
         assert_eq!(monitored, [10, 510, 1010, 1510, 2010, 2510, 3010, 3510]);
         assert!(monitored[7] < samples[7].sent_ns);
-        let late: Vec<_> = samples.iter().filter(|sample| sample.disposition != Disposition::Ok).collect();
-        assert_eq!(
-            late.iter().map(|sample| (sample.sequence, sample.disposition)).collect::<Vec<_>>(),
-            [(6, Disposition::Late)]
-        );
+        let late = samples.iter().filter(|sample| sample.disposition != Disposition::Ok);
+        assert_eq!(late.map(|sample| (sample.sequence, sample.disposition)).collect::<Vec<_>>(), [(6, Late)]);
     }
 
     #[test]
-    fn each_frame_ends_in_one_place() {
+    fn every_frame_has_one_disposition() {
         let pattern = pattern(8);
         let mut all = events(&pattern);
         all.sent[0].is_taken = false;
@@ -276,24 +274,12 @@ mod tests {
         all.arrived.push(twice);
         all.arrived.push(Passed { frame: "7FF#FFFF".parse().unwrap(), at_ns: 300_000, adapter: None });
         let (dispositions, doubled, strange) = dispositions(&pattern, &all);
-        assert_eq!(
-            dispositions,
-            [
-                Disposition::Refused,
-                Disposition::Unseen,
-                Disposition::Lost,
-                Disposition::Altered,
-                Disposition::Reordered,
-                Disposition::Ok,
-                Disposition::Late,
-                Disposition::Ok,
-            ]
-        );
+        assert_eq!(dispositions, [Refused, Unseen, Lost, Altered, Reordered, Disposition::Ok, Late, Disposition::Ok]);
         assert_eq!((doubled, strange), (1, 1));
     }
 
     #[test]
-    fn a_gateway_may_overwrite_the_number() {
+    fn gateway_may_overwrite_the_number() {
         let pattern = pattern(4);
         let wiped = |_: &Frame| "123#DEADBEEF".parse::<Frame>().ok();
         let mut all = events(&pattern);
@@ -327,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_a_log_are_told_by_their_bytes_and_by_what_the_rules_make_of_them() {
+    fn frames_of_a_log_are_matched_by_their_bytes_and_the_rules() {
         let pattern = replayed();
         let mut all = replayed_events(&pattern);
         let told = |all: &Events| {
             let series = series(&pattern, all, Some(&moved));
             (series.samples.iter().map(|sample| sample.disposition).collect::<Vec<_>>(), series.doubled, series.strange)
         };
-        let usual = [Disposition::Ok, Disposition::Filtered, Disposition::Ok, Disposition::Ok, Disposition::Filtered];
+        let usual = [Disposition::Ok, Filtered, Disposition::Ok, Disposition::Ok, Filtered];
         assert_eq!(told(&all), (usual.into(), 0, 0));
         let latencies = series(&pattern, &all, Some(&moved)).samples;
         assert!(latencies.iter().filter_map(Sample::latency).all(|latency| latency.0 == 400));
@@ -342,16 +328,15 @@ mod tests {
         all.arrived[2] = Passed { frame: pattern.frame(4), at_ns: 4_900, adapter: None };
         let twice = Passed { at_ns: 4_950, ..all.arrived[0] };
         all.arrived.extend([twice, Passed { frame: "7FF#".parse().unwrap(), at_ns: 4_960, adapter: None }]);
-        let dispositions =
-            [Disposition::Ok, Disposition::Filtered, Disposition::Ok, Disposition::Lost, Disposition::Altered];
+        let dispositions = [Disposition::Ok, Filtered, Disposition::Ok, Lost, Altered];
         assert_eq!(told(&all), (dispositions.into(), 1, 1));
         // A frame that never reached the first bus was not filtered.
         all.monitored.remove(1);
-        assert_eq!(told(&all).0[1], Disposition::Unseen);
+        assert_eq!(told(&all).0[1], Unseen);
     }
 
     #[test]
-    fn a_black_box_is_taken_to_change_nothing() {
+    fn black_box_is_expected_to_change_nothing() {
         let pattern = replayed();
         let mut all = replayed_events(&pattern);
         all.arrived.clear();
@@ -359,20 +344,17 @@ mod tests {
         all.arrived.remove(1);
         let dispositions: Vec<_> =
             series(&pattern, &all, None).samples.iter().map(|sample| sample.disposition).collect();
-        assert_eq!(
-            dispositions,
-            [Disposition::Ok, Disposition::Lost, Disposition::Ok, Disposition::Ok, Disposition::Ok]
-        );
+        assert_eq!(dispositions, [Disposition::Ok, Lost, Disposition::Ok, Disposition::Ok, Disposition::Ok]);
     }
 
     #[test]
-    fn numbers_come_again() {
+    fn numbers_repeat_after_65536_frames() {
         let pattern = pattern(65_536 + 10);
         let mut all = events(&pattern);
         // The first frame is lost; 65 536 later there is another with its number.
         all.arrived.remove(0);
         let (dispositions, doubled, strange) = dispositions(&pattern, &all);
         assert_eq!(dispositions.iter().filter(|disposition| **disposition == Disposition::Ok).count(), 65_545);
-        assert_eq!((dispositions[0], doubled, strange), (Disposition::Lost, 0, 0));
+        assert_eq!((dispositions[0], doubled, strange), (Lost, 0, 0));
     }
 }

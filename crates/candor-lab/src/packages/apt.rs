@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use candor_io::process;
 
 use super::sources;
-use super::{Offer, PackageError, Wanted};
+use super::{Download, Offer, PackageError};
 use crate::cache::Cache;
 use crate::observer::Observer;
 
@@ -26,7 +26,7 @@ pub(super) fn configure(cache: &Cache) -> Result<PathBuf, PackageError> {
     for folder in ["apt/lists/partial", "apt/state", "apt/archives/partial", "apt/none"] {
         cache.create(folder)?;
     }
-    let settings = run(cache, "apt-config", None, &["dump"], Path::new("/"))?;
+    let settings = run(cache, "apt-config", None, &["dump"])?;
     let settings = String::from_utf8_lossy(&settings);
     let text = sources::of_machine(&sources::etc_folder(&settings))?;
     write_if_changed(&cache.path("apt/candor.sources"), &text)?;
@@ -78,7 +78,7 @@ pub(super) fn age_of_lists(cache: &Cache) -> Option<Duration> {
 
 /// Fetches the lists; without backports if the mirror has none.
 pub(super) fn update(cache: &Cache, configuration: &Path) -> Result<(), PackageError> {
-    let fetch = || run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"], Path::new("/")).map(drop);
+    let fetch = || run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"]).map(drop);
     update_with(&cache.path("apt/candor.sources"), fetch)?;
     let stamp = cache.path(STAMP);
     fs::write(&stamp, "").map_err(file(&stamp))
@@ -123,13 +123,13 @@ pub(super) fn offer(line: &str) -> Option<Offer> {
 }
 
 /// A line of `--print-uris`: `'URI' name_version_architecture.deb size checksum`.
-pub(super) fn wanted(line: &str) -> Option<Wanted> {
+pub(super) fn download_of(line: &str) -> Option<Download> {
     let mut words = line.strip_prefix('\'')?.split_whitespace();
     let (_uri, file_name, bytes) = (words.next()?, words.next()?, words.next()?);
     let mut parts = file_name.strip_suffix(".deb")?.split('_');
     let (name, version) = (parts.next()?, parts.next()?);
     let version = version.replace("%3a", ":").replace("%3A", ":");
-    Some(Wanted { request: format!("{name}={version}"), bytes: bytes.parse().ok()? })
+    Some(Download { request: format!("{name}={version}"), bytes: bytes.parse().ok()? })
 }
 
 /// Downloads packages into a folder and reports progress.
@@ -137,7 +137,7 @@ pub(super) fn download(
     cache: &Cache,
     configuration: &Path,
     what: &str,
-    wanted: &[Wanted],
+    wanted: &[Download],
     folder: &Path,
     observer: &mut dyn Observer,
 ) -> Result<(), PackageError> {
@@ -178,7 +178,7 @@ pub(super) fn package_files(folder: &Path) -> Result<Vec<PathBuf>, PackageError>
 pub(super) fn extract(cache: &Cache, package: &Path, tree: &Path) -> Result<(), PackageError> {
     let package = package.to_string_lossy();
     let tree = tree.to_string_lossy();
-    run(cache, "dpkg", None, &["-x", &package, &tree], Path::new("/")).map(drop)
+    run(cache, "dpkg", None, &["-x", &package, &tree]).map(drop)
 }
 
 /// Runs a program and returns its output.
@@ -187,9 +187,8 @@ pub(super) fn run(
     program: &'static str,
     configuration: Option<&Path>,
     arguments: &[&str],
-    folder: &Path,
 ) -> Result<Vec<u8>, PackageError> {
-    let output = command(program, configuration, arguments, folder).output().map_err(cannot_start(program))?;
+    let output = command(program, configuration, arguments, Path::new("/")).output().map_err(cannot_start(program))?;
     finished(cache, program, output)
 }
 
@@ -266,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offers_are_read() {
+    fn parses_offers() {
         let line = "linux-image-amd64 | 6.12.95-1~bpo12+1 | http://mirror.example/debian bookworm-backports/main amd64 Packages";
         let expected = Offer { version: "6.12.95-1~bpo12+1".into(), suite: "bookworm-backports".into() };
         assert_eq!(offer(line), Some(expected));
@@ -275,11 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn uris_are_read() {
+    fn parses_uris() {
         let line =
             "'http://mirror.example/q/qemu_7.2%2bb3_amd64.deb' qemu-system-x86_1%3a7.2+b3_amd64.deb 9281168 MD5Sum:aa";
-        assert_eq!(wanted(line), Some(Wanted { request: "qemu-system-x86=1:7.2+b3".into(), bytes: 9_281_168 }));
-        assert_eq!(wanted("Reading package lists..."), None);
+        assert_eq!(download_of(line), Some(Download { request: "qemu-system-x86=1:7.2+b3".into(), bytes: 9_281_168 }));
+        assert_eq!(download_of("Reading package lists..."), None);
     }
 
     fn failed(message: &str) -> PackageError {
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_without_backports_is_used_without_them() {
+    fn mirror_without_backports_is_used_without_them() {
         for message in [
             "The repository 'http://mirror.example/debian bookworm-backports Release' does not have a Release file.",
             "Failed to fetch http://mirror.example/dists/bookworm-backports/InRelease  404  Not Found; Some index files \
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_network_is_no_mirror_without_backports() {
+    fn missing_network_is_not_a_mirror_without_backports() {
         let message = "Failed to fetch http://mirror.example/dists/bookworm/InRelease  Could not connect; Failed to \
                        fetch http://mirror.example/dists/bookworm-backports/InRelease  Unable to connect";
         let calls = std::cell::Cell::new(0);
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn backports_come_back_if_leaving_them_out_does_not_help() {
+    fn backports_are_restored_if_removing_them_does_not_help() {
         let (result, kept) = update(|sources| {
             let suite = if sources.contains("-backports") { "bookworm-backports" } else { "bookworm" };
             Err(failed(&format!("Failed to fetch http://mirror.example/dists/{suite}/InRelease  Timed out")))
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_of_the_machine_do_not_run() {
+    fn hooks_of_the_machine_are_not_inherited() {
         let cache = Cache::at("/nowhere/candor".into());
         let machine = "Acquire::http::Proxy \"http://proxy.example:3128\";\nAPT::Update::Post-Invoke:: \"rm\";\n\
                        Acquire::IndexTargets::deb::DEP-11::MetaKey \"x\";\n";

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourcesError {
-    #[error("This machine does not say which Debian release it is (VERSION_CODENAME in /etc/os-release)")]
+    #[error("Unknown Debian release: no VERSION_CODENAME in /etc/os-release")]
     NoCodename,
     #[error(
-        "No package source of this machine has the Debian release {codename}, by that name or as stable, testing or \
-         unstable; candor needs its main archive"
+        "No package source of this machine offers the Debian release {codename} (or stable, testing, unstable); candor needs \
+         its component main"
     )]
     NoMainArchive { codename: String },
 }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn both_notations_give_the_same_sources() {
+    fn both_formats_give_the_same_sources() {
         let lines = "# comment\n\
             deb [arch=amd64 signed-by=/keys/a.gpg,/keys/b.gpg trusted=yes check-valid-until=no] http://mirror.example/debian trixie main contrib # why\n\
             deb-src http://mirror.example/debian trixie main\n\
@@ -246,14 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn releases_have_numbers() {
+    fn parses_os_release() {
         assert_eq!(this_release("ID=x\nVERSION_ID=\"12\"\nVERSION_CODENAME=\"bookworm\"\n"), Some(BOOKWORM));
         assert_eq!(this_release("PRETTY_NAME=\"forky/sid\"\nVERSION_CODENAME=forky\n"), Some(FORKY));
         assert_eq!(this_release("ID=x\n"), None);
     }
 
     #[test]
-    fn other_names_of_the_release_stay_as_they_are() {
+    fn suite_names_are_kept() {
         let with = |names: &[&str]| {
             let line = |name: &&str| format!("deb http://mirror.example/debian {name} main\n");
             parse_lines(&names.iter().map(line).collect::<String>())
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn etc_is_found_in_the_settings() {
+    fn finds_the_etc_folder_in_the_settings() {
         assert_eq!(
             etc_folder("Dir \"/\";\nDir::Etc \"etc/apt\";\nDir::Etc::main \"apt.conf\";\n"),
             Path::new("/etc/apt")

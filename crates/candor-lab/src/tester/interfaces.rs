@@ -11,7 +11,7 @@ use candor_io::errno::EPROTONOSUPPORT;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
-use super::{AdapterEar, Bench, Origin, Pattern, StampSource, Stamped, share_a_clock};
+use super::{AdapterListener, Bench, Origin, Pattern, StampSource, Stamped, share_a_clock};
 
 /// How to select kernel stamps.
 pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a plan";
@@ -19,13 +19,13 @@ pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a p
 #[derive(Debug)]
 pub struct Interfaces {
     send: Sender,
-    monitor: Ear,
-    receive: Ear,
+    monitor: Listener,
+    receive: Listener,
 }
 
 #[derive(Debug)]
-enum Ear {
-    Adapter(AdapterEar),
+enum Listener {
+    Adapter(AdapterListener),
     Kernel(CanSocket),
 }
 
@@ -46,40 +46,47 @@ pub struct Names<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum InterfacesError {
-    #[error("Cannot ask the kernel for its interfaces")]
+    #[error("Cannot list the kernel's interfaces")]
     List(#[source] NetlinkError),
-    #[error("There is no interface {name}; `ip link` lists those that are there")]
+    #[error("There is no interface {name}; `ip link` lists the existing ones")]
     Missing { name: String },
-    #[error("Interface {name} is no CAN interface")]
+    #[error("Interface {name} is not a CAN interface")]
     NoCan { name: String },
     #[error("Interface {name} is down; bring it up with `ip link set {name} up`")]
     Down { name: String },
-    #[error("This kernel has no frames from a timer: load the module with `sudo modprobe can-bcm`")]
+    #[error("This kernel cannot send frames from a timer: load the module with `sudo modprobe can-bcm`")]
     NoTimer { source: io::Error },
     #[error(
-        "{monitor} and {receive} are not channels of one adapter, and stamps of two clocks cannot be subtracted: watch both buses by \
-         channels of one adapter, or take the kernel's stamps ({KERNELS})"
+        "{monitor} and {receive} are not channels of one adapter, and stamps of two clocks cannot be subtracted: monitor both buses with \
+         channels of one adapter, or use the kernel's stamps ({KERNELS})"
     )]
     TwoClocks { monitor: String, receive: String },
     #[error(
-        "{name} is monitor and far side at once, so that both stamps of a frame would be one: the adapter's stamps need two of its \
+        "{name} is both monitor and receiver, so both stamps of a frame would be the same: adapter stamps need two of its \
          channels"
     )]
     OneInterface { name: String },
     #[error(
-        "Interface {name} has no adapter that could stamp (no /sys/class/net/{name}/device): take the kernel's \
+        "Interface {name} has no adapter to take stamps (no /sys/class/net/{name}/device): use the kernel's \
          stamps ({KERNELS})"
     )]
     NoAdapter { name: String },
     #[error(
-        "The adapter of {name} takes no receive stamps, or its driver does not tell them (`ethtool -T {name}`): take the \
+        "The adapter of {name} takes no receive stamps, or its driver does not report them (`ethtool -T {name}`): use the \
          kernel's stamps ({KERNELS})"
     )]
     NoAdapterStamps { name: String },
-    #[error("Cannot find out whether the adapter of {name} stamps frames")]
+    #[error("Cannot determine whether the adapter of {name} stamps frames")]
     Ask { name: String, source: io::Error },
     #[error("Cannot open a CAN socket on {name}")]
     Open { name: String, source: io::Error },
+}
+
+impl InterfacesError {
+    pub(crate) fn opening(name: &str) -> impl Fn(io::Error) -> Self {
+        let name = name.to_owned();
+        move |source| Self::Open { name: name.clone(), source }
+    }
 }
 
 impl Interfaces {
@@ -93,16 +100,14 @@ impl Interfaces {
                 let only_sends = Options { filters: &[], loopback, ..Options::default() };
                 let socket = open(&mut client, names.send, &only_sends)?;
                 if pattern.inside == Stamps::On {
-                    socket
-                        .stamp_sending()
-                        .map_err(|source| InterfacesError::Open { name: names.send.to_owned(), source })?;
+                    socket.stamp_sending().map_err(InterfacesError::opening(names.send))?;
                 }
                 Sender::Now(socket)
             }
             Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
         };
         let mut listen = |name: &str| match pattern.stamps {
-            StampSource::Hardware => AdapterEar::open(&mut client, name).map(Ear::Adapter),
+            StampSource::Hardware => AdapterListener::open(&mut client, name).map(Listener::Adapter),
             StampSource::Kernel => {
                 let options = Options {
                     stamps: Stamps::On,
@@ -110,7 +115,7 @@ impl Interfaces {
                     loopback: Loopback::Off,
                     ..Options::default()
                 };
-                open(&mut client, name, &options).map(Ear::Kernel)
+                open(&mut client, name, &options).map(Listener::Kernel)
             }
         };
         let (monitor, receive) = (listen(names.monitor)?, listen(names.receive)?);
@@ -123,14 +128,14 @@ impl Interfaces {
 
 pub(crate) fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSocket, InterfacesError> {
     let link = find(client, name)?;
-    CanSocket::open(link.index, options).map_err(|source| InterfacesError::Open { name: name.to_owned(), source })
+    CanSocket::open(link.index, options).map_err(InterfacesError::opening(name))
 }
 
 pub(crate) fn open_timed(client: &mut Client, name: &str) -> Result<TimedSender, InterfacesError> {
     let link = find(client, name)?;
     TimedSender::open(link.index).map_err(|source| match source.raw_os_error() {
         Some(EPROTONOSUPPORT) => InterfacesError::NoTimer { source },
-        _ => InterfacesError::Open { name: name.to_owned(), source },
+        _ => InterfacesError::opening(name)(source),
     })
 }
 
@@ -191,10 +196,10 @@ impl Bench for Interfaces {
     }
 }
 
-impl Ear {
+impl Listener {
     fn next(&self, timeout: Duration) -> io::Result<Option<Stamped>> {
         let socket = match self {
-            Self::Adapter(ear) => return ear.next(timeout),
+            Self::Adapter(listener) => return listener.next(timeout),
             Self::Kernel(socket) => socket,
         };
         if can::poll(&[socket], Some(timeout))?.is_empty() {
@@ -203,7 +208,7 @@ impl Ear {
         let mut bytes = [0; CANFD_MTU];
         let seen = socket.recv_stamped(&mut bytes)?;
         let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
-        let at = seen.at.ok_or_else(|| io::Error::other("the kernel gave a frame without its receive stamp"))?;
+        let at = seen.at.ok_or_else(|| io::Error::other("the kernel delivered a frame without a receive stamp"))?;
         Ok(Some(Stamped { frame, at, adapter: None }))
     }
 }

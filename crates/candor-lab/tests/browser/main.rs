@@ -3,8 +3,8 @@
 //! Without a browser these tests print `SKIP` and the reason; with `CANDOR_REQUIRE=browser` one is fetched, and a skip
 //! is a failure.
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, reason = "a skipped test says why")]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+#![expect(clippy::print_stdout, reason = "a skipped test prints why")]
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod chromium;
 mod page;
@@ -40,7 +40,7 @@ fn show(html: &str) -> Option<(Page, tempfile::TempDir)> {
 
 #[test]
 #[ignore = "needs a browser"]
-fn the_page_of_650_cells_is_whole_asks_for_nothing_and_complains_of_nothing() {
+fn page_of_650_cells_loads_without_requests_or_errors() {
     let Some((mut page, folder)) = open() else { return };
     assert_eq!(page.value("document.querySelectorAll('table.map td a').length"), 650);
     assert_eq!(page.value("document.querySelector('h1').textContent"), "A plan <that> is made up");
@@ -56,7 +56,7 @@ fn the_page_of_650_cells_is_whole_asks_for_nothing_and_complains_of_nothing() {
 
 #[test]
 #[ignore = "needs a browser"]
-fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
+fn keyboard_selects_figures_and_opens_cells() {
     let Some((mut page, _folder)) = open() else { return };
     let shown = "getComputedStyle(document.querySelector('table.map .f1')).display";
     assert_eq!(page.value(shown), "none");
@@ -78,7 +78,7 @@ fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
 
 #[test]
 #[ignore = "needs a browser"]
-fn words_can_be_read_by_day_by_night_and_on_paper() {
+fn contrast_is_sufficient_in_all_schemes_and_print() {
     let Some((mut page, _folder)) = open() else { return };
     page.value("document.querySelectorAll('details').forEach((one, at) => { if (at < 60) one.open = true; })");
     for (media, scheme) in [("screen", "light"), ("screen", "dark"), ("print", "light"), ("print", "dark")] {
@@ -95,14 +95,14 @@ fn words_can_be_read_by_day_by_night_and_on_paper() {
 
 #[test]
 #[ignore = "needs a browser"]
-fn who_does_not_see_the_page_is_told_everything() {
+fn elements_have_accessible_names() {
     let Some((mut page, _folder)) = open() else { return };
     assert_eq!(page.value(UNNAMED), json!([]));
 }
 
 #[test]
 #[ignore = "needs a browser"]
-fn the_page_of_records_is_as_good() {
+fn page_of_records_meets_the_same_requirements() {
     let records = [plan::record([0, 1, 2, 0], 1), plan::record([0, 4, 4, 12], 2)];
     let Some((mut page, folder)) = show(&report::html(&records)) else { return };
     assert_eq!(page.requests(), [format!("file://{}", folder.path().join("plan.html").display())]);
@@ -122,7 +122,7 @@ fn the_page_of_records_is_as_good() {
 
 #[test]
 #[ignore = "needs a browser"]
-fn nothing_is_wider_than_a_telephone_but_tables_that_scroll() {
+fn page_fits_a_phone() {
     let Some((mut page, _folder)) = open() else { return };
     let telephone = json!({ "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true });
     page.ask("Emulation.setDeviceMetricsOverride", &telephone);

@@ -10,7 +10,7 @@ use crate::channel::{ChannelError, Message, Receiver};
 use crate::observer::Observer;
 
 #[derive(Debug)]
-pub(super) struct Hearing<'a> {
+pub(super) struct Output<'a> {
     receiver: Receiver,
     out: Option<&'a Path>,
     files: BTreeMap<String, u64>,
@@ -18,7 +18,7 @@ pub(super) struct Hearing<'a> {
     outcome: Option<Result<u8, String>>,
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> Output<'a> {
     pub(super) fn new(out: Option<&'a Path>) -> Self {
         Self { receiver: Receiver::default(), out, files: BTreeMap::new(), started: false, outcome: None }
     }
@@ -33,17 +33,17 @@ impl<'a> Hearing<'a> {
     }
 
     /// Processes new messages. Returns whether there were any.
-    pub(super) fn look(&mut self, channel: &mut File, observer: &mut dyn Observer) -> Result<bool, LabError> {
+    pub(super) fn poll(&mut self, channel: &mut File, observer: &mut dyn Observer) -> Result<bool, LabError> {
         let mut buffer = [0; 64 * 1024];
         let count = channel.read(&mut buffer).map_err(file(Path::new("channel")))?;
         self.receiver.push(&buffer[..count]);
         while let Some(message) = self.receiver.next_message()? {
-            self.hear(message, observer)?;
+            self.handle(message, observer)?;
         }
         Ok(count > 0)
     }
 
-    fn hear(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), LabError> {
+    fn handle(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), LabError> {
         match message {
             Message::Exit(status) => {
                 for (name, &bytes) in &self.files {
@@ -94,7 +94,7 @@ mod tests {
     use crate::observer::Silent;
 
     #[test]
-    fn names_cannot_leave_the_folder() {
+    fn names_cannot_escape_the_folder() {
         assert!(inside("a/b.json").is_some());
         for name in ["", "/etc/passwd", "../x", "a/../../x", "."] {
             assert_eq!(inside(name), None, "{name}");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_become_a_file() {
+    fn pieces_are_appended_to_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let channel = folder.path().join("channel");
         let mut sender = Sender::begin(File::create(&channel).unwrap()).unwrap();
@@ -111,9 +111,9 @@ mod tests {
         }
         sender.send(&Message::Exit(3)).unwrap();
         let out = folder.path().join("out");
-        let mut hearing = Hearing::new(Some(&out));
-        assert!(hearing.look(&mut File::open(&channel).unwrap(), &mut Silent).unwrap());
+        let mut output = Output::new(Some(&out));
+        assert!(output.poll(&mut File::open(&channel).unwrap(), &mut Silent).unwrap());
         assert_eq!(fs::read(out.join("sub/f")).unwrap(), b"abc");
-        assert_eq!(hearing.outcome(), Some(Ok(3)));
+        assert_eq!(output.outcome(), Some(Ok(3)));
     }
 }
