@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::experiment::{Ssh, name_of};
 use candor_io::process;
+use object::elf;
 use tempfile::TempDir;
 
 use crate::device::{self, Lines, lines_of};
+use crate::experiment::{Ssh, name_of};
 use crate::supervisor::{Line, wait_for_end};
-use object::elf;
 
 /// Includes the time to type a password.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,7 +33,6 @@ pub struct Board {
     line: Line,
     /// `ssh`, the options of the connection, and the host.
     reach: Vec<String>,
-    /// Command that runs candor-lab there.
     program: String,
     host: String,
     _folder: TempDir,
@@ -93,9 +92,9 @@ impl Board {
         let lines = lines_of(&mut master);
         reach.extend(["-o", "BatchMode=yes", "-o", "ControlMaster=no"].map(str::to_owned));
         reach.push(host.clone());
-        let told = || lines.recv_timeout(PATIENCE).ok();
+        let next_line = || lines.recv_timeout(PATIENCE).ok();
         let board = loop {
-            match told() {
+            match next_line() {
                 Some(line) if line.starts_with("board ") => break Some(line),
                 // Login banners.
                 Some(_other) => {}
@@ -113,7 +112,7 @@ impl Board {
             return Err(BoardError::Architecture { host, machine, path, program_is_for: architecture.name });
         }
         let is_sent = to_board.write_all(&bytes).and_then(|()| to_board.write_all(&gateway)).is_ok();
-        if !is_sent || told().as_deref() != Some(&format!("holds {name}")) {
+        if !is_sent || next_line().as_deref() != Some(&format!("holds {name}")) {
             drop(to_board);
             let status = end_of(&mut master);
             return Err(BoardError::DoesNotRun { host, status, bytes: bytes.len() });
@@ -145,7 +144,7 @@ impl Board {
         let lacking: Vec<_> = text.lines().map(str::to_owned).collect();
         match run.status.code() {
             Some(0) => Ok(Vec::new()),
-            // sudo also exits with 1 if it wants a password.
+            // sudo also exits with 1 if it needs a password.
             Some(1) if !lacking.is_empty() => Ok(lacking),
             _ => {
                 let sudo = self.program.starts_with("sudo");
@@ -163,7 +162,7 @@ impl Drop for Board {
 }
 
 /// Shell command for the board: make a folder, report the machine, receive both programs, and run `candor-lab hold`.
-/// The folder is removed whatever fails.
+/// The folder is removed on any failure.
 fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
     let script = format!(
         "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap 'rm -rf -- \"$d\"' EXIT; \
@@ -278,7 +277,7 @@ mod tests {
     fn deployment_removes_its_folder_on_any_failure() {
         let program = b"#!/bin/sh\necho holds it \"$2\"\nread line\n";
         let both = [&program[..], b"gateway"].concat();
-        for (sent, said) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
+        for (sent, is_held) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
             let outer = tempfile::tempdir().unwrap();
             // Special characters for a shell, and a file that a wrongly quoted `rm` would remove.
             let folder = outer.path().join("it's $HOME; b c");
@@ -296,7 +295,7 @@ mod tests {
             let output = child.wait_with_output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
             assert!(text.starts_with(&format!("board {} ", std::env::consts::ARCH)), "{text}");
-            assert_eq!(text.contains("holds it"), said, "{text}");
+            assert_eq!(text.contains("holds it"), is_held, "{text}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{text}");
             assert!(neighbour.exists(), "{text}");
         }

@@ -25,13 +25,11 @@ use candor_netlink::client::Client;
 
 use crate::stats::{LatencyNs, Quantile, Series};
 use crate::tap::Tap;
-use crate::tester::{InterfacesError, interfaces, to_kernel};
-
 use crate::tester::pause::Pauses;
+use crate::tester::{InterfacesError, interfaces, to_kernel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Frames per burst on each way.
     pub size: u16,
     pub bursts: u32,
     /// Bursts before the first that counts.
@@ -105,9 +103,7 @@ impl FromStr for Way {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Taps {
-    /// Only sending is measured.
     None,
-    /// On each outgoing interface.
     Leaving,
     /// Also on the incoming interface of the first way.
     Both,
@@ -272,7 +268,6 @@ fn tag(frame: &Frame) -> Option<(usize, u16)> {
     }
 }
 
-/// One burst, all ways together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
     pub sent: u32,
@@ -309,7 +304,6 @@ impl Overhead {
     }
 }
 
-/// Time per frame over many bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
     pub p50: LatencyNs,

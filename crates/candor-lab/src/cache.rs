@@ -118,12 +118,12 @@ mod tests {
     fn waiting_for_the_lock_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().join("candor"));
-        let (tell, hear) = mpsc::channel();
-        let held = cache.lock(&mut Stages(tell.clone())).unwrap();
-        assert!(hear.try_recv().is_err());
+        let (sender, stages) = mpsc::channel();
+        let held = cache.lock(&mut Stages(sender.clone())).unwrap();
+        assert!(stages.try_recv().is_err());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| cache.lock(&mut Stages(tell)).map(drop));
-            assert_eq!(hear.recv().unwrap(), "Waiting for another candor to finish its download");
+            let waiting = scope.spawn(|| cache.lock(&mut Stages(sender)).map(drop));
+            assert_eq!(stages.recv().unwrap(), "Waiting for another candor to finish its download");
             drop(held);
             waiting.join().unwrap().unwrap();
         });

@@ -11,14 +11,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::experiment::load::Load;
-use crate::experiment::traffic::Traffic;
-use crate::experiment::{Bench, Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
 use candor_config::engine::{Engine, Sender};
 use candor_config::plan::Echo;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::load::Load;
+use crate::experiment::traffic::Traffic;
+use crate::experiment::{Bench, Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
 use crate::{device, job, kernel};
 
 /// Name of the order in the guest's working directory.
@@ -69,7 +69,6 @@ pub struct CellOrder {
     /// Bit rates of the second bus if the time on the wire is to be subtracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<BitsPerSecond>,
-    /// Whether to keep the transmit stamps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stages: bool,
     /// Whether to take the receive stamps of the adapter.
@@ -77,7 +76,6 @@ pub struct CellOrder {
     pub hardware_stamps: bool,
 }
 
-/// Nominal and data bit rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BitsPerSecond(u32, Option<u32>);
 
@@ -95,7 +93,6 @@ impl BitsPerSecond {
     }
 }
 
-/// The device under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Device {
@@ -116,7 +113,6 @@ pub enum Device {
         /// Whether local sockets receive what it sends.
         echo: bool,
     },
-    /// Other programs.
     Command {
         start: Vec<String>,
         /// Empty if there is nothing to run at the end.
@@ -124,11 +120,9 @@ pub enum Device {
     },
 }
 
-/// The tester's interfaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
     pub send: String,
-    /// Monitors the first bus.
     pub monitor: String,
     pub receive: String,
     /// Whether frames are stamped when `receive` sends them, because a virtual interface has no other end.
@@ -145,12 +139,10 @@ pub struct Said {
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     Begun,
-    /// Number of frames measured so far.
     Done(u32),
     Ok,
     /// Measured, but the record says nothing about the gateway; with the reason.
     Invalid(String),
-    /// Not measured; with the reason.
     Failed(String),
 }
 
@@ -193,7 +185,7 @@ impl CellOrder {
                 Device::Command { start: filled(start), stop: filled(stop) }
             }
             Gateway::Baseline(engine) => {
-                interfaces.hear(Engine::User(*engine), cell)?;
+                interfaces.check_echo(Engine::User(*engine), cell)?;
                 Device::Baseline {
                     engine: engine.name().to_owned(),
                     from: between.0.to_owned(),
@@ -202,7 +194,7 @@ impl CellOrder {
                 }
             }
             Gateway::Candor(engine) => {
-                interfaces.hear(*engine, cell)?;
+                interfaces.check_echo(*engine, cell)?;
                 let file = plan.rules(cell).gateway_file(*engine, between, interfaces.echo(*engine), &cell.frame);
                 Device::Candor { engine: engine.name().to_owned(), file }
             }
@@ -337,7 +329,7 @@ impl<'a> Interfaces<'a> {
     }
 
     /// Fails if the tester cannot receive what the engine sends.
-    fn hear(&self, engine: Engine, cell: &Cell) -> Result<(), OrderError> {
+    fn check_echo(&self, engine: Engine, cell: &Cell) -> Result<(), OrderError> {
         let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
         if rings_only && self.hears_own && cell.traffic.is_closed_loop() {
             return Err(OrderError::NoEcho(engine));
@@ -354,7 +346,6 @@ impl<'a> Interfaces<'a> {
     }
 }
 
-/// Whether the gateway occupies a CPU.
 fn spins(gateway: &Gateway) -> bool {
     matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Baseline(engine) if engine.receiver().spins())
 }
@@ -369,6 +360,22 @@ mod tests {
         load(text.as_bytes(), Available::default()).unwrap_or_else(|wrong| panic!("{wrong:?}")).plan
     }
 
+    /// The order of the first block.
+    fn order(text: &str) -> Result<Order, OrderError> {
+        let plan = plan(text);
+        Order::of(&plan, &plan.blocks()[0])
+    }
+
+    /// The cells of all blocks.
+    fn cells(text: &str) -> Vec<CellOrder> {
+        let plan = plan(text);
+        plan.blocks().iter().flat_map(|block| Order::of(&plan, block).unwrap().cells).collect()
+    }
+
+    fn with<'a>(cells: &'a [CellOrder], factor: &str, level: &str) -> &'a CellOrder {
+        cells.iter().find(|cell| cell.levels.contains(&(factor.to_owned(), level.to_owned()))).unwrap()
+    }
+
     #[test]
     fn block_becomes_an_order() {
         let plan = plan(
@@ -377,9 +384,7 @@ mod tests {
         );
         let [block] = &plan.blocks()[..] else { panic!("three cells fit into one") };
         let order = Order::of(&plan, block).unwrap();
-        let of = |level: &str| {
-            order.cells.iter().find(|cell| cell.levels.contains(&("gateway".to_owned(), level.to_owned()))).unwrap()
-        };
+        let of = |level| with(&order.cells, "gateway", level);
         assert_eq!(of("none").ends.receive, "can2");
         let start = ["cangw", "-s", "can2"].map(str::to_owned).into();
         assert_eq!(of("x").device, Device::Command { start, stop: Vec::new() });
@@ -394,18 +399,14 @@ mod tests {
     #[test]
     fn one_busy_cell_selects_the_timer_for_all() {
         for text in ["[\"kernel\", \"mmapbusy-write\"]\n", "\"kernel\"\nload = [\"none\", \"cpu\"]\n"] {
-            let plan = plan(&format!("[factor]\ngateway = {text}"));
-            let order = Order::of(&plan, &plan.blocks()[0]).unwrap();
+            let order = order(&format!("[factor]\ngateway = {text}")).unwrap();
             assert!(order.cells.iter().all(|cell| cell.from_timer));
         }
     }
 
     #[test]
     fn engines_without_echo_are_refused() {
-        let of = |text: &str| {
-            let plan = plan(text);
-            Order::of(&plan, &plan.blocks()[0]).map(drop)
-        };
+        let of = |text: &str| order(text).map(drop);
         assert!(matches!(of("[factor]\ngateway = \"mmap-mmap\"\n"), Err(OrderError::NoEcho(_))));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntraffic = \"every 1ms\"\n"), Ok(()));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntopology = \"kvaser\"\n"), Ok(()));
@@ -421,15 +422,8 @@ mod tests {
 
     #[test]
     fn emulated_wire_has_its_own_bit_rates() {
-        let plan = plan("bitrate = \"1Mbit/s\"\n[factor]\ngateway = \"kernel\"\ntopology = [\"wire\", \"kvaser\"]\n");
-        let order = |at: usize| Order::of(&plan, &plan.blocks()[at]).unwrap().cells.remove(0);
-        let of = |topology: &str| {
-            [order(0), order(1)]
-                .into_iter()
-                .find(|cell| cell.levels.contains(&("topology".to_owned(), topology.to_owned())))
-                .unwrap()
-        };
-        let (wire, kvaser) = (of("wire"), of("kvaser"));
+        let cells = cells("bitrate = \"1Mbit/s\"\n[factor]\ngateway = \"kernel\"\ntopology = [\"wire\", \"kvaser\"]\n");
+        let (wire, kvaser) = (with(&cells, "topology", "wire"), with(&cells, "topology", "kvaser"));
         assert_eq!((wire.bus.wire(), wire.wire), (Some(job::WIRE), Some(job::WIRE.into())));
         assert_eq!((kvaser.bus, kvaser.wire), (BitsPerSecond(1_000_000, None), None));
         for bus in job::WIRE_BUSES {
@@ -442,8 +436,7 @@ mod tests {
     fn plan_selects_hardware_stamps() {
         let text = "[factor]\ntopology = \"wire\"\ngateway = \"kernel\"\n";
         let of = |text: &str| {
-            let plan = plan(text);
-            let order = Order::of(&plan, &plan.blocks()[0]).unwrap().cells.remove(0);
+            let order = order(text).unwrap().cells.remove(0);
             (order.hardware_stamps, serde_json::to_string(&order).unwrap().contains("hardware_stamps"))
         };
         assert_eq!(of(text), (false, false));
@@ -453,20 +446,11 @@ mod tests {
     #[test]
     fn bench_has_its_own_interfaces() {
         let of = |testbed: &str, receive: &str| {
-            let plan = plan(&format!(
+            let cells = cells(&format!(
                 "[factor]\ntestbed = \"{testbed}\"\ngateway = [\"none\", \"kernel\"]\n[ssh]\nhost = \"b\"\n[bench]\n\
                  send = \"t0\"\nmonitor = \"t1\"\nreceive = \"{receive}\"\nfrom = \"g0\"\nto = \"g1\"\nwire-bitrate = \"1Mbit/s\"\n"
             ));
-            let orders: Vec<_> =
-                plan.blocks().iter().flat_map(|block| Order::of(&plan, block).unwrap().cells).collect();
-            let of = |level: &str| {
-                orders
-                    .iter()
-                    .find(|cell| cell.levels.contains(&("gateway".to_owned(), level.to_owned())))
-                    .unwrap()
-                    .clone()
-            };
-            [of("none"), of("kernel")]
+            ["none", "kernel"].map(|gateway| with(&cells, "gateway", gateway).clone())
         };
         let [none, kernel] = of("host", "t2");
         assert_eq!((none.ends.receive.as_str(), none.device), ("g0", Device::None));

@@ -29,7 +29,6 @@ pub enum Message {
     Stdout(Vec<u8>),
 }
 
-/// The stream is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     #[error("Unknown kind of message {0}")]

@@ -51,7 +51,7 @@ pub trait Bench {
     fn send(&mut self, side: Side, frame: &Frame) -> io::Result<()>;
 
     /// The next frame on either side that another socket sent.
-    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Heard>>;
+    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Received>>;
 
     fn pause(&mut self, duration: Duration);
 
@@ -64,16 +64,14 @@ pub trait Bench {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct Received {
     pub side: Side,
     pub frame: Frame,
 }
 
-/// Whether a property is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Yes,
-    /// With the reason.
     No(String),
 }
 
@@ -111,7 +109,6 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub name: &'static str,
-    /// Expected behaviour.
     pub property: &'static str,
     pub verdict: Verdict,
     pub detail: String,
@@ -141,7 +138,6 @@ pub enum ConformanceError {
     Stopped,
 }
 
-/// Answer of the progress callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continue {
     Yes,
@@ -170,7 +166,6 @@ pub fn run(
     }
 }
 
-/// Whether frames cross now.
 pub fn crosses(bench: &mut impl Bench, options: &Options) -> io::Result<bool> {
     Volleys::new(bench, options.lost_after).any_crosses(Side::From, &mut Random::new(options.seed))
 }

@@ -159,7 +159,7 @@ impl Device {
 
     /// Stops the gateway with SIGTERM, and returns what it printed at the end. An exit status other than 0 is an error.
     pub fn stop(mut self) -> Result<Vec<String>, DeviceError> {
-        let said = if self.has_ended { Vec::new() } else { self.end()? };
+        let printed = if self.has_ended { Vec::new() } else { self.end()? };
         if let Some((program, arguments)) = std::mem::take(&mut self.stop).split_first() {
             let start = |source| DeviceError::Start { program: program.into(), source };
             let status = Command::new(program).args(arguments).stdin(Stdio::null()).status().map_err(start)?;
@@ -167,16 +167,16 @@ impl Device {
                 return Err(DeviceError::Failed(status));
             }
         }
-        Ok(said)
+        Ok(printed)
     }
 
     fn end(&mut self) -> Result<Vec<String>, DeviceError> {
         process::terminate(self.child.id()).map_err(DeviceError::Stop)?;
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         // The channel ends with the gateway's standard output.
         loop {
             match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => said.push(line),
+                Ok(line) => printed.push(line),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(DeviceError::Stop(io::Error::from(io::ErrorKind::TimedOut)));
@@ -185,7 +185,11 @@ impl Device {
         }
         let status = self.child.wait().map_err(DeviceError::Stop)?;
         // Other programs may not handle SIGTERM.
-        if status.success() || status.signal() == Some(SIGTERM) { Ok(said) } else { Err(DeviceError::Failed(status)) }
+        if status.success() || status.signal() == Some(SIGTERM) {
+            Ok(printed)
+        } else {
+            Err(DeviceError::Failed(status))
+        }
     }
 }
 

@@ -28,7 +28,6 @@ pub struct Settings<'a> {
     pub remove: Option<&'a Path>,
 }
 
-/// How the guest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// candor closed the guard's standard input, or died.

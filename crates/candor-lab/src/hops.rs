@@ -12,10 +12,10 @@
 
 use std::fmt::Write as _;
 
-use crate::stats::{LatencyNs, Line};
 use candor_core::frame::FrameFormat;
 
-/// The virtual interfaces of a chain.
+use crate::stats::{LatencyNs, Line};
+
 pub fn between(routes: u8) -> impl Iterator<Item = String> {
     (1..routes).map(|number| format!("hop{number}"))
 }

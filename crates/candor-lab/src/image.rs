@@ -88,7 +88,7 @@ const ETC: [(&str, &str); 4] = [
     ("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"),
     ("/etc/group", "root:x:0:\n"),
     ("/etc/hosts", "127.0.0.1 localhost\n"),
-    // `TCF_EM_*` of the kernel, by which tc knows the names.
+    // `TCF_EM_*` of the kernel, for the names in tc.
     ("/etc/iproute2/ematch_map", "1 cmp\n2 nbyte\n3 u32\n4 meta\n7 canid\n8 ipset\n9 ipt\n"),
 ];
 

@@ -23,7 +23,6 @@ use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT
 use outlet::Outlet;
 use topology::Wire;
 
-/// The host prints the text.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
     #[error("Cannot start {program}: {source}")]
@@ -48,7 +47,6 @@ pub fn is_init() -> bool {
     std::process::id() == 1 && Path::new(JOB_PATH).exists()
 }
 
-/// By the name of the program.
 pub fn is_modprobe() -> bool {
     let called = std::env::args_os().next();
     called.is_some_and(|name| Path::new(&name).ends_with("modprobe")) && Path::new(MODULES_PATH).exists()
@@ -79,7 +77,7 @@ pub fn modprobe() -> Result<(), InitError> {
         let files = index.to_load(&wanted);
         if files.is_empty() {
             let source = io::ErrorKind::NotFound.into();
-            return Err(InitError::Kernel { what: format!("No module is called {wanted}"), source });
+            return Err(InitError::Kernel { what: format!("No module {wanted}"), source });
         }
         files.into_iter().try_for_each(load)?;
     }

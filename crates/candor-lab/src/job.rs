@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::experiment::Wire;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::Wire;
 use crate::kernel::Testbed;
 
 /// Also identifies a guest's init: process 1 with this file.
@@ -32,7 +32,6 @@ pub struct Job {
     pub terminal: Option<TerminalSize>,
 }
 
-/// The interfaces of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topology {
@@ -71,7 +70,6 @@ impl Topology {
         matches!(self, Self::Kvaser | Self::Wire)
     }
 
-    /// As on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kvaser => "kvaser",
@@ -106,7 +104,6 @@ pub struct ModuleFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexedModule {
     pub file: ModuleFile,
-    /// Names of modules to load before.
     pub depends: Vec<String>,
 }
 

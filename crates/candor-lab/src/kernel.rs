@@ -18,7 +18,6 @@ use crate::cache::{Cache, CacheError, remove_folder};
 use crate::observer::Observer;
 use crate::packages::{Archive, PackageError};
 
-/// Where a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Testbed {
@@ -37,7 +36,6 @@ impl Testbed {
     }
 }
 
-/// An available kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kernel {
     /// Such as `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
@@ -60,7 +58,6 @@ pub struct CachedKernel {
     pub testbed: Testbed,
     /// `uname -r`.
     pub release: String,
-    /// Of the Debian package.
     pub version: String,
     pub suite: String,
     /// Supported processors (user-mode Linux only).

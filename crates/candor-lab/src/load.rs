@@ -9,19 +9,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::experiment::load::Load;
 use candor_io::errno::ENOBUFS;
 use candor_io::process;
 
 use crate::device::{Lines, lines_of};
+use crate::experiment::load::Load;
 
 /// As in hackbench.
 const MESSAGE_BYTES: usize = 100;
 const TIMER: Duration = Duration::from_millis(1);
-/// Limit to become ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs until dropped.
 #[derive(Debug)]
 pub struct Running(Child);
 

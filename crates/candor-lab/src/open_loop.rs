@@ -80,7 +80,6 @@ pub enum Hearing {
 }
 
 impl Hearing {
-    /// Name of the source in records.
     pub const fn stamps(self) -> &'static str {
         match self {
             Self::Adapter => ADAPTER_STAMPS,
@@ -97,7 +96,6 @@ pub struct Bench {
     sender: CanSocket,
     monitor: Tap,
     far: Tap,
-    /// Whether transmit stamps are kept.
     inside: Stamps,
     /// Frames after which taps and stamps are read.
     every: usize,

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use crate::cache::{Cache, CacheError, CacheLock};
 use crate::observer::Observer;
 
-/// The Debian archive of this machine.
 #[derive(Debug)]
 pub struct Archive<'cache> {
     cache: &'cache Cache,
@@ -19,11 +18,9 @@ pub struct Archive<'cache> {
     configuration: PathBuf,
 }
 
-/// An available version of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     pub version: String,
-    /// As in the sources.
     pub suite: String,
 }
 

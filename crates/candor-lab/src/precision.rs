@@ -11,16 +11,15 @@
 //! CANalyzer.
 
 use std::collections::BTreeMap;
-
-use crate::stats::{LatencyNs, Series};
-
-use crate::record::Sample;
-use crate::tester::{Pattern, StampSource, tag_of};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use candor_core::frame::Frame;
+
+use crate::record::Sample;
+use crate::stats::{LatencyNs, Series};
+use crate::tester::{Pattern, StampSource, tag_of};
 
 /// The tester's overhead, without a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +43,6 @@ pub struct Witnessed {
     pub by_stamps: Vec<LatencyNs>,
     /// From end of frame to end of frame.
     pub by_witness: Vec<LatencyNs>,
-    /// Per frame: stamps less witness.
     pub difference: Vec<LatencyNs>,
     /// Frames that did not arrive, or that are not in the log.
     pub unseen: usize,
@@ -121,13 +119,11 @@ fn ends(wire: &[OnWire], bus: &str) -> BTreeMap<u16, i64> {
 /// First line; docs/wire.md describes the format.
 const HEADLINE: &str = "# candor-lab wire log, form 1";
 
-/// A frame on a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnWire {
     pub bus: String,
     /// Start of frame, on the time line of the buses.
     pub start_ns: i64,
-    /// End of frame.
     pub end_ns: i64,
     pub frame: Frame,
 }
@@ -135,7 +131,6 @@ pub struct OnWire {
 #[derive(Debug)]
 pub struct WireLog {
     file: File,
-    /// Incomplete last line.
     rest: String,
 }
 
@@ -144,7 +139,6 @@ impl WireLog {
         Ok(Self { file: File::open(path)?, rest: String::new() })
     }
 
-    /// Frames written since the last call.
     pub fn read(&mut self) -> io::Result<Vec<OnWire>> {
         self.file.read_to_string(&mut self.rest)?;
         let end = self.rest.rfind('\n').map_or(0, |end| end + 1);

@@ -8,7 +8,6 @@ use crate::cache::Cache;
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
 
-/// A QEMU that starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qemu {
     pub version: String,

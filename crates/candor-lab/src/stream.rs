@@ -37,7 +37,6 @@ const QUIET: Duration = Duration::from_millis(100);
 /// … until this many reads were empty.
 const IDLE_LOOKS: u32 = 2;
 
-/// Capacity of a tap.
 pub const REMEMBERED: usize = 8192;
 
 #[derive(Debug)]
@@ -183,10 +182,8 @@ impl Matcher {
     }
 }
 
-/// How a gateway handled a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saturation {
-    /// Measured period.
     pub period_ns: i64,
     /// Frames that did not come in.
     pub not_sent: u32,

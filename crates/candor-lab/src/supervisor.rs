@@ -22,16 +22,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::experiment::load::Load;
 use candor_core::causes;
 use candor_io::clock;
 use serde::{Deserialize, Serialize};
 
 use crate::cells::Device;
 use crate::device;
+use crate::experiment::load::Load;
 use crate::load::{Activity, Running};
 
-/// What a supervisor runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Name of the cell, for the gateway file.
@@ -46,14 +45,12 @@ pub struct Assignment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// Gateway and load run.
     Ready(Machine),
     Ended(Ended),
     /// They do not run, or did not stop properly; with the reason.
     Failed(String),
 }
 
-/// What the gateway runs on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     pub kernel_release: String,

@@ -11,19 +11,18 @@
 use std::io;
 use std::ops::Range;
 
-use crate::stats::Line;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_io::can::{CanSocket, Loopback, Messages, Options};
 use candor_io::clock::{self, MonotonicNs};
 use candor_netlink::client::Client;
 
 use crate::open_loop::numbered;
+use crate::stats::Line;
 use crate::tester::{InterfacesError, find};
 
 /// Buffer space of a queued frame, including kernel structures; upper bound.
 const BYTES_OF_A_FRAME: usize = 2048;
 
-/// Frames per system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtOnce {
     /// One `recvmmsg()`, and as few `sendmmsg()` as the kernel allows.
@@ -49,7 +48,6 @@ pub struct Point {
     pub took: Pass,
 }
 
-/// Two sockets on one virtual bus.
 #[derive(Debug)]
 pub struct Bench {
     sender: CanSocket,
@@ -141,14 +139,12 @@ impl Bench {
     }
 }
 
-/// Line through frames and nanoseconds.
 #[expect(clippy::cast_precision_loss, reason = "neither frames nor nanoseconds of a pass reach 2^53")]
 pub fn line(points: &[Point], of: impl Fn(Pass) -> i64) -> Option<Line> {
     let points: Vec<_> = points.iter().map(|point| (point.frames as f64, of(point.took) as f64)).collect();
     Line::through(&points)
 }
 
-/// Frames of the next call.
 fn part(next: usize, frames: usize, at_once: AtOnce) -> Range<usize> {
     let most = match at_once {
         AtOnce::All => frames,

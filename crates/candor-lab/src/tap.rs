@@ -19,7 +19,6 @@ enum Memory {
     /// Socket queue. A ring has one stamp per frame, and matching also needs the kernel's.
     Queue {
         listener: AdapterListener,
-        /// Frames missed so far.
         missed: u32,
     },
 }

@@ -70,7 +70,6 @@ pub trait Bench {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamped {
     pub frame: Frame,
-    /// The kernel's receive stamp.
     pub at: RealtimeNs,
     /// The adapter's receive stamp: for all frames of a series, or for none.
     pub adapter: Option<AdapterNs>,

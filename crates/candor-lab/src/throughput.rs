@@ -9,22 +9,19 @@
 use std::io;
 use std::num::NonZeroU32;
 
-use crate::stats::throughput::{Bounds, Found, Search, Step, Trial};
 use candor_egress::policy::FrameRate;
 use serde::{Deserialize, Serialize};
+
+use crate::stats::throughput::{Bounds, Found, Search, Step, Trial};
 
 /// The search ends at this fraction of the highest rate; a slower gateway is reported as `below`.
 const LOWEST: u32 = 16;
 
-/// A finished search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Searched {
-    /// Lower bound of the search.
     lowest_frames_per_s: NonZeroU32,
-    /// Upper bound of the search.
     highest_frames_per_s: NonZeroU32,
-    /// In the order of execution.
     pub trials: Vec<Tried>,
 }
 
@@ -32,7 +29,6 @@ pub struct Searched {
 #[serde(deny_unknown_fields)]
 pub struct Tried {
     pub frames_per_s: NonZeroU32,
-    /// Frames that were due.
     pub sent: u64,
     /// Frames that did not arrive in time, or were sent when the next was already due.
     pub lost: u64,

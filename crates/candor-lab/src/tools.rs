@@ -15,7 +15,6 @@ pub struct ToolError {
     source: PackageError,
 }
 
-/// A Debian package with programs.
 #[derive(Clone, Copy, Debug)]
 struct Package {
     /// Also the folder in the cache.

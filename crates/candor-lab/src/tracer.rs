@@ -11,8 +11,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::stats::LatencyNs;
 use candor_io::guest;
+
+use crate::stats::LatencyNs;
 
 /// Where tracefs is mounted; the second before Linux 4.1.
 const FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -113,7 +114,6 @@ impl Drop for Tracer {
     }
 }
 
-/// Mounts tracefs if necessary.
 fn folder() -> Result<PathBuf, TraceError> {
     let is_there = |folder: &&&str| Path::new(**folder).join("current_tracer").exists();
     if let Some(folder) = FOLDERS.iter().find(is_there) {

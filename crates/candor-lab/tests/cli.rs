@@ -40,7 +40,6 @@ fn invalid_gateway_files_are_reported_as_json() {
     }
 }
 
-/// Internal commands.
 const HIDDEN: [&str; 8] = ["cells", "figure", "guard", "hold", "load", "preflight", "relay", "supervise"];
 
 #[test]

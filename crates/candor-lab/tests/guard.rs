@@ -20,7 +20,7 @@ fn folder_is_removed_when_candor_ends_after_the_guest() {
     for (guest, status) in [("exit 0", 0), ("exit 3", 1), ("kill -BUS $$", 128 + 7), ("kill 0", 128 + 15)] {
         let folder = tempfile::tempdir().unwrap().keep();
         let (mut guard, mut line) = guard(&folder, &["/bin/sh", "-c", guest]);
-        assert_eq!(line.read(&mut [0]).unwrap(), 0, "nothing but the end is told");
+        assert_eq!(line.read(&mut [0]).unwrap(), 0, "only the end is signalled");
         assert!(guard.try_wait().unwrap().is_none() && folder.is_dir(), "{guest}: the guard waits for candor");
         drop(line);
         assert_eq!(guard.wait().unwrap().code(), Some(status), "{guest}");

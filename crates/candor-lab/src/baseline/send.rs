@@ -31,7 +31,6 @@ pub(super) trait Transmit: Send + Sized + 'static {
     }
 }
 
-/// Sends frames with one system call.
 pub(super) trait Together: Send + Sized + 'static {
     fn open(way: Way) -> io::Result<Self>;
 

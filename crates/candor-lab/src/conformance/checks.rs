@@ -24,7 +24,6 @@ const AT_ONCE: usize = 16;
 /// How often a frame that does not arrive is sent.
 const ATTEMPTS: usize = 3;
 
-/// Shared by the checks.
 pub(super) struct Context<'a, 'b, B> {
     volleys: &'a mut Volleys<'b, B>,
     options: &'a Options,
@@ -40,7 +39,6 @@ type Answer = io::Result<(Verdict, String)>;
 enum Check<B> {
     /// These frames arrive as they were sent.
     Content(fn(&mut Random) -> Vec<Frame>),
-    /// The same for CAN FD.
     Fd(fn(&mut Random) -> Vec<Frame>),
     Other(fn(&mut Context<'_, '_, B>) -> Answer),
     /// Sends nothing, and judges all frames that arrived.
@@ -322,10 +320,10 @@ fn none_of<B: Bench>(
 }
 
 fn silence<B: Bench>(all: &mut Context<'_, '_, B>) -> Answer {
-    let heard = all.volleys.listen(SILENCE)?;
-    Ok(match heard.first() {
+    let received = all.volleys.listen(SILENCE)?;
+    Ok(match received.first() {
         None if all.volleys.total.flooded => (Verdict::No, "more and more frames had come before".into()),
         None => (Verdict::Ok, format!("nothing within {} ms", SILENCE.as_millis())),
-        Some(first) => (Verdict::No, format!("{} unknown frames; first: {}", heard.len(), first.frame)),
+        Some(first) => (Verdict::No, format!("{} unknown frames; first: {}", received.len(), first.frame)),
     })
 }

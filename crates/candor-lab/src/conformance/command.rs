@@ -84,7 +84,6 @@ impl Command {
 }
 
 impl Started {
-    /// Exit status, if it has ended.
     pub fn ended(&mut self, command: &Command) -> Result<Option<ExitStatus>, CommandError> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().map_err(command.process_error())?;

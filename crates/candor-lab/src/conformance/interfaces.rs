@@ -1,5 +1,7 @@
 //! Both sides as CAN_RAW sockets.
 
+pub use crate::tester::InterfacesError;
+
 use std::io;
 use std::time::Duration;
 
@@ -11,8 +13,7 @@ use candor_io::errno::ENOBUFS;
 use candor_netlink::client::Client;
 use candor_netlink::link::Link;
 
-use super::{Bench, Heard, Side};
-pub use crate::tester::InterfacesError;
+use super::{Bench, Received, Side};
 use crate::tester::{interfaces, to_kernel};
 
 /// How long a transmit queue may stay full.
@@ -97,14 +98,14 @@ impl Bench for Interfaces {
         }
     }
 
-    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Heard>> {
+    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Received>> {
         for patience in [Duration::ZERO, timeout] {
             let ready = can::poll(&[&self.from.socket, &self.to.socket], Some(patience))?;
             for (position, side) in [Side::From, Side::To].into_iter().enumerate() {
                 if ready.contains(position)
                     && let Some((frame, _at)) = self.end(side).take()?
                 {
-                    return Ok(Some(Heard { side, frame }));
+                    return Ok(Some(Received { side, frame }));
                 }
             }
         }

@@ -7,12 +7,10 @@ use super::*;
 /// Side and frame that arrive → sides and frames that leave.
 type Gateway = Box<dyn FnMut(Side, Frame) -> Vec<(Side, Frame)>>;
 
-/// Without real time.
 struct Simulated {
     gateway: Gateway,
-    waiting: VecDeque<Heard>,
+    waiting: VecDeque<Received>,
     clock: i64,
-    /// Whether forwarded frames keep their stamps.
     keeps_stamps: bool,
     /// Whether every frame is received again and again.
     circulates: bool,
@@ -29,11 +27,11 @@ impl Simulated {
 impl Bench for Simulated {
     fn send(&mut self, side: Side, frame: &Frame) -> io::Result<()> {
         let leaves = (self.gateway)(side, *frame);
-        self.waiting.extend(leaves.into_iter().map(|(side, frame)| Heard { side, frame }));
+        self.waiting.extend(leaves.into_iter().map(|(side, frame)| Received { side, frame }));
         Ok(())
     }
 
-    fn receive(&mut self, _timeout: Duration) -> io::Result<Option<Heard>> {
+    fn receive(&mut self, _timeout: Duration) -> io::Result<Option<Received>> {
         let next = self.waiting.pop_front();
         self.waiting.extend(next.filter(|_| self.circulates));
         Ok(next)
@@ -48,7 +46,7 @@ impl Bench for Simulated {
         self.clock += 1000;
         self.send(Side::From, frame)?;
         let late = if self.keeps_stamps { 0 } else { 7 };
-        Ok(self.waiting.pop_front().map(|_heard| (RealtimeNs(self.clock), RealtimeNs(self.clock + late))))
+        Ok(self.waiting.pop_front().map(|_received| (RealtimeNs(self.clock), RealtimeNs(self.clock + late))))
     }
 
     fn missed(&mut self) -> io::Result<u32> {
@@ -73,7 +71,6 @@ fn detail<'a>(report: &'a Report, name: &str) -> &'a str {
     &report.lines.iter().find(|line| line.name == name).unwrap().detail
 }
 
-/// Forwards everything correctly, one way.
 fn one_way(side: Side, frame: Frame) -> Vec<(Side, Frame)> {
     if side == Side::From && !frame.id.is_err() { vec![(Side::To, frame)] } else { Vec::new() }
 }
@@ -82,7 +79,6 @@ fn both_ways(side: Side, frame: Frame) -> Vec<(Side, Frame)> {
     if frame.id.is_err() { Vec::new() } else { vec![(side.other(), frame)] }
 }
 
-/// One way, changing every frame.
 fn changing(change: impl Fn(&mut Frame) + 'static) -> Simulated {
     Simulated::new(move |side, frame| {
         let mut all = one_way(side, frame);
@@ -211,7 +207,6 @@ fn unexpected_frames_are_detected() {
     assert_eq!(with(Verdict::No, &report(chatty, &options())), ["invented"]);
 }
 
-/// Every frame returns forever.
 #[test]
 fn circulating_frames_do_not_hang_the_test() {
     let report = report(Simulated { circulates: true, ..Simulated::new(one_way) }, &options());
@@ -233,10 +228,10 @@ fn flooding_gateway_is_not_a_slow_machine() {
 
 #[test]
 fn nothing_else_is_checked_if_no_frame_crosses() {
-    let deaf = report(Simulated::new(|_, _| Vec::new()), &options());
-    assert_eq!((deaf.lines.len(), with(Verdict::No, &deaf)), (1, vec!["crosses"]));
-    assert_eq!(deaf.first_frame_after, None);
-    assert!(detail(&deaf, "crosses").ends_with(" ms"), "{deaf:#?}");
+    let silent = report(Simulated::new(|_, _| Vec::new()), &options());
+    assert_eq!((silent.lines.len(), with(Verdict::No, &silent)), (1, vec!["crosses"]));
+    assert_eq!(silent.first_frame_after, None);
+    assert!(detail(&silent, "crosses").ends_with(" ms"), "{silent:#?}");
     let backwards = report(Simulated::new(|side, frame| vec![(side, frame)]), &options());
     assert_eq!(with(Verdict::No, &backwards), ["crosses"]);
     assert!(detail(&backwards, "crosses").ends_with(", 1 came back to where they were sent"), "{backwards:#?}");

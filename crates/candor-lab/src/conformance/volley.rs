@@ -8,7 +8,7 @@ use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};
 use candor_io::clock::RealtimeNs;
 
 use super::frames::{self, Random};
-use super::{Bench, Heard, Side};
+use super::{Bench, Received, Side};
 
 /// Extra wait after everything has arrived, to detect more.
 const QUIET: Duration = Duration::from_millis(30);
@@ -29,7 +29,6 @@ pub(super) enum Pace {
     Steady(usize, Duration),
 }
 
-/// Sends frames and counts what arrives.
 #[derive(Debug)]
 pub(super) struct Volleys<'a, B> {
     bench: &'a mut B,
@@ -38,7 +37,6 @@ pub(super) struct Volleys<'a, B> {
     pub(super) total: Total,
 }
 
-/// Counts over all volleys.
 #[derive(Debug, Default)]
 pub(super) struct Total {
     pub(super) sent: u64,
@@ -48,7 +46,6 @@ pub(super) struct Total {
     pub(super) returned: Tally,
     /// Frames that were not sent.
     pub(super) foreign: Tally,
-    /// Whether frames arrive without end.
     pub(super) flooded: bool,
 }
 
@@ -138,10 +135,10 @@ impl<'a, B: Bench> Volleys<'a, B> {
         self.total.sent += 1;
         self.before.insert(*frame);
         for _ in 0..MOST_PER_PROBE {
-            let Some(heard) = self.bench.receive(every)? else { break };
-            let looks_alike =
-                bits(&heard.frame) == bits(frame) || self.before.iter().any(|sent| tag(sent) == tag(&heard.frame));
-            match heard.side {
+            let Some(received) = self.bench.receive(every)? else { break };
+            let looks_alike = bits(&received.frame) == bits(frame)
+                || self.before.iter().any(|sent| tag(sent) == tag(&received.frame));
+            match received.side {
                 _ if !looks_alike => probes.foreign += 1,
                 Side::From => probes.returned += 1,
                 Side::To => {
@@ -158,7 +155,6 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(!self.send(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
     }
 
-    /// Discards late frames of earlier probes.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         for _ in 0..FLOOD * 100 {
             if self.bench.receive(QUIET)?.is_none() {
@@ -169,15 +165,15 @@ impl<'a, B: Bench> Volleys<'a, B> {
     }
 
     /// Frames that arrive although none was sent, until none has for `time`.
-    pub(super) fn listen(&mut self, time: Duration) -> io::Result<Vec<Heard>> {
-        let mut heard = Vec::new();
-        while heard.len() < FLOOD * 100 {
+    pub(super) fn listen(&mut self, time: Duration) -> io::Result<Vec<Received>> {
+        let mut received = Vec::new();
+        while received.len() < FLOOD * 100 {
             match self.bench.receive(time)? {
-                Some(frame) => heard.push(frame),
+                Some(frame) => received.push(frame),
                 None => break,
             }
         }
-        Ok(heard)
+        Ok(received)
     }
 
     pub(super) fn stamps(&mut self, frame: &Frame) -> io::Result<Option<(RealtimeNs, RealtimeNs)>> {
@@ -191,7 +187,7 @@ impl<'a, B: Bench> Volleys<'a, B> {
     /// Receives until `enough` frames of the volley have arrived, or none has for `patience`.
     fn gather(&mut self, flight: &mut InFlight, enough: usize, patience: Duration) -> io::Result<()> {
         while flight.arrived() < enough {
-            let Some(Heard { side, frame }) = self.bench.receive(patience)? else { break };
+            let Some(Received { side, frame }) = self.bench.receive(patience)? else { break };
             if side == flight.side {
                 self.total.returned.add(frame);
             } else if let Some(at) = flight.which(&frame) {
@@ -204,8 +200,8 @@ impl<'a, B: Bench> Volleys<'a, B> {
             } else {
                 self.total.foreign.add(frame);
             }
-            flight.heard += 1;
-            if flight.heard > FLOOD * flight.frames.len() + 100 {
+            flight.received += 1;
+            if flight.received > FLOOD * flight.frames.len() + 100 {
                 self.total.flooded = true;
                 break;
             }
@@ -231,7 +227,7 @@ struct InFlight {
     by_payload: HashMap<Vec<u8>, usize>,
     copies: Vec<Vec<Frame>>,
     order: Vec<usize>,
-    heard: usize,
+    received: usize,
 }
 
 impl InFlight {
@@ -247,7 +243,7 @@ impl InFlight {
             by_payload: numbered().filter_map(|(at, frame)| Some((tag(frame)?, at))).collect(),
             copies: vec![Vec::new(); frames.len()],
             order: Vec::new(),
-            heard: 0,
+            received: 0,
         }
     }
 

@@ -12,7 +12,6 @@ use crate::qemu::Qemu;
 pub(super) struct Files {
     pub(super) folder: PathBuf,
     pub(super) image: PathBuf,
-    /// Messages of the guest's init.
     pub(super) channel: PathBuf,
     /// Output of the kernel, and of the program that runs it.
     pub(super) console: PathBuf,

@@ -80,7 +80,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The path of a file, which must stay in its folder whatever the guest sends.
+/// The path of a file, which must not leave its folder.
 fn inside(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     let plain = path.components().all(|component| matches!(component, Component::Normal(_)));

@@ -28,7 +28,6 @@ pub(super) struct Running {
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) at_deadline: bool,
-    /// Why the guest ended early.
     pub(super) reason: String,
 }
 

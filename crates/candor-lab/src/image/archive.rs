@@ -40,7 +40,6 @@ impl Archive {
         self.entries.entry(relative(path)).or_insert(Entry::Folder);
     }
 
-    /// Adds or replaces a file.
     pub fn file(&mut self, path: &str, kind: FileKind, bytes: Vec<u8>) {
         let mode = if kind == FileKind::Program { PROGRAM_MODE } else { DATA_MODE };
         self.parents(path);

@@ -1,16 +1,15 @@
 //! The interfaces of a guest.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use candor_core::units::BitRate;
 use candor_io::can;
+use candor_io::process as processes;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Command, Stdio};
-use std::thread::{self, JoinHandle};
-
-use candor_io::process as processes;
 
 use super::outlet::Outlet;
 use super::{InitError, file, kernel, pass_on, wait_for};
@@ -28,7 +27,7 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
     let loopback = find(&mut client, "lo")?;
     link::set_up(&mut client, loopback.index).map_err(failed("lo"))?;
     if topology == Topology::Wire {
-        return Ok(()); // made by a program that goes on running
+        return Ok(()); // created by candor-lab wire
     }
     for name in topology.interfaces() {
         if topology == Topology::Vcan {
@@ -74,7 +73,6 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Returns when the interfaces are operational.
     pub(super) fn start(adapters: &[String], outlet: &Outlet) -> Result<Self, InitError> {
         let mut command = Command::new(PROGRAM);
         command.args(["wire", "--json", "--log", &format!("{OUT}/{LOG}")]);
@@ -87,7 +85,7 @@ impl Wire {
         let mut stdout = BufReader::new(child.stdout.take().ok_or(InitError::NoWire)?);
         let mut report = String::new();
         while !report.contains("\"ready\"") {
-            if stdout.read_line(&mut report).map_err(kernel("Cannot hear candor-lab wire"))? == 0 {
+            if stdout.read_line(&mut report).map_err(kernel("Cannot read from candor-lab wire"))? == 0 {
                 // Its error message has to arrive before the guest ends.
                 let _ = warnings.map(JoinHandle::join);
                 return Err(InitError::NoWire);
@@ -105,7 +103,7 @@ impl Wire {
         let _ = self.warnings.map(JoinHandle::join);
         let report = self.report.join().map_err(|_panic| InitError::NoWire)?;
         let path = format!("{OUT}/{REPORT}");
-        std::fs::write(&path, report.map_err(kernel("Cannot hear candor-lab wire"))?).map_err(file(&path))?;
+        std::fs::write(&path, report.map_err(kernel("Cannot read from candor-lab wire"))?).map_err(file(&path))?;
         Ok(status.success())
     }
 }

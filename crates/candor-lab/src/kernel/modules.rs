@@ -12,7 +12,6 @@ use object::{Object as _, ObjectSection as _};
 pub struct Module {
     /// With `_`, as in `/proc/modules`.
     pub name: String,
-    /// Names of modules to load before.
     pub depends: Vec<String>,
     /// Without patterns.
     pub aliases: Vec<String>,
@@ -35,7 +34,6 @@ pub enum ModuleError {
 }
 
 impl ModuleTree {
-    /// Finds all modules below a folder.
     pub fn scan(folder: &Path) -> Result<Self, ModuleError> {
         let mut tree = Self::default();
         let mut folders = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! Extends user-mode Linux for processors with more registers than it knows.
+//! Extends user-mode Linux for processors with more registers than it supports.
 //!
 //! Linux 6.1 as a user-mode kernel keeps 2696 bytes of extended processor state per task. It reads the host's state
 //! with `PTRACE_GETREGSET`, which the host truncates silently, and writes it back with `PTRACE_SETREGSET`, which fails
@@ -18,7 +18,6 @@ const MORE_BYTES: u32 = 0x4000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Room {
-    /// It was extended.
     Any,
     /// The code was not found, or not unique.
     AsBuilt,

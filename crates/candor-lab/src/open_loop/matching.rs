@@ -204,10 +204,10 @@ mod tests {
     }
 
     /// A gateway of 400 ns that changes the last byte.
-    fn changed(frame: &Frame) -> Frame {
+    fn changed(frame: &Frame) -> Option<Frame> {
         let mut out = *frame;
         out.data[3] = 0x99;
-        out
+        Some(out)
     }
 
     fn events(pattern: &Pattern) -> Events {
@@ -216,20 +216,21 @@ mod tests {
             let due_ns = i64::from(number) * PERIOD;
             events.sent.push(Sent { due_ns, sent_ns: due_ns + 5, is_taken: true, inside: Inside::default() });
             events.monitored.push(Passed { frame: pattern.frame(number), at_ns: due_ns + 10, adapter: None });
-            events.arrived.push(Passed { frame: changed(&pattern.frame(number)), at_ns: due_ns + 410, adapter: None });
+            let frame = changed(&pattern.frame(number)).unwrap();
+            events.arrived.push(Passed { frame, at_ns: due_ns + 410, adapter: None });
         }
         events
     }
 
     fn dispositions(pattern: &Pattern, events: &Events) -> (Vec<Disposition>, u32, u32) {
-        let series = series(pattern, events, Some(&|frame| Some(changed(frame))));
+        let series = series(pattern, events, Some(&changed));
         (series.samples.iter().map(|sample| sample.disposition).collect(), series.doubled, series.strange)
     }
 
     #[test]
     fn forwarded_frames_are_ok_and_have_a_latency() {
         let pattern = pattern(5);
-        let series = series(&pattern, &events(&pattern), Some(&|frame| Some(changed(frame))));
+        let series = series(&pattern, &events(&pattern), Some(&changed));
         assert!(series.samples.iter().all(|sample| sample.disposition == Disposition::Ok));
         assert!(series.samples.iter().all(|sample| sample.latency().is_some_and(|latency| latency.0 == 400)));
         let warm = Pattern { warm_up: 2, ..pattern.clone() };
@@ -247,7 +248,7 @@ mod tests {
         for passed in all.monitored.iter_mut().chain(&mut all.arrived) {
             passed.adapter = clock(passed.at_ns);
         }
-        let samples = series(&pattern, &all, Some(&|frame| Some(changed(frame)))).samples;
+        let samples = series(&pattern, &all, Some(&changed)).samples;
         let latencies: Vec<_> = samples.iter().filter_map(|sample| sample.latency()).map(|latency| latency.0).collect();
         assert_eq!(latencies, [200, 200, 200, 200, 200, 200, 100_200, 200]);
         let monitored: Vec<_> = samples.iter().filter_map(|sample| sample.monitor_ns).collect();
@@ -316,12 +317,12 @@ mod tests {
     fn frames_of_a_log_are_matched_by_their_bytes_and_the_rules() {
         let pattern = replayed();
         let mut all = replayed_events(&pattern);
-        let told = |all: &Events| {
+        let results = |all: &Events| {
             let series = series(&pattern, all, Some(&moved));
             (series.samples.iter().map(|sample| sample.disposition).collect::<Vec<_>>(), series.doubled, series.strange)
         };
         let usual = [Disposition::Ok, Filtered, Disposition::Ok, Disposition::Ok, Filtered];
-        assert_eq!(told(&all), (usual.into(), 0, 0));
+        assert_eq!(results(&all), (usual.into(), 0, 0));
         let latencies = series(&pattern, &all, Some(&moved)).samples;
         assert!(latencies.iter().filter_map(Sample::latency).all(|latency| latency.0 == 400));
         // A filtered frame arrives unchanged, one arrives twice, one is lost, and an unknown one arrives.
@@ -329,10 +330,10 @@ mod tests {
         let twice = Passed { at_ns: 4_950, ..all.arrived[0] };
         all.arrived.extend([twice, Passed { frame: "7FF#".parse().unwrap(), at_ns: 4_960, adapter: None }]);
         let dispositions = [Disposition::Ok, Filtered, Disposition::Ok, Lost, Altered];
-        assert_eq!(told(&all), (dispositions.into(), 1, 1));
+        assert_eq!(results(&all), (dispositions.into(), 1, 1));
         // A frame that never reached the first bus was not filtered.
         all.monitored.remove(1);
-        assert_eq!(told(&all).0[1], Unseen);
+        assert_eq!(results(&all).0[1], Unseen);
     }
 
     #[test]

@@ -13,11 +13,9 @@ use super::{Download, Offer, PackageError};
 use crate::cache::Cache;
 use crate::observer::Observer;
 
-/// Maximum age of package lists.
 pub(super) const LISTS_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 /// Touched when the lists are complete.
 const STAMP: &str = "apt/updated";
-/// Between messages of a program.
 const SEPARATOR: &str = "; ";
 const POLL: Duration = Duration::from_millis(100);
 
@@ -104,9 +102,9 @@ fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> 
 fn blames_backports_only(message: &str) -> bool {
     const FETCH: &str = "Failed to fetch ";
     const RELEASE: &str = "does not have a Release file";
-    let mut blamed = message.split(SEPARATOR).filter_map(|said| match said.split_once(FETCH) {
+    let mut blamed = message.split(SEPARATOR).filter_map(|one| match one.split_once(FETCH) {
         Some((_, rest)) => rest.split_whitespace().next(),
-        None => said.contains(RELEASE).then_some(said),
+        None => one.contains(RELEASE).then_some(one),
     });
     let first = blamed.next().is_some_and(|what| what.contains("-backports"));
     first && blamed.all(|what| what.contains("-backports"))
@@ -216,9 +214,9 @@ fn finished(cache: &Cache, program: &'static str, output: Output) -> Result<Vec<
     if let Some(line) = text.lines().find(|line| line.contains("Unable to locate package")) {
         return Err(PackageError::NotFound { package: quoted(line).unwrap_or_default() });
     }
-    let said: Vec<&str> =
+    let messages: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("E: ").or_else(|| line.strip_prefix("W: "))).collect();
-    let message = match said.as_slice() {
+    let message = match messages.as_slice() {
         [] => text.lines().last().unwrap_or("no reason given").trim().to_owned(),
         lines => lines.join(SEPARATOR),
     };

@@ -27,7 +27,6 @@ struct Source {
 /// Options to keep: signing keys, and disabled checks. One-line format has the same names in lower case.
 const OPTIONS: [&str; 3] = ["Signed-By", "Trusted", "Check-Valid-Until"];
 
-/// The Debian release of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Release<'a> {
     codename: &'a str,
@@ -51,7 +50,6 @@ pub(super) fn etc_folder(settings: &str) -> PathBuf {
     }
 }
 
-/// The sources of the private root.
 pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let release = this_release(&release).ok_or(SourcesError::NoCodename)?;
@@ -72,7 +70,6 @@ pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
     derive(&configured, release)
 }
 
-/// The same sources without backports.
 pub(super) fn without_backports(text: &str) -> String {
     let keep = |stanza: &&str| !stanza.lines().any(|line| line.starts_with("Suites:") && line.contains("-backports"));
     text.split_inclusive("\n\n").filter(keep).collect()

@@ -9,7 +9,7 @@ fn assignment(start: &[&str], stop: &[&str]) -> Assignment {
     Assignment { name: "c".to_owned(), device, load: "none".to_owned(), silence_s: None }
 }
 
-fn said(output: &[u8]) -> Vec<Reply> {
+fn replies_in(output: &[u8]) -> Vec<Reply> {
     let text = String::from_utf8_lossy(output);
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -18,7 +18,7 @@ fn said(output: &[u8]) -> Vec<Reply> {
 fn replies_to(lines: &str) -> Vec<Reply> {
     let mut output = Vec::new();
     run(&PathBuf::from("/nonexistent"), Cursor::new(lines.to_owned()), &mut output).unwrap();
-    said(&output)
+    replies_in(&output)
 }
 
 fn text(assignment: &Assignment) -> String {
@@ -53,7 +53,7 @@ fn silence_ends_an_assignment() {
     writeln!(line, "{}", text(&assignment)).unwrap();
     let mut output = Vec::new();
     run(&PathBuf::from("/nonexistent"), io::BufReader::new(input), &mut output).unwrap();
-    assert!(matches!(&said(&output)[..], [Reply::Ready(_)]));
+    assert!(matches!(&replies_in(&output)[..], [Reply::Ready(_)]));
 }
 
 #[test]

@@ -12,7 +12,6 @@ use candor_netlink::client::Client;
 use super::Stamped;
 use super::interfaces::{InterfacesError, KERNELS, find};
 
-/// Interfaces of this network namespace.
 const INTERFACES: &str = "/sys/class/net";
 
 /// Buffer space of a waiting frame, as the kernel counts it.
@@ -47,7 +46,6 @@ impl AdapterListener {
         self.waiting()
     }
 
-    /// The next frame that waits.
     pub(crate) fn waiting(&self) -> io::Result<Option<Stamped>> {
         let mut bytes = [0; CANFD_MTU];
         let received = self.receiver.recv_waiting(&mut bytes)?;
@@ -161,10 +159,10 @@ mod tests {
              channels of one adapter, or use the kernel's stamps (--stamps kernel, or stamps = \"kernel\" in a plan)"
         );
         assert!(refused("can0", "can0").starts_with("can0 is both monitor and receiver"));
-        let said =
+        let message =
             "Interface vcan0 has no adapter to take stamps (no /sys/class/net/vcan0/device): use the kernel's stamps";
         for of_virtual in [refused("can0", "vcan0"), refused("vcan0", "can0")] {
-            assert!(of_virtual.starts_with(said), "{of_virtual}");
+            assert!(of_virtual.starts_with(message), "{of_virtual}");
         }
     }
 

@@ -1,10 +1,10 @@
 use std::collections::VecDeque;
 
+use Behaviour::{Drop, Forward, Late, Twice};
 use candor_core::frame::{FrameFormat, RawId};
 use candor_core::units::BitRate;
 
 use super::*;
-use Behaviour::{Drop, Forward, Late, Twice};
 
 /// Scripted behaviour of the gateway for a frame.
 #[derive(Clone, Copy)]
@@ -183,11 +183,11 @@ fn foreign_frames_are_counted() {
 #[test]
 fn warm_up_frames_are_sent_but_not_recorded() {
     let mut script = Script::new(&[Forward(900), Forward(1), Forward(2)]);
-    let mut told = Vec::new();
-    let series = measure(&mut script, &Pattern { warm_up: 1, ..pattern(2) }, |done| told.push(done)).unwrap();
+    let mut progress = Vec::new();
+    let series = measure(&mut script, &Pattern { warm_up: 1, ..pattern(2) }, |done| progress.push(done)).unwrap();
     assert_eq!(latencies(&series), [Some(1), Some(2)]);
     assert_eq!(series.samples.iter().map(|sample| (sample.sequence, sample.tag)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
-    assert_eq!(told, [1, 2]);
+    assert_eq!(progress, [1, 2]);
 }
 
 #[test]

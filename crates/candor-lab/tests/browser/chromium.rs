@@ -15,7 +15,6 @@ const IN_TREE: &str = "usr/lib/chromium/chromium";
 const LIBRARIES: [&str; 3] =
     ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"];
 
-/// A browser that starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Chromium {
     pub(crate) program: PathBuf,

@@ -116,8 +116,8 @@ fn page_of_records_meets_the_same_requirements() {
     let at = json!({ "type": "mouseMoved", "x": 600, "y": 500 });
     page.look("screen", "light");
     page.ask("Input.dispatchMouseEvent", &at);
-    let told = page.value("document.getElementById('readout').textContent");
-    assert!(told.as_str().is_some_and(|told| told.starts_with("At least ")), "{told}");
+    let readout = page.value("document.getElementById('readout').textContent");
+    assert!(readout.as_str().is_some_and(|readout| readout.starts_with("At least ")), "{readout}");
 }
 
 #[test]

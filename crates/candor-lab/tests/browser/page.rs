@@ -23,10 +23,8 @@ pub(crate) struct Page {
     to: File,
     from: BufReader<File>,
     session: Option<String>,
-    asked: u64,
-    /// Messages that are not answers.
+    last_id: u64,
     events: Vec<Value>,
-    /// The browser's profile and pipes.
     _folder: TempDir,
 }
 
@@ -69,23 +67,23 @@ impl Page {
         let browser = browser.spawn().unwrap();
         let to = File::options().write(true).open(to).unwrap();
         let from = BufReader::new(File::open(from).unwrap());
-        Self { browser, to, from, session: None, asked: 0, events: Vec::new(), _folder: folder }
+        Self { browser, to, from, session: None, last_id: 0, events: Vec::new(), _folder: folder }
     }
 
     pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
-        self.asked += 1;
-        let mut question = json!({ "id": self.asked, "method": method, "params": parameters });
+        self.last_id += 1;
+        let mut question = json!({ "id": self.last_id, "method": method, "params": parameters });
         if let Some(session) = &self.session {
             question["sessionId"] = session.as_str().into();
         }
         self.to.write_all(format!("{question}\0").as_bytes()).unwrap();
         loop {
-            let said = self.next();
-            if said["id"] == self.asked {
-                assert!(said["error"].is_null(), "{method}: {}", said["error"]);
-                return said["result"].clone();
+            let message = self.next();
+            if message["id"] == self.last_id {
+                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
+                return message["result"].clone();
             }
-            self.events.push(said);
+            self.events.push(message);
         }
     }
 
@@ -96,7 +94,6 @@ impl Page {
         serde_json::from_slice(&message).unwrap()
     }
 
-    /// Evaluates a JavaScript expression.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let answer = self.ask("Runtime.evaluate", &json!({ "expression": expression, "returnByValue": true }));
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
@@ -124,14 +121,12 @@ impl Page {
         self.ask("Emulation.setEmulatedMedia", &json!({ "media": media, "features": scheme }));
     }
 
-    /// Exceptions, console output and log entries.
     pub(crate) fn complaints(&self) -> Vec<&Value> {
         const COMPLAINTS: [&str; 3] = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
         let is_complaint = |event: &&Value| event["method"].as_str().is_some_and(|method| COMPLAINTS.contains(&method));
         self.events.iter().filter(is_complaint).collect()
     }
 
-    /// URLs requested so far, in order.
     pub(crate) fn requests(&self) -> Vec<&str> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()

@@ -79,7 +79,6 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Children, their children, and so on.
 fn descendants(of: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut open = vec![of];
@@ -97,7 +96,6 @@ fn descendants(of: u32) -> BTreeSet<u32> {
     found
 }
 
-/// State and parent of a process.
 fn stat(pid: u32) -> Option<(String, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may contain blanks and parentheses.

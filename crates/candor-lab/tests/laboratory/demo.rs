@@ -42,7 +42,6 @@ fn urgent_frames_meet_their_bound_only_with_egress() {
     assert_eq!(fs::read_to_string(lab.path("out/inversion.json")).unwrap(), demo.stdout);
 }
 
-/// Every frame must have a latency.
 fn longest(run: &Value) -> i64 {
     let all: Vec<i64> = run["latencies_ns"].as_array().unwrap().iter().map(|ns| ns.as_i64().unwrap()).collect();
     assert_eq!((all.len(), &run["refused"], &run["lost"]), (50, &0.into(), &0.into()), "{run:#}");

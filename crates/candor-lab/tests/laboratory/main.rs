@@ -51,12 +51,10 @@ impl Lab {
         Called::of(&mut self.command(arguments))
     }
 
-    /// Calls the gateway program.
     fn candor(&self, arguments: &[&str]) -> Called {
         Called::of(Command::new(self.program.with_file_name("candor")).args(arguments))
     }
 
-    /// Runs a command in a guest.
     fn run(&self, options: &[&str], command: &[&str]) -> Called {
         self.call(&[&["run"], options, &["--"], command].concat())
     }

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{Called, Lab};
 
-/// Two boots of two cells each.
 const PLAN: &str = r#"
 frames = 60
 warm-up = 5
@@ -147,14 +146,14 @@ frames = 40
 warm-up = 5
 lost-after = "20ms"
 [factor]
-gateway = ["none", "cangw", "broken", "deaf"]
+gateway = ["none", "cangw", "broken", "silent"]
 load = "cpu 2"
 [gateway.cangw]
 command = ["cangw", "-A", "-s", "{from}", "-d", "{to}", "-e"]
 stop = ["cangw", "-F"]
 [gateway.broken]
 command = ["cangw", "-A", "-s", "nothing"]
-[gateway.deaf]
+[gateway.silent]
 command = ["candor-lab", "load", "timers", "1"]
 "#,
     );
@@ -163,7 +162,7 @@ command = ["candor-lab", "load", "timers", "1"]
     assert_eq!(of("none")["state"], "ok", "{results:#}");
     assert_eq!(of("cangw")["state"], "ok", "{results:#}");
     assert!(of("broken")["state"]["failed"].as_str().unwrap().contains("ended before it was ready"), "{results:#}");
-    assert_eq!(of("deaf")["state"]["invalid"], "no frame arrived");
+    assert_eq!(of("silent")["state"]["invalid"], "no frame arrived");
     let name = format!("{}.record.csv", of("cangw")["name"].as_str().unwrap());
     let all = files(&lab.path("plan.results"));
     let (_, bytes) = all.iter().find(|(path, _)| path.ends_with(&name)).unwrap();
