@@ -31,7 +31,8 @@ impl Chromium {
         }
         if is_required {
             let cache = Cache::of_user().unwrap();
-            let cached = || Self::cached(&cache).ok_or(PackageError::NotFound { package: PACKAGE.to_owned() });
+            let missing = || PackageError::NotFound { package: PACKAGE.to_owned() };
+            let cached = || Self::cached(&cache).ok_or_else(missing);
             return Some(packages::obtain(&cache, PACKAGE, PACKAGE, &mut Silent, cached).unwrap());
         }
         println!("SKIP needs browser: there is no chromium; CANDOR_REQUIRE=browser fetches one");
