@@ -7,7 +7,7 @@
 //! * none: on the host. Blocks with commands of `candor-lab` run only where guests can boot.
 //! * `guest`: as root in user-mode Linux, with vcan0 to vcan2. One guest runs all pages.
 //! * `guest,fails`: the same, and each command exits with 1.
-//! * `guest,about`: the same, and numbers of the output may differ. May be combined with `fails`.
+//! * `guest,about`: the same, but numbers may differ, and standard error is not shown. May follow `fails`.
 //! * `ignore:REASON`: nowhere, for one of [`REASONS`].
 //!
 //! Every command line of the two programs, ignored or not, has to be accepted by their parsers.
@@ -67,7 +67,7 @@ struct Shown {
     /// `None` if the block shows no output.
     output: Option<Vec<String>>,
     status: i32,
-    /// Whether numbers may differ.
+    /// Whether numbers may differ, and standard error is not shown.
     about: bool,
 }
 
@@ -336,7 +336,7 @@ fn commands_of_the_laboratory_print_the_documented_output() {
 fn commands_in_a_guest_print_the_documented_output() {
     let Some(programs) = static_programs() else { return };
     let pages = pages();
-    let mut script = "exec 2>&1\nsudo() { \"$@\"; }\n".to_owned();
+    let mut script = "sudo() { \"$@\"; }\n".to_owned();
     let mut all = Vec::new();
     for page in &pages {
         let of_page = page.blocks.iter().filter_map(|(_, block)| match block {
@@ -354,7 +354,8 @@ fn commands_in_a_guest_print_the_documented_output() {
         // The jobs of a script are in the kernel.
         script.push_str("if [ -f gateway.sh ]; then sh gateway.sh; fi\n");
         for shown in of_page {
-            write!(script, "echo '{MARK}'\n{}\necho \"{MARK}$?\"\n", shown.command).unwrap();
+            let errors = if shown.about { "/dev/null" } else { "&1" };
+            write!(script, "echo '{MARK}'\n{{ {}\n}} 2>{errors}\necho \"{MARK}$?\"\n", shown.command).unwrap();
             all.push((&page.name, shown));
         }
     }
