@@ -41,7 +41,6 @@ const ACCEPTED: &[Circle] = &[
         "one error type of the whole crate refers to all parts that fail",
     ),
     ("candor-engine::user", &["ledger", "port", "program", "send"], "the parts of one loop"),
-    ("candor-lab", &["record", "tester", "throughput"], "samples belong to record, and their origin to tester"),
 ];
 
 type Modules = BTreeSet<Vec<String>>;

@@ -1,7 +1,7 @@
-//! Gateways that do nothing but the system calls of an engine: no rules, no counters, no queue that survives a moment.
+//! Baseline gateways: the system calls of an engine and nothing else. No rules, no counters, no persistent queue.
 //!
-//! What candor's engines add to them is what candor costs. They forward every frame of one bus to one other, as it came. A
-//! frame for which there is no room is dropped.
+//! The difference between an engine and its baseline is the cost of candor. A baseline forwards every frame of one bus
+//! to another, unchanged; when there is no room, it drops the frame.
 
 mod receive;
 mod send;
@@ -14,64 +14,59 @@ use candor_io::can::{InterfaceIndex, Loopback};
 use receive::Receive;
 use send::Transmit;
 
-/// From where to where frames go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Where they come in.
     pub from: InterfaceIndex,
-    /// Where they leave.
     pub to: InterfaceIndex,
-    /// Whether other sockets of this machine see what leaves.
+    /// Whether other sockets on this machine receive what is sent.
     pub loopback: Loopback,
-    /// Whether that is also what the driver does, which a transmit ring cannot change.
+    /// Whether that matches the echo of the driver, which a transmit ring cannot change.
     pub ring_echoes_right: bool,
 }
 
-/// A loop with everything open. It forwards frames when it is called, and gives back what ended it.
+/// A loop with all sockets open. It runs until an error, which it returns.
 pub type Loop = Box<dyn FnOnce() -> io::Error + Send>;
 
-/// Frames that are taken before they are sent.
+/// Most frames received before they are sent.
 const AT_ONCE: usize = 64;
 
-/// Opens what an engine of this name needs.
-///
-/// # Errors
-/// What the kernel has against one of its sockets.
+/// Opens the sockets and rings of an engine.
 pub fn open(engine: UserEngine, way: Way) -> io::Result<Loop> {
     match engine.receiver() {
-        Receiver::Read => with_receiver(engine, way, receive::Read::open(way)?),
-        Receiver::ReadNb => with_receiver(engine, way, receive::Spinning::open(way)?),
-        Receiver::ReadBusy => with_receiver(engine, way, receive::Read::open_polled(way)?),
-        Receiver::Mmap => with_receiver(engine, way, receive::Ring::<false>::open(way)?),
-        Receiver::MmapBusy => with_receiver(engine, way, receive::Ring::<true>::open(way)?),
-        Receiver::Mmsg => with_receiver(engine, way, receive::Mmsg::open(way)?),
-        Receiver::Uring => with_receiver(engine, way, receive::Uring::open(way)?),
+        Receiver::Read => with_receiver::<receive::Read>(engine, way),
+        Receiver::ReadNb => with_receiver::<receive::NonBlocking>(engine, way),
+        Receiver::ReadBusy => with_receiver::<receive::BusyPoll>(engine, way),
+        Receiver::Mmap => with_receiver::<receive::Ring<false>>(engine, way),
+        Receiver::MmapBusy => with_receiver::<receive::Ring<true>>(engine, way),
+        Receiver::Mmsg => with_receiver::<receive::Mmsg>(engine, way),
+        Receiver::Uring => with_receiver::<receive::Uring>(engine, way),
     }
 }
 
-fn with_receiver<R: Receive>(engine: UserEngine, way: Way, receiver: R) -> io::Result<Loop> {
-    Ok(match engine.sender() {
-        Sender::Write => ready(receiver, send::Write::open(way)?),
-        Sender::Mmap => ready(receiver, send::Ring::open(way)?),
-        Sender::Mmsg => ready(receiver, send::Mmsg::open(way)?),
-        Sender::Adaptive => ready(receiver, send::Adaptive::open(way)?),
-        Sender::Uring => ready(receiver, send::Uring::open(way)?),
-    })
+fn with_receiver<R: Receive>(engine: UserEngine, way: Way) -> io::Result<Loop> {
+    let receiver = R::open(way)?;
+    match engine.sender() {
+        Sender::Write => with_both::<R, send::Write>(receiver, way),
+        Sender::Mmap => with_both::<R, send::Ring>(receiver, way),
+        Sender::Mmsg => with_both::<R, send::Mmsg>(receiver, way),
+        Sender::Adaptive => with_both::<R, send::Adaptive>(receiver, way),
+        Sender::Uring => with_both::<R, send::Uring>(receiver, way),
+    }
 }
 
-fn ready<R: Receive, S: Transmit>(mut receiver: R, mut sender: S) -> Loop {
-    Box::new(move || {
+fn with_both<R: Receive, S: Transmit>(mut receiver: R, way: Way) -> io::Result<Loop> {
+    let mut sender = S::open(way)?;
+    Ok(Box::new(move || {
         loop {
             if let Err(error) = forward(&mut receiver, &mut sender)
-                && !passes(&error)
+                && !is_temporary(&error)
             {
                 return error;
             }
         }
-    })
+    }))
 }
 
-/// Takes frames that wait, and sends them.
 fn forward(receiver: &mut impl Receive, sender: &mut impl Transmit) -> io::Result<()> {
     let mut outcome = Ok(());
     let received = receiver.receive(sender.collects(true), |frame, more| {
@@ -85,8 +80,8 @@ fn forward(receiver: &mut impl Receive, sender: &mut impl Transmit) -> io::Resul
     received.and(outcome).and(sent)
 }
 
-/// A signal, or no room for a frame.
-fn passes(error: &io::Error) -> bool {
+/// Interrupted by a signal, or no room for a frame.
+fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
         || error.raw_os_error() == Some(candor_io::errno::ENOBUFS)
 }

@@ -1,14 +1,12 @@
-//! A board that `ssh` reaches: candor goes there, runs there, and is gone in the end.
+//! A board reached by `ssh`. candor is copied there, runs there, and is removed afterwards.
 //!
 //! ```text
-//!  tester ══ ssh (master) ══ sshd ── sh ── candor-lab hold: has the folder with candor, and removes it
-//!         ── the same connection ─── candor-lab keep: has the gateway of a cell, and ends it
+//!  tester ══ ssh (master) ══ sshd ── sh ── candor-lab hold: removes the folder with candor at the end
+//!         ── the same connection ─── candor-lab supervise: runs and stops the gateway of a cell
 //! ```
 //!
-//! Both look at their standard input: when the connection is gone, or nothing has come over it for some time, they end what they
-//! have. So nothing stays on a board, whatever becomes of the tester or of the cable.
-
-mod architecture;
+//! Both watch their standard input. When the connection is lost or silent for too long, they clean up, so nothing stays on
+//! the board even if the tester or the cable fails.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -16,117 +14,71 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::experiment::{Ssh, name_of};
 use candor_io::process;
+use object::elf;
 use tempfile::TempDir;
 
 use crate::device::{self, Lines, lines_of};
+use crate::experiment::{Ssh, name_of};
 use crate::supervisor::{Line, wait_for_end};
-use architecture::Architecture;
 
-/// How long the board may take for a login that somebody types a password for, and for what candor asks of it.
+/// Includes the time to type a password.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A board that has candor as long as this lives.
+/// A connection to a board with candor on it. Dropping it removes candor from the board.
 #[derive(Debug)]
 pub struct Board {
     master: Child,
     lines: Lines,
     line: Line,
-    /// `ssh` and the options of everything that goes over the connection, the board's name included.
+    /// `ssh`, the options of the connection, and the host.
     reach: Vec<String>,
-    /// What runs candor there.
     program: String,
     host: String,
-    /// Holds the socket of the connection.
     _folder: TempDir,
 }
 
-/// A board that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum BoardError {
-    /// There is no `ssh`.
     #[error("Cannot start ssh; install OpenSSH's client")]
     NoSsh(#[source] io::Error),
-    /// The program for it cannot be read, or is none.
-    #[error("{} cannot go to a board: {why}; name a static candor for it with candor = \"FILE\" below [ssh]", path.display())]
-    Program {
-        /// The program.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
-    /// No connection, or no shell in the end of it.
-    #[error("ssh has not reached {host} ({status}); does `ssh {host} true` work?")]
-    Unreachable {
-        /// The board.
-        host: String,
-        /// What became of `ssh`.
-        status: String,
-    },
-    /// Another processor than the program is for.
+    #[error("{} cannot be copied to a board: {why}; set candor = \"FILE\" in [ssh] to a static candor", path.display())]
+    Program { path: PathBuf, why: String },
+    #[error("ssh cannot reach {host} ({status}); does `ssh {host} true` work?")]
+    Unreachable { host: String, status: String },
     #[error(
-        "{host} is a machine of type {machine}, and {} is for {program_is_for}; build one with `cargo build --release --package candor \
-         --target {}` and name it with candor = \"FILE\" below [ssh]",
+        "{host} is a {machine} machine, and {} is for {program_is_for}; build one with `cargo build --release --package candor \
+         --target {}` and set candor = \"FILE\" in [ssh]",
         path.display(),
-        architecture::target_of(machine)
+        target_of(machine)
     )]
-    Architecture {
-        /// The board.
-        host: String,
-        /// `uname -m` there.
-        machine: String,
-        /// The program.
-        path: PathBuf,
-        /// What it runs on.
-        program_is_for: &'static str,
-    },
-    /// It came there and does not run.
+    Architecture { host: String, machine: String, path: PathBuf, program_is_for: &'static str },
     #[error(
-        "candor does not run on {host} ({status}); do programs run from its folder for temporary files ($TMPDIR, /tmp), and is there \
-         room for {} MB?",
+        "candor does not run on {host} ({status}); does its temporary folder ($TMPDIR, /tmp) allow programs to run, and has it {} MB \
+         free?",
         bytes / 1_000_000 + 1
     )]
-    DoesNotRun {
-        /// The board.
-        host: String,
-        /// How it ended.
-        status: String,
-        /// Its size.
-        bytes: usize,
-    },
-    /// A command there came to nothing.
-    #[error("candor cannot look at {host} ({status}); what the board says of it stands above{}", if *sudo { "; does `sudo -n true` work there?" } else { "" })]
-    CannotLook {
-        /// The board.
-        host: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// Whether `sudo` was to help.
-        sudo: bool,
-    },
+    DoesNotRun { host: String, status: String, bytes: usize },
+    #[error("cannot check {host} ({status}); its message is above{}", if *sudo { "; does `sudo -n true` work there?" } else { "" })]
+    CannotLook { host: String, status: ExitStatus, sudo: bool },
 }
 
 impl Board {
-    /// Connects, and brings the static programs candor-lab and candor there.
-    ///
-    /// # Errors
-    /// [`BoardError`]; what `ssh` says is on standard error.
+    /// Connects and copies the static programs candor-lab and candor. Messages of `ssh` go to standard error.
     pub fn reach(ssh: &Ssh, lab: &Path) -> Result<Self, BoardError> {
         let host = ssh.host.clone();
         let wrong = |why: String| BoardError::Program { path: lab.to_owned(), why };
         let bytes = fs::read(lab).map_err(|error| wrong(error.to_string()))?;
-        let architecture = Architecture::of(&bytes).ok_or_else(|| wrong("it is no program of Linux".to_owned()))?;
+        let architecture = Architecture::of(&bytes).ok_or_else(|| wrong("it is not a Linux program".to_owned()))?;
         if architecture.needs_libraries {
-            return Err(wrong("it needs libraries, which may be missing there".to_owned()));
+            return Err(wrong("it needs shared libraries, which may be missing there".to_owned()));
         }
         let gateway = device::gateway_program(lab);
         let gateway = fs::read(&gateway).map_err(|error| format!("{error}: {}", gateway.display())).map_err(wrong)?;
         let name = name_of(&bytes);
         let folder = tempfile::Builder::new().prefix("candor-ssh-").tempdir().map_err(BoardError::NoSsh)?;
         let socket = folder.path().join("s").display().to_string();
-        // Of options that are given twice ssh takes the first, so those of the plan come first.
+        // ssh uses the first of repeated options, so those of the plan come first.
         let mut reach = vec!["ssh".to_owned()];
         reach.extend(ssh.options.iter().cloned());
         for option in ["ServerAliveInterval=5", "ServerAliveCountMax=3", "ControlPersist=no"] {
@@ -140,11 +92,11 @@ impl Board {
         let lines = lines_of(&mut master);
         reach.extend(["-o", "BatchMode=yes", "-o", "ControlMaster=no"].map(str::to_owned));
         reach.push(host.clone());
-        let told = || lines.recv_timeout(PATIENCE).ok();
+        let next_line = || lines.recv_timeout(PATIENCE).ok();
         let board = loop {
-            match told() {
+            match next_line() {
                 Some(line) if line.starts_with("board ") => break Some(line),
-                // What a login prints on the way.
+                // Login banners.
                 Some(_other) => {}
                 None => break None,
             }
@@ -160,7 +112,7 @@ impl Board {
             return Err(BoardError::Architecture { host, machine, path, program_is_for: architecture.name });
         }
         let is_sent = to_board.write_all(&bytes).and_then(|()| to_board.write_all(&gateway)).is_ok();
-        if !is_sent || told().as_deref() != Some(&format!("holds {name}")) {
+        if !is_sent || next_line().as_deref() != Some(&format!("holds {name}")) {
             drop(to_board);
             let status = end_of(&mut master);
             return Err(BoardError::DoesNotRun { host, status, bytes: bytes.len() });
@@ -171,8 +123,7 @@ impl Board {
         Ok(Self { master, lines, line, reach, program, host, _folder: folder })
     }
 
-    /// What starts a [supervisor](crate::supervisor) there.
-    #[must_use]
+    /// Command that starts a [supervisor](crate::supervisor) on the board.
     pub fn supervisor(&self) -> Vec<String> {
         self.command(&["supervise"])
     }
@@ -183,10 +134,7 @@ impl Board {
         self.reach.iter().cloned().chain([command]).collect()
     }
 
-    /// What the board lacks, a sentence each: what `candor-lab look` with these arguments says there.
-    ///
-    /// # Errors
-    /// [`BoardError::CannotLook`].
+    /// Runs `candor-lab preflight` there with these arguments. Returns what the board lacks, one sentence each.
     pub fn look(&self, arguments: &[String]) -> Result<Vec<String>, BoardError> {
         let arguments: Vec<&str> = ["preflight"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let command = self.command(&arguments);
@@ -196,7 +144,7 @@ impl Board {
         let lacking: Vec<_> = text.lines().map(str::to_owned).collect();
         match run.status.code() {
             Some(0) => Ok(Vec::new()),
-            // 1 is also what sudo ends with that wants a password.
+            // sudo also exits with 1 if it needs a password.
             Some(1) if !lacking.is_empty() => Ok(lacking),
             _ => {
                 let sudo = self.program.starts_with("sudo");
@@ -213,8 +161,8 @@ impl Drop for Board {
     }
 }
 
-/// What a shell does there: it makes a folder, tells what the machine is, takes the program, and lets it hold the folder. Whatever
-/// fails, the folder is removed.
+/// Shell command for the board: make a folder, report the machine, receive both programs, and run `candor-lab hold`.
+/// The folder is removed on any failure.
 fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
     let script = format!(
         "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap 'rm -rf -- \"$d\"' EXIT; \
@@ -222,21 +170,19 @@ fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
          head -c {gateway_bytes} > \"$g\"; [ $(wc -c < \"$p\") = {bytes} ] && [ $(wc -c < \"$g\") = {gateway_bytes} ] && \
          chmod 700 \"$p\" \"$g\" && \"$p\" hold \"$d\""
     );
-    // The login shell may be any.
+    // The login shell need not be a POSIX shell.
     format!("exec sh -c {}", quoted(&script))
 }
 
-/// As one word of a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// How a process ended whose output has.
+/// Exit status of a process whose standard output has ended.
 fn end_of(child: &mut Child) -> String {
     drop(child.stdin.take());
     match child.try_wait() {
         Ok(None) => {
-            // It hangs, or is about to end.
             std::thread::sleep(Duration::from_millis(500));
             let is_hanging = matches!(child.try_wait(), Ok(None));
             if is_hanging {
@@ -250,26 +196,90 @@ fn end_of(child: &mut Child) -> String {
     }
 }
 
+/// From the header of an ELF file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Architecture {
+    name: &'static str,
+    /// Prefixes of `uname -m`.
+    machines: &'static [&'static str],
+    needs_libraries: bool,
+}
+
+impl Architecture {
+    /// `None` if it is not an ELF file, or for another architecture.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let (name, machines): (_, &[&str]) = match elf_machine(bytes)? {
+            elf::EM_386 => ("i686", &["i386", "i486", "i586", "i686", "x86_64"]),
+            elf::EM_AARCH64 => ("aarch64", &["aarch64"]),
+            elf::EM_ARM => ("arm", &["arm"]),
+            elf::EM_MIPS => ("mips", &["mips"]),
+            elf::EM_PPC => ("ppc", &["ppc"]),
+            elf::EM_PPC64 => ("ppc64", &["ppc64"]),
+            elf::EM_RISCV => ("riscv", &["riscv"]),
+            elf::EM_X86_64 => ("x86_64", &["x86_64"]),
+            _ => return None,
+        };
+        Some(Self { name, machines, needs_libraries: needs_libraries(bytes) })
+    }
+
+    fn runs_on(self, machine: &str) -> bool {
+        self.machines.iter().any(|known| machine.starts_with(known))
+    }
+}
+
+/// `e_machine` has the same offset in 32-bit and 64-bit files.
+fn elf_machine(bytes: &[u8]) -> Option<elf::Machine> {
+    let machine = bytes.get(18..20)?.try_into().ok()?;
+    let is_elf = bytes.get(..4)? == elf::ELFMAG;
+    match elf::DataEncoding(*bytes.get(5)?) {
+        elf::ELFDATA2LSB if is_elf => Some(elf::Machine(u16::from_le_bytes(machine))),
+        elf::ELFDATA2MSB if is_elf => Some(elf::Machine(u16::from_be_bytes(machine))),
+        _ => None,
+    }
+}
+
+/// Whether the program has an interpreter (`PT_INTERP`).
+fn needs_libraries(bytes: &[u8]) -> bool {
+    use object::read::elf::{ElfFile32, ElfFile64, ProgramHeader as _};
+
+    if let Ok(file) = ElfFile64::<object::Endianness>::parse(bytes) {
+        return file.elf_program_headers().iter().any(|header| header.p_type(file.endian()) == elf::PT_INTERP);
+    }
+    ElfFile32::<object::Endianness>::parse(bytes).is_ok_and(|file| {
+        file.elf_program_headers().iter().any(|header| header.p_type(file.endian()) == elf::PT_INTERP)
+    })
+}
+
+/// Rust target of a static program for `uname -m`.
+fn target_of(machine: &str) -> String {
+    match machine {
+        "armv7l" => "armv7-unknown-linux-musleabihf".to_owned(),
+        "armv6l" => "arm-unknown-linux-musleabihf".to_owned(),
+        "riscv64" => "riscv64gc-unknown-linux-musl".to_owned(),
+        other => format!("{other}-unknown-linux-musl"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_shell_stay_whole() {
+    fn quotes_words_for_the_shell() {
         assert_eq!(quoted("a b"), "'a b'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
         let run = Command::new("sh").arg("-c").arg(format!("printf %s {}", quoted("$(x) 'y' \"z\""))).output().unwrap();
         assert_eq!(run.stdout, b"$(x) 'y' \"z\"");
     }
 
-    /// The shell's part, with a program that is a script.
+    /// The shell script of the deployment, with another script in place of candor-lab.
     #[test]
-    fn a_deployment_leaves_nothing_whatever_comes() {
+    fn deployment_removes_its_folder_on_any_failure() {
         let program = b"#!/bin/sh\necho holds it \"$2\"\nread line\n";
         let both = [&program[..], b"gateway"].concat();
-        for (sent, said) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
+        for (sent, is_held) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
             let outer = tempfile::tempdir().unwrap();
-            // What a shell would take apart, beside something that it would then remove.
+            // Special characters for a shell, and a file that a wrongly quoted `rm` would remove.
             let folder = outer.path().join("it's $HOME; b c");
             let neighbour = outer.path().join("it's");
             fs::create_dir(&folder).unwrap();
@@ -285,18 +295,49 @@ mod tests {
             let output = child.wait_with_output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
             assert!(text.starts_with(&format!("board {} ", std::env::consts::ARCH)), "{text}");
-            assert_eq!(text.contains("holds it"), said, "{text}");
+            assert_eq!(text.contains("holds it"), is_held, "{text}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{text}");
             assert!(neighbour.exists(), "{text}");
         }
     }
 
     #[test]
-    fn programs_that_cannot_go_to_a_board_are_refused_first() {
+    fn unsuitable_programs_are_refused_before_connecting() {
         let ssh = Ssh { host: "nowhere".to_owned(), options: Vec::new(), candor: None, sudo: false };
         let why = |path: &str| Board::reach(&ssh, Path::new(path)).unwrap_err().to_string();
-        assert!(why("/etc/hostname").contains("no program of Linux"), "{}", why("/etc/hostname"));
+        assert!(why("/etc/hostname").contains("not a Linux program"), "{}", why("/etc/hostname"));
         assert!(why("/nonexistent").contains("candor = \"FILE\""));
         assert!(why("/bin/sh").contains("libraries"), "{}", why("/bin/sh"));
+    }
+
+    fn elf(machine: elf::Machine, order: elf::DataEncoding) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[..4].copy_from_slice(&elf::ELFMAG);
+        bytes[5] = order.0;
+        let machine = if order == elf::ELFDATA2LSB { machine.0.to_le_bytes() } else { machine.0.to_be_bytes() };
+        bytes[18..20].copy_from_slice(&machine);
+        bytes
+    }
+
+    #[test]
+    fn architecture_matches_uname() {
+        for (machine, order, runs_on, does_not) in [
+            (elf::EM_X86_64, elf::ELFDATA2LSB, "x86_64", "aarch64"),
+            (elf::EM_ARM, elf::ELFDATA2LSB, "armv7l", "aarch64"),
+            (elf::EM_PPC, elf::ELFDATA2MSB, "ppc", "x86_64"),
+            (elf::EM_386, elf::ELFDATA2LSB, "i686", "armv7l"),
+        ] {
+            let architecture = Architecture::of(&elf(machine, order)).unwrap();
+            assert!(architecture.runs_on(runs_on) && !architecture.runs_on(does_not), "{architecture:?}");
+        }
+        assert_eq!(Architecture::of(b"#!/bin/sh"), None);
+        assert_eq!(Architecture::of(&elf(elf::Machine(0xFFFF), elf::ELFDATA2LSB)), None);
+        assert!(Architecture::of(&fs::read("/bin/sh").unwrap()).unwrap().needs_libraries);
+    }
+
+    #[test]
+    fn targets_are_named_as_in_cargo() {
+        assert_eq!(target_of("aarch64"), "aarch64-unknown-linux-musl");
+        assert_eq!(target_of("armv7l"), "armv7-unknown-linux-musleabihf");
     }
 }

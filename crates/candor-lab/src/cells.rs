@@ -1,98 +1,81 @@
-//! What the host asks of a guest that measures cells of a plan ([`crate::experiment`]), and what the guest says of them.
+//! Protocol between the host and a guest that measures cells of a plan ([`crate::experiment`]).
 //!
 //! ```text
-//!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor-lab cells ─▶ Said, a line of JSON each; a record for each cell
+//!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor-lab cells ─▶ Said as lines of JSON; one record per cell
 //! ```
 //!
-//! Where there is no guest, the same order goes to a process of this machine, and a [supervisor](crate::supervisor) has the gateway.
-
-mod interfaces;
+//! Without a guest, the order goes to a process on this machine, and a [supervisor](crate::supervisor) runs the gateway.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::experiment::load::Load;
-use crate::experiment::traffic::Traffic;
-use crate::experiment::{Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
-use candor_config::engine::Engine;
+use candor_config::engine::{Engine, Sender};
 use candor_config::plan::Echo;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::load::Load;
+use crate::experiment::traffic::Traffic;
+use crate::experiment::{Bench, Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
 use crate::{device, job, kernel};
-use interfaces::{Interfaces, spins};
 
-/// The order as a file in the guest's working directory.
+/// Name of the order in the guest's working directory.
 pub const FILE: &str = "cells.json";
 
-/// What a guest is to measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// In this order.
     pub cells: Vec<CellOrder>,
-    /// The logs that are replayed, by the names that the traffic of cells has for them.
+    /// Logs to replay, by the file names in the traffic of cells.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub logs: BTreeMap<String, String>,
-    /// Who starts gateways and loads; `None`: whoever measures, which is right where all of it ends with the guest.
+    /// Starts gateways and loads. `None`: the measuring process does, which is right if all processes end with the
+    /// guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<SupervisorOrder>,
 }
 
-/// How to get a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorOrder {
-    /// Program and arguments.
     pub command: Vec<String>,
-    /// The machine that it is on; `None`: this one.
+    /// `None`: this machine.
     pub machine: Option<String>,
 }
 
-/// One cell as the guest has to know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOrder {
-    /// The cell's name in the plan, and the stem of its record.
+    /// Name in the plan, and stem of the record.
     pub name: String,
-    /// Levels of its factors, for the record.
+    /// Factors and their levels, for the record.
     pub levels: Vec<(String, String)>,
-    /// What is measured.
     pub device: Device,
-    /// The tester's interfaces.
     pub ends: Ends,
-    /// A traffic pattern, as text.
     pub traffic: String,
-    /// A load, as text.
     pub load: String,
-    /// The frame, as text.
     pub frame: String,
-    /// Frames that count.
     pub frames: u32,
-    /// Frames in front of them.
+    /// Frames before those that count.
     pub warm_up: u32,
-    /// Shortest and longest pause where frames come one at a time.
+    /// Shortest and longest pause between single frames.
     pub gap_ns: (u64, u64),
-    /// When a frame counts as lost.
     pub lost_after_ns: u64,
-    /// Seed of all random times.
     pub seed: u64,
-    /// Bit rates of the sending bus, which shares of a bus are of.
+    /// Bit rates of the sending bus. Bus loads in percent refer to it.
     pub bus: BitsPerSecond,
-    /// Whether a timer sends the frames that come one at a time, because some gateway of the plan never waits, or some load
-    /// leaves nothing of the processor to a tester that comes last.
+    /// Whether a timer sends single frames, because a gateway of the plan never sleeps or a load leaves no CPU time to
+    /// the tester.
     pub from_timer: bool,
-    /// Bit rates of the second wire, where frames take time on it that is to be subtracted.
+    /// Bit rates of the second bus if the time on the wire is to be subtracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<BitsPerSecond>,
-    /// Whether the sender's stamps are to be kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stages: bool,
-    /// Whether the receive stamps are to be those of the adapter.
+    /// Whether to take the receive stamps of the adapter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hardware_stamps: bool,
 }
 
-/// Bit rates of a wire: of arbitration, and of data where that has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BitsPerSecond(u32, Option<u32>);
 
@@ -103,107 +86,78 @@ impl From<Wire> for BitsPerSecond {
 }
 
 impl BitsPerSecond {
-    /// `None` of an order in which a rate is 0.
-    #[must_use]
+    /// `None` if a rate is 0.
     pub fn wire(self) -> Option<Wire> {
         let data = self.1.map(|data| BitRate::from_bits_per_second(data).ok_or(())).transpose().ok()?;
         Some(Wire { nominal: BitRate::from_bits_per_second(self.0)?, data })
     }
 }
 
-/// What a guest starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Device {
-    /// Nothing.
     None,
-    /// Nothing either: a black box is there already.
+    /// A black box that runs already.
     External,
     /// `candor run` with this gateway file.
     Candor {
-        /// Name of the engine.
         engine: String,
-        /// The file's text.
         file: String,
     },
-    /// `candor-lab baseline`: the system calls of an engine without rules.
+    /// `candor-lab baseline`.
     #[serde(rename = "bare")]
     Baseline {
-        /// Name of the engine.
         engine: String,
-        /// Interfaces.
         from: String,
-        /// Interfaces.
         to: String,
-        /// Whether local sockets hear what it sends.
+        /// Whether local sockets receive what it sends.
         echo: bool,
     },
-    /// A program, and what is run in the end.
     Command {
-        /// Program and arguments.
         start: Vec<String>,
-        /// Program and arguments; empty if nothing is to be run.
+        /// Empty if there is nothing to run at the end.
         stop: Vec<String>,
     },
 }
 
-/// Interfaces of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
-    /// The tester sends here.
     pub send: String,
-    /// It watches here what came onto the first bus.
     pub monitor: String,
-    /// It hears here what comes out.
     pub receive: String,
-    /// Whether what comes out is heard as it leaves and not as it arrives: virtual interfaces have no other side.
+    /// Whether frames are stamped when `receive` sends them, because a virtual interface has no other end.
     pub hears_leaving: bool,
 }
 
-/// What a guest says of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// The cell.
     pub cell: String,
-    /// What has become of it.
     pub state: State,
 }
 
-/// What has become of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It has begun.
     Begun,
-    /// So many frames have been measured.
     Done(u32),
-    /// It was measured.
     Ok,
-    /// It was measured, but the record says nothing of the gateway, for this reason.
+    /// Measured, but the record says nothing about the gateway; with the reason.
     Invalid(String),
-    /// It could not be measured, for this reason.
     Failed(String),
 }
 
-/// A cell that this candor cannot order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum OrderError {
-    /// A ring that nobody hears.
     #[error(
-        "The engine {0} sends through a ring that virtual interfaces do not echo, so that the tester would not hear its frames \
+        "The engine {0} sends through a ring that virtual interfaces do not echo, so the tester would not receive its frames \
          one at a time; measure it with topology = \"kvaser\" or another interface on the second bus, or exclude the cell"
     )]
-    Unheard(Engine),
+    NoEcho(Engine),
 }
 
 impl Order {
-    /// Of a block.
-    ///
-    /// # Errors
-    /// [`OrderError`] of the first cell that cannot be ordered.
     pub fn of(plan: &Plan, block: &Block<'_>) -> Result<Self, OrderError> {
-        // All cells of a plan alike, or they could not be compared.
+        // The same for all cells of a plan, so that they can be compared.
         let is_busy = |cell: &Cell| cell.load != Load::None || spins(plan.gateway(cell));
         let from_timer = plan.cells().iter().any(is_busy);
         let cells = block.cells.iter().map(|cell| CellOrder::of(plan, cell, from_timer)).collect::<Result<_, _>>()?;
@@ -231,7 +185,7 @@ impl CellOrder {
                 Device::Command { start: filled(start), stop: filled(stop) }
             }
             Gateway::Baseline(engine) => {
-                interfaces.hear(Engine::User(*engine), cell)?;
+                interfaces.check_echo(Engine::User(*engine), cell)?;
                 Device::Baseline {
                     engine: engine.name().to_owned(),
                     from: between.0.to_owned(),
@@ -240,7 +194,7 @@ impl CellOrder {
                 }
             }
             Gateway::Candor(engine) => {
-                interfaces.hear(*engine, cell)?;
+                interfaces.check_echo(*engine, cell)?;
                 let file = plan.rules(cell).gateway_file(*engine, between, interfaces.echo(*engine), &cell.frame);
                 Device::Candor { engine: engine.name().to_owned(), file }
             }
@@ -260,7 +214,7 @@ impl CellOrder {
             warm_up: plan.warm_up,
             gap_ns: (nanoseconds(plan.gap.0), nanoseconds(plan.gap.1)),
             lost_after_ns: nanoseconds(plan.lost_after),
-            // Repeats differ in their pauses, or in icount they would differ in nothing but their neighbours.
+            // With one seed, repeats in icount would be identical.
             seed: plan.seed.wrapping_add(u64::from(cell.repeat) - 1),
             bus: played.unwrap_or(Wire { nominal: plan.bitrate, data: None }).into(),
             from_timer,
@@ -272,10 +226,7 @@ impl CellOrder {
 }
 
 impl Device {
-    /// What is to be started for it, if anything; a gateway file goes into this folder.
-    ///
-    /// # Errors
-    /// A sentence that says what cannot be started, or where nothing can be written.
+    /// The command line of the device; a gateway file is written to `folder`.
     pub fn gateway(&self, folder: &Path, name: &str) -> Result<Option<device::Gateway>, String> {
         match self {
             Self::None | Self::External => Ok(None),
@@ -285,7 +236,7 @@ impl Device {
                 Ok(Some(device::Gateway::of_file(&path).called(engine)))
             }
             Self::Baseline { engine, from, to, echo } => {
-                let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("There is no such engine")?;
+                let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("Unknown engine")?;
                 Ok(Some(device::Gateway::baseline(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
             }
             Self::Command { start, stop } => Ok(Some(device::Gateway::of_command(start, stop))),
@@ -293,8 +244,7 @@ impl Device {
     }
 }
 
-/// The laboratory of a place; `None` of one that is no guest.
-#[must_use]
+/// `None` if cells run without a guest.
 pub const fn testbed(testbed: Testbed) -> Option<kernel::Testbed> {
     match testbed {
         Testbed::Icount => Some(kernel::Testbed::Icount),
@@ -303,8 +253,7 @@ pub const fn testbed(testbed: Testbed) -> Option<kernel::Testbed> {
     }
 }
 
-/// The interfaces of a guest; `None` of a place that is none.
-#[must_use]
+/// `None` if cells run without a guest.
 pub const fn topology(topology: Topology) -> Option<job::Topology> {
     match topology {
         Topology::Vcan => Some(job::Topology::Vcan),
@@ -314,8 +263,7 @@ pub const fn topology(topology: Topology) -> Option<job::Topology> {
     }
 }
 
-/// Programs of this machine that the cells of a block need in their guest.
-#[must_use]
+/// Programs of this machine that the cells need in their guest.
 pub fn programs(order: &Order) -> Vec<String> {
     let mut programs = Vec::new();
     for cell in &order.cells {
@@ -325,9 +273,81 @@ pub fn programs(order: &Order) -> Vec<String> {
     }
     programs.sort();
     programs.dedup();
-    // Every guest has it, and no other may come in its place.
+    // Every guest has its own.
     programs.retain(|program| program != "candor");
     programs
+}
+
+/// Interfaces of a cell: the tester's and the gateway's.
+#[derive(Clone, Copy, Debug)]
+struct Interfaces<'a> {
+    send: &'a str,
+    monitor: &'a str,
+    receive: &'a str,
+    between: (&'a str, &'a str),
+    /// Whether outgoing frames are received on the interface that sends them.
+    hears_own: bool,
+}
+
+impl<'a> Interfaces<'a> {
+    fn of(plan: &'a Plan, cell: &Cell) -> Self {
+        let is_null = *plan.gateway(cell) == Gateway::None;
+        match (cell.place.topology, &plan.bench) {
+            (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.place.testbed, plan.gateway(cell)),
+            // Plans without a bench have no such cell.
+            (Topology::Vcan | Topology::Bench, _) => Self {
+                send: "vcan0",
+                monitor: "vcan0",
+                receive: if is_null { "vcan0" } else { "vcan1" },
+                between: ("vcan0", "vcan1"),
+                hears_own: !is_null,
+            },
+            (Topology::Kvaser | Topology::Wire, _) => Self {
+                send: "can0",
+                monitor: "can1",
+                // The gateway's, which is unused.
+                receive: if is_null { "can2" } else { "can4" },
+                between: ("can2", "can3"),
+                hears_own: false,
+            },
+        }
+    }
+
+    fn of_bench(bench: &'a Bench, testbed: Testbed, gateway: &Gateway) -> Self {
+        Self {
+            send: &bench.send,
+            monitor: &bench.monitor,
+            receive: bench.far(testbed, gateway),
+            between: bench.gateway.as_ref().map_or(("", ""), |(from, to)| (from.as_str(), to.as_str())),
+            hears_own: bench.hears_own(testbed, gateway),
+        }
+    }
+
+    fn ends(&self) -> Ends {
+        let [send, monitor, receive] = [self.send, self.monitor, self.receive].map(str::to_owned);
+        Ends { send, monitor, receive, hears_leaving: self.hears_own }
+    }
+
+    /// Fails if the tester cannot receive what the engine sends.
+    fn check_echo(&self, engine: Engine, cell: &Cell) -> Result<(), OrderError> {
+        let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+        if rings_only && self.hears_own && cell.traffic.is_closed_loop() {
+            return Err(OrderError::NoEcho(engine));
+        }
+        Ok(())
+    }
+
+    /// Whether the route needs an echo. A ring echoes as its driver does, regardless of `echo`.
+    fn echo(&self, engine: Engine) -> bool {
+        if self.hears_own {
+            return !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+        }
+        matches!(engine, Engine::User(engine) if engine.sender().has_ring())
+    }
+}
+
+fn spins(gateway: &Gateway) -> bool {
+    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Baseline(engine) if engine.receiver().spins())
 }
 
 #[cfg(test)]
@@ -340,17 +360,31 @@ mod tests {
         load(text.as_bytes(), Available::default()).unwrap_or_else(|wrong| panic!("{wrong:?}")).plan
     }
 
+    /// The order of the first block.
+    fn order(text: &str) -> Result<Order, OrderError> {
+        let plan = plan(text);
+        Order::of(&plan, &plan.blocks()[0])
+    }
+
+    /// The cells of all blocks.
+    fn cells(text: &str) -> Vec<CellOrder> {
+        let plan = plan(text);
+        plan.blocks().iter().flat_map(|block| Order::of(&plan, block).unwrap().cells).collect()
+    }
+
+    fn with<'a>(cells: &'a [CellOrder], factor: &str, level: &str) -> &'a CellOrder {
+        cells.iter().find(|cell| cell.levels.contains(&(factor.to_owned(), level.to_owned()))).unwrap()
+    }
+
     #[test]
-    fn a_block_becomes_an_order() {
+    fn block_becomes_an_order() {
         let plan = plan(
             "frames = 10\n[factor]\ngateway = [\"none\", \"read-write\", \"x\"]\ntopology = [\"kvaser\"]\n\
              [gateway.x]\ncommand = [\"cangw\", \"-s\", \"{from}\"]\n",
         );
         let [block] = &plan.blocks()[..] else { panic!("three cells fit into one") };
         let order = Order::of(&plan, block).unwrap();
-        let of = |level: &str| {
-            order.cells.iter().find(|cell| cell.levels.contains(&("gateway".to_owned(), level.to_owned()))).unwrap()
-        };
+        let of = |level| with(&order.cells, "gateway", level);
         assert_eq!(of("none").ends.receive, "can2");
         let start = ["cangw", "-s", "can2"].map(str::to_owned).into();
         assert_eq!(of("x").device, Device::Command { start, stop: Vec::new() });
@@ -363,21 +397,17 @@ mod tests {
     }
 
     #[test]
-    fn one_cell_that_leaves_no_processor_decides_for_all() {
+    fn one_busy_cell_selects_the_timer_for_all() {
         for text in ["[\"kernel\", \"mmapbusy-write\"]\n", "\"kernel\"\nload = [\"none\", \"cpu\"]\n"] {
-            let plan = plan(&format!("[factor]\ngateway = {text}"));
-            let order = Order::of(&plan, &plan.blocks()[0]).unwrap();
+            let order = order(&format!("[factor]\ngateway = {text}")).unwrap();
             assert!(order.cells.iter().all(|cell| cell.from_timer));
         }
     }
 
     #[test]
-    fn what_nobody_would_hear_is_refused() {
-        let of = |text: &str| {
-            let plan = plan(text);
-            Order::of(&plan, &plan.blocks()[0]).map(drop)
-        };
-        assert!(matches!(of("[factor]\ngateway = \"mmap-mmap\"\n"), Err(OrderError::Unheard(_))));
+    fn engines_without_echo_are_refused() {
+        let of = |text: &str| order(text).map(drop);
+        assert!(matches!(of("[factor]\ngateway = \"mmap-mmap\"\n"), Err(OrderError::NoEcho(_))));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntraffic = \"every 1ms\"\n"), Ok(()));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntopology = \"kvaser\"\n"), Ok(()));
         let host = |receive: &str, to: &str| {
@@ -386,21 +416,14 @@ mod tests {
                  from = \"b\"\nto = \"{to}\"\n"
             ))
         };
-        assert!(matches!(host("c", "c"), Err(OrderError::Unheard(_))));
+        assert!(matches!(host("c", "c"), Err(OrderError::NoEcho(_))));
         assert_eq!(host("d", "c"), Ok(()));
     }
 
     #[test]
-    fn the_wire_that_is_played_takes_time_and_has_its_own_rates() {
-        let plan = plan("bitrate = \"1Mbit/s\"\n[factor]\ngateway = \"kernel\"\ntopology = [\"wire\", \"kvaser\"]\n");
-        let order = |at: usize| Order::of(&plan, &plan.blocks()[at]).unwrap().cells.remove(0);
-        let of = |topology: &str| {
-            [order(0), order(1)]
-                .into_iter()
-                .find(|cell| cell.levels.contains(&("topology".to_owned(), topology.to_owned())))
-                .unwrap()
-        };
-        let (wire, kvaser) = (of("wire"), of("kvaser"));
+    fn emulated_wire_has_its_own_bit_rates() {
+        let cells = cells("bitrate = \"1Mbit/s\"\n[factor]\ngateway = \"kernel\"\ntopology = [\"wire\", \"kvaser\"]\n");
+        let (wire, kvaser) = (with(&cells, "topology", "wire"), with(&cells, "topology", "kvaser"));
         assert_eq!((wire.bus.wire(), wire.wire), (Some(job::WIRE), Some(job::WIRE.into())));
         assert_eq!((kvaser.bus, kvaser.wire), (BitsPerSecond(1_000_000, None), None));
         for bus in job::WIRE_BUSES {
@@ -410,11 +433,10 @@ mod tests {
     }
 
     #[test]
-    fn stamps_of_an_adapter_are_ordered_where_the_plan_has_them() {
+    fn plan_selects_hardware_stamps() {
         let text = "[factor]\ntopology = \"wire\"\ngateway = \"kernel\"\n";
         let of = |text: &str| {
-            let plan = plan(text);
-            let order = Order::of(&plan, &plan.blocks()[0]).unwrap().cells.remove(0);
+            let order = order(text).unwrap().cells.remove(0);
             (order.hardware_stamps, serde_json::to_string(&order).unwrap().contains("hardware_stamps"))
         };
         assert_eq!(of(text), (false, false));
@@ -422,22 +444,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bench_has_its_own_interfaces() {
+    fn bench_has_its_own_interfaces() {
         let of = |testbed: &str, receive: &str| {
-            let plan = plan(&format!(
+            let cells = cells(&format!(
                 "[factor]\ntestbed = \"{testbed}\"\ngateway = [\"none\", \"kernel\"]\n[ssh]\nhost = \"b\"\n[bench]\n\
                  send = \"t0\"\nmonitor = \"t1\"\nreceive = \"{receive}\"\nfrom = \"g0\"\nto = \"g1\"\nwire-bitrate = \"1Mbit/s\"\n"
             ));
-            let orders: Vec<_> =
-                plan.blocks().iter().flat_map(|block| Order::of(&plan, block).unwrap().cells).collect();
-            let of = |level: &str| {
-                orders
-                    .iter()
-                    .find(|cell| cell.levels.contains(&("gateway".to_owned(), level.to_owned())))
-                    .unwrap()
-                    .clone()
-            };
-            [of("none"), of("kernel")]
+            ["none", "kernel"].map(|gateway| with(&cells, "gateway", gateway).clone())
         };
         let [none, kernel] = of("host", "t2");
         assert_eq!((none.ends.receive.as_str(), none.device), ("g0", Device::None));
@@ -447,7 +460,7 @@ mod tests {
         assert!(file.contains("\"g0\"") && file.contains("\"g1\"") && file.contains("echo = false"), "{file}");
         let [_, own] = of("host", "g1");
         assert!(own.ends.hears_leaving);
-        // The gateway's interfaces are of another machine.
+        // The gateway's interfaces are on another machine.
         let [none, kernel] = of("ssh", "g1");
         assert_eq!((none.ends.receive.as_str(), kernel.ends.hears_leaving), ("t1", false));
     }

@@ -1,79 +1,59 @@
-//! The way from the guest to the host: typed messages in a stream of bytes.
+//! Guest-to-host channel: typed messages in a byte stream.
 //!
 //! ```text
-//!  anything the boot left │ MAGIC │ kind u8 │ length u32 LE │ payload … │ kind │ length │ payload … │ …
+//!  boot output │ MAGIC │ kind u8 │ length u32 LE │ payload … │ kind │ length │ payload … │ …
 //! ```
-//! There is no way back: nothing that the host does can reach a guest whose instructions are counted.
+//! There is no reverse channel: nothing on the host may influence a guest that counts instructions.
 
 use std::io::{self, Write};
 
-/// Comes before the first message, so that whatever firmware or a console wrote earlier is told apart.
+/// Separates the messages from earlier output of firmware or console.
 pub const MAGIC: [u8; 8] = *b"\x00candor\x01";
-/// Longest payload. A longer one is not of our making.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 20;
 const HEADER_BYTES: usize = 5;
 
-/// What a guest tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The command has ended with this status: its own, or 128 and the number of the signal that killed it. The last
-    /// message.
+    /// Status of the command, or 128 + signal. The last message.
     Exit(u8),
-    /// The guest cannot do what the job asks. The last message.
+    /// The guest cannot do the job. The last message.
     Failed(String),
-    /// A further piece of a file that the command left; its name is relative to `$CANDOR_OUT`.
+    /// Next piece of a file from `$CANDOR_OUT`; the name is relative to it.
     File {
-        /// Which file.
         name: String,
-        /// Bytes to append.
         bytes: Vec<u8>,
     },
     /// The topology is up and the command runs.
     Started,
-    /// Bytes that the command wrote to its standard error.
     Stderr(Vec<u8>),
-    /// Bytes that the command wrote to its standard output.
     Stdout(Vec<u8>),
 }
 
-/// A stream that no guest of ours wrote.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ChannelError {
-    /// A kind that does not exist.
-    #[error("A message of the unknown kind {0}")]
+    #[error("Unknown kind of message {0}")]
     Kind(u8),
-    /// A file name that leads out of its folder.
-    #[error("A file whose name leads out of its folder")]
+    #[error("A file name escapes the output folder")]
     Name,
-    /// A payload beyond [`MAX_PAYLOAD_BYTES`].
-    #[error("A message of {0} bytes, more than a guest sends")]
+    #[error("A message of {0} bytes exceeds the limit")]
     Length(usize),
-    /// A payload that is not what its kind holds.
-    #[error("A message of kind {0} with a payload that makes no sense")]
+    #[error("Invalid payload in a message of kind {0}")]
     Payload(u8),
 }
 
-/// Writes messages, the magic number before the first one.
+/// Writes [`MAGIC`], then messages.
 #[derive(Debug)]
 pub struct Sender<W> {
     stream: W,
 }
 
 impl<W: Write> Sender<W> {
-    /// Begins a stream.
-    ///
-    /// # Errors
-    /// Whatever the stream reports.
     pub fn begin(mut stream: W) -> io::Result<Self> {
         stream.write_all(&MAGIC)?;
         Ok(Self { stream })
     }
 
-    /// Writes one message. The payload must not exceed [`MAX_PAYLOAD_BYTES`].
-    ///
-    /// # Errors
-    /// `InvalidInput` if the payload is too long or a file name is none, or whatever the stream reports.
+    /// Fails with `InvalidInput` if the payload exceeds [`MAX_PAYLOAD_BYTES`] or the file name is invalid.
     pub fn send(&mut self, message: &Message) -> io::Result<()> {
         if let Message::File { name, .. } = message
             && !is_file_name(name)
@@ -94,7 +74,7 @@ impl<W: Write> Sender<W> {
     }
 }
 
-/// Puts messages together again from pieces of any size.
+/// Reassembles messages from pieces of any size.
 #[derive(Debug, Default)]
 pub struct Receiver {
     waiting: Vec<u8>,
@@ -102,15 +82,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Takes a piece of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// The next message that is complete.
-    ///
-    /// # Errors
-    /// [`ChannelError`] if the stream is damaged; nothing after that can be trusted.
+    /// The next complete message. After an error, the rest of the stream cannot be trusted.
     pub fn next_message(&mut self) -> Result<Option<Message>, ChannelError> {
         if !self.begun && !self.find_magic() {
             return Ok(None);
@@ -128,7 +104,6 @@ impl Receiver {
         Ok(Some(message))
     }
 
-    /// Drops everything up to and including the magic number.
     fn find_magic(&mut self) -> bool {
         if let Some(at) = self.waiting.windows(MAGIC.len()).position(|window| window == MAGIC) {
             self.waiting.drain(..at + MAGIC.len());
@@ -141,9 +116,8 @@ impl Receiver {
     }
 }
 
-/// Whether a file of this name can be sent: a line break ends the name, and no control character is worth the trouble
-/// that it makes on the host.
-#[must_use]
+/// Whether a file of this name can be sent. A line break ends the name, and other control characters cause trouble on
+/// the host.
 pub fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(char::is_control)
 }
@@ -207,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_survive_any_cutting(
+        fn messages_are_reassembled_from_any_pieces(
             garbage in proptest::collection::vec(1_u8.., 0..40),
             messages in proptest::collection::vec(message(), 0..20),
             piece in 1_usize..50,
@@ -237,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn file_names_without_line_breaks_only() {
+    fn file_names_have_no_control_characters() {
         let mut sender = Sender::begin(Vec::new()).unwrap();
         for name in ["a\nb", "a\rb", "\0", ""] {
             let message = Message::File { name: name.to_owned(), bytes: b"x".to_vec() };
@@ -250,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damaged_stream_is_an_error() {
         let mut receiver = Receiver::default();
         receiver.push(&MAGIC);
         receiver.push(&[99, 0, 0, 0, 0]);

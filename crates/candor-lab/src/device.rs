@@ -1,4 +1,4 @@
-//! The device under test: a gateway that is started as a process of its own, and asked to end.
+//! The device under test: a gateway started as a process, and stopped by SIGTERM.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader};
@@ -13,54 +13,46 @@ use candor_config::engine::UserEngine;
 use candor_config::plan::Echo;
 use candor_io::process;
 
-/// How long a gateway may take until it is ready, and until it has ended.
+/// Limit to become ready, and to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a program has that does not tell when it is ready.
+/// Start-up time for programs that do not report when they are ready.
 const SETTLE: Duration = Duration::from_millis(500);
 
 const SIGTERM: i32 = 15;
 
-/// Which program runs a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Program {
-    /// `candor`.
     Gateway,
-    /// `candor-lab`.
     Lab,
-    /// Any other program, by name or path.
+    /// By name or path.
     Named(String),
 }
 
-/// The program `candor` that belongs to this `candor-lab`: the one in the same folder, else the first in `PATH`.
-#[must_use]
+/// The `candor` next to this `candor-lab`, else the first in `PATH`.
 pub fn gateway_program(lab: &Path) -> PathBuf {
     let sibling = lab.with_file_name("candor");
     if sibling.is_file() { sibling } else { "candor".into() }
 }
 
-/// What candor is to start.
+/// How to start and stop a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
     program: Program,
     arguments: Vec<OsString>,
-    /// What is run in the end: program and arguments, or nothing.
+    /// Command to run at the end; may be empty.
     stop: Vec<String>,
-    /// For people.
     shown: String,
 }
 
 impl Gateway {
-    /// `candor run FILE`.
-    #[must_use]
     pub fn of_file(file: &Path) -> Self {
         let arguments = vec!["run".into(), file.into()];
         Self { program: Program::Gateway, arguments, stop: Vec::new(), shown: file.display().to_string() }
     }
 
-    /// Any program that forwards frames until it is asked to end, or that sets the kernel up and ends. `stop` is run in the
+    /// Any program that forwards frames until it is stopped, or that sets up the kernel and exits. `stop` is run at the
     /// end.
-    #[must_use]
     pub fn of_command(start: &[String], stop: &[String]) -> Self {
         let (program, arguments) = match start.split_first() {
             Some((first, rest)) => (Program::Named(first.clone()), rest),
@@ -74,14 +66,12 @@ impl Gateway {
         }
     }
 
-    /// The same, whose file has a name that says nothing, and another one in each run.
-    #[must_use]
+    /// Sets the name in messages, for files with generated names.
     pub fn called(self, shown: &str) -> Self {
         Self { shown: shown.to_owned(), ..self }
     }
 
-    /// `candor-lab baseline ENGINE`: a loop without rules.
-    #[must_use]
+    /// `candor-lab baseline ENGINE`.
     pub fn baseline(engine: UserEngine, from: &str, to: &str, echo: Echo) -> Self {
         let mut arguments: Vec<OsString> =
             ["baseline", engine.name(), "--from", from, "--to", to].map(Into::into).to_vec();
@@ -92,56 +82,31 @@ impl Gateway {
     }
 }
 
-/// A running gateway.
 #[derive(Debug)]
 pub struct Device {
     child: Child,
     lines: Receiver<String>,
-    /// It has set the kernel up, and ended.
+    /// It has set up the kernel and exited.
     has_ended: bool,
     stop: Vec<String>,
 }
 
-/// A gateway that could not be started or did not end well.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DeviceError {
-    /// The program cannot be started.
     #[error("Cannot start {}", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// It ended before it was ready; its own message is on standard error.
+    Start { program: PathBuf, source: io::Error },
     #[error("The gateway {gateway} ended before it was ready ({status})")]
-    Ended {
-        /// The gateway.
-        gateway: String,
-        /// How it ended.
-        status: ExitStatus,
-    },
-    /// It never said that it was ready.
+    Ended { gateway: String, status: ExitStatus },
     #[error("The gateway {gateway} was not ready after {} s", PATIENCE.as_secs())]
-    NotReady {
-        /// The gateway.
-        gateway: String,
-    },
-    /// It could not be ended or waited for.
+    NotReady { gateway: String },
     #[error("Cannot end the gateway")]
     Stop(#[source] io::Error),
-    /// It ended, but not well.
     #[error("The gateway ended with {0}")]
-    EndedBadly(ExitStatus),
+    Failed(ExitStatus),
 }
 
 impl Device {
-    /// Starts a gateway and waits until it forwards frames.
-    ///
-    /// # Errors
-    /// [`DeviceError`]; a gateway that did not become ready is gone when this returns.
+    /// Starts a gateway and waits until it forwards frames. On failure, its process is gone.
     pub fn start(lab: &Path, gateway: &Gateway) -> Result<Self, DeviceError> {
         let program = match &gateway.program {
             Program::Gateway => gateway_program(lab),
@@ -175,7 +140,7 @@ impl Device {
         }
     }
 
-    /// A program that does not tell when it is ready: it is when it has had time, or has ended with 0.
+    /// Programs that do not report readiness count as ready after a while, or when they exit with 0.
     fn settle(mut self, gateway: &Gateway) -> Result<Self, DeviceError> {
         thread::sleep(SETTLE);
         match self.child.try_wait().map_err(DeviceError::Stop)? {
@@ -188,35 +153,30 @@ impl Device {
         }
     }
 
-    /// Its process.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends the gateway as a user would, and gives back what it said at the end.
-    ///
-    /// # Errors
-    /// [`DeviceError`] if it does not end, or with another status than 0.
+    /// Stops the gateway with SIGTERM, and returns what it printed at the end. An exit status other than 0 is an error.
     pub fn stop(mut self) -> Result<Vec<String>, DeviceError> {
-        let said = if self.has_ended { Vec::new() } else { self.end()? };
+        let printed = if self.has_ended { Vec::new() } else { self.end()? };
         if let Some((program, arguments)) = std::mem::take(&mut self.stop).split_first() {
             let start = |source| DeviceError::Start { program: program.into(), source };
             let status = Command::new(program).args(arguments).stdin(Stdio::null()).status().map_err(start)?;
             if !status.success() {
-                return Err(DeviceError::EndedBadly(status));
+                return Err(DeviceError::Failed(status));
             }
         }
-        Ok(said)
+        Ok(printed)
     }
 
     fn end(&mut self) -> Result<Vec<String>, DeviceError> {
         process::terminate(self.child.id()).map_err(DeviceError::Stop)?;
-        let mut said = Vec::new();
-        // The channel ends when the gateway's standard output does, which is when the gateway ends.
+        let mut printed = Vec::new();
+        // The channel ends with the gateway's standard output.
         loop {
             match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => said.push(line),
+                Ok(line) => printed.push(line),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(DeviceError::Stop(io::Error::from(io::ErrorKind::TimedOut)));
@@ -224,11 +184,11 @@ impl Device {
             }
         }
         let status = self.child.wait().map_err(DeviceError::Stop)?;
-        // A foreign program may know nothing of SIGTERM, and be ended by it.
+        // Other programs may not handle SIGTERM.
         if status.success() || status.signal() == Some(SIGTERM) {
-            Ok(said)
+            Ok(printed)
         } else {
-            Err(DeviceError::EndedBadly(status))
+            Err(DeviceError::Failed(status))
         }
     }
 }
@@ -236,8 +196,8 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         let has_ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_status)));
-        // Already ended after `stop`; otherwise the measurement failed and the gateway must not stay. It is asked first: a gateway
-        // that is killed leaves its jobs in the kernel, where they forward the frames of whatever is measured next.
+        // A gateway of a failed measurement must not stay. It is stopped with SIGTERM first: killed, it would leave its
+        // jobs in the kernel, where they forward frames of the next measurement.
         if has_ended(&mut self.child) || (self.end().is_ok() && has_ended(&mut self.child)) {
             return;
         }
@@ -247,10 +207,9 @@ impl Drop for Device {
     }
 }
 
-/// What a process prints.
 pub(crate) type Lines = Receiver<String>;
 
-/// Standard output line by line, read by a thread so that waiting for a line can time out.
+/// Lines of standard output, read by a thread so that waiting can time out.
 pub(crate) fn lines_of(child: &mut Child) -> Lines {
     let (sender, lines) = mpsc::channel();
     if let Some(output) = child.stdout.take() {

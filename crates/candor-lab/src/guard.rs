@@ -1,5 +1,5 @@
-//! The process between candor and a guest: it ends the guest at a deadline, and when candor is gone for whatever
-//! reason, and it leaves no process of the guest behind.
+//! The process between candor and a guest. It ends the guest at a deadline or when candor is gone, and leaves no
+//! process of the guest.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,34 +19,28 @@ use candor_io::process::{self, Patience, Reaped};
 
 use crate::processes;
 
-/// What a guard does.
 #[derive(Clone, Debug)]
-pub struct Duty<'a> {
-    /// After this time the guest is ended.
+pub struct Settings<'a> {
     pub deadline: Duration,
-    /// The guest's program and arguments. Descriptors from 3 on are handed through.
+    /// The guest's program and arguments. Descriptors from 3 on are inherited.
     pub command: &'a [OsString],
-    /// A folder to remove once candor is gone, or needs it no more.
+    /// A folder to remove when candor is gone or has closed the connection.
     pub remove: Option<&'a Path>,
 }
 
-/// How the guest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Candor closed the guard's standard input, or died.
+    /// candor closed the guard's standard input, or died.
     Abandoned,
-    /// The deadline passed.
     Deadline,
-    /// By itself.
     Itself(ExitStatus),
 }
 
-/// The exit status by which a guard says that the deadline passed.
+/// Exit status of the guard if the deadline passed.
 pub const DEADLINE_STATUS: u8 = 124;
 
 impl Ending {
-    /// The exit status by which a guard says it: 128 and the number of the signal if one killed the guest.
-    #[must_use]
+    /// Exit status of the guard: 128 + signal if one killed the guest.
     pub fn status(self) -> u8 {
         match self {
             Self::Abandoned => 0,
@@ -60,8 +54,7 @@ impl Ending {
     }
 }
 
-/// The signal that killed the guest, to judge by the exit status of its guard.
-#[must_use]
+/// The signal that killed the guest, by the exit status of its guard.
 pub fn killed_by(status: i32) -> Option<i32> {
     let signal = status - i32::from(KILLED_STATUS);
     (1..=64).contains(&signal).then_some(signal)
@@ -69,60 +62,55 @@ pub fn killed_by(status: i32) -> Option<i32> {
 
 const KILLED_STATUS: u8 = 128;
 
-/// Starts the guest and stays until nothing of it is left and candor closes the line, which is standard input: its end
-/// is candor's. If the line is a socket, candor hears there that the guest has ended.
-///
-/// # Errors
-/// If the guest cannot be started.
-pub fn keep(duty: &Duty<'_>) -> io::Result<Ending> {
+/// Runs the guest, until none of its processes is left and candor has closed standard input. If that is a socket, its
+/// other direction is shut down when the guest has ended.
+pub fn run(settings: &Settings<'_>) -> io::Result<Ending> {
     process::start_session()?;
     process::adopt_orphans()?;
-    let (program, arguments) = duty.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let (program, arguments) = settings.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
-    // User-mode Linux that panics ends its whole process group, and this process has more to do.
+    // User-mode Linux kills its whole process group on a panic.
     command.process_group(0);
     process::end_with_parent(&mut command);
     let mut guest = command.spawn()?;
 
-    let (tell, hear) = mpsc::channel();
-    let tell_end = tell.clone();
+    let (notify, ended) = mpsc::channel();
+    let notify_end = notify.clone();
     thread::spawn(move || {
-        // Nothing is ever sent on this line. A failed read means the same as its end.
+        // Nothing is ever sent. A failed read means the same as the end.
         while matches!(io::stdin().read(&mut [0]), Ok(1..)) {}
         // The receiver is gone if the guest ended first.
-        let _ = tell.send(Ending::Abandoned);
+        let _ = notify.send(Ending::Abandoned);
     });
     thread::spawn(move || {
         if let Ok(status) = guest.wait() {
-            let _ = tell_end.send(Ending::Itself(status));
+            let _ = notify_end.send(Ending::Itself(status));
         }
     });
-    let ending = match hear.recv_timeout(duty.deadline) {
+    let ending = match ended.recv_timeout(settings.deadline) {
         Ok(ending) => ending,
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ending::Deadline,
     };
     end_descendants()?;
     if ending != Ending::Abandoned {
-        tell_candor()?;
-        while !matches!(hear.recv(), Ok(Ending::Abandoned) | Err(_)) {}
+        notify_candor()?;
+        while !matches!(ended.recv(), Ok(Ending::Abandoned) | Err(_)) {}
     }
-    if let Some(folder) = duty.remove {
-        // Candor may be removing it at this moment.
+    if let Some(folder) = settings.remove {
+        // candor may be removing it at the same time.
         let _ = fs::remove_dir_all(folder);
     }
     Ok(ending)
 }
 
-/// Closes this end of the line. Whoever gave something else than a socket waits for no news.
-fn tell_candor() -> io::Result<()> {
+fn notify_candor() -> io::Result<()> {
     let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let _ = line.shutdown(Shutdown::Write);
     Ok(())
 }
 
-/// Kills until no process is left that descends from this one, and takes the status of each: the machine's first
-/// process may be one that does not.
+/// Kills all descendants and reaps them: the machine's first process may not.
 fn end_descendants() -> io::Result<()> {
     const ENOUGH: Duration = Duration::from_secs(10);
     let begin = Instant::now();
@@ -131,7 +119,7 @@ fn end_descendants() -> io::Result<()> {
         for &pid in &descendants {
             process::kill(pid)?;
         }
-        // A process with threads looks dead before its last thread is: only a status taken is an end.
+        // A process with threads looks dead before its last thread is; only reaping is certain.
         let left = loop {
             match process::reap(Patience::Peek)? {
                 Reaped::Child(..) => {}
@@ -148,7 +136,6 @@ fn end_descendants() -> io::Result<()> {
     }
 }
 
-/// The living descendants of a process, from /proc.
 fn descendants(root: u32) -> io::Result<BTreeSet<u32>> {
     let all = processes::all()?;
     let mut family = BTreeSet::from([root]);
@@ -171,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_survive_the_way_to_candor() {
+    fn exit_status_of_the_guard_encodes_signals() {
         for raw in [7, 9, 64] {
             assert_eq!(killed_by(Ending::Itself(ExitStatus::from_raw(raw)).status().into()), Some(raw));
         }
@@ -183,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn own_children_are_found() {
+    fn finds_own_children() {
         let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
         let found = descendants(std::process::id()).unwrap().contains(&child.id());
         child.kill().unwrap();

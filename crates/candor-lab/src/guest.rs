@@ -1,8 +1,7 @@
-//! A guest from its specification to its exit status.
+//! Runs a guest from its specification to its exit status.
 
 mod command_line;
-mod console;
-mod hearing;
+mod output;
 mod running;
 mod shell;
 mod specification;
@@ -15,6 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use crate::cache::{Cache, CacheError};
 use crate::channel::ChannelError;
 use crate::image::{self, Contents, ImageError};
@@ -24,137 +25,75 @@ use crate::observer::Observer;
 use crate::qemu::{Qemu, QemuError};
 use crate::tools::{self, ToolError};
 use command_line::Files;
-use hearing::Hearing;
+use output::Output;
 use running::Running;
 
-/// What became of a guest that did its job.
+/// Result of a guest that ran its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestExit {
-    /// The command's exit status; 128 and the number of the signal if one killed it.
+    /// 128 + signal if one killed the command.
     pub status: u8,
-    /// From the start of the guest to its last message, on the host's clock.
+    /// Host time from the start of the guest to its last message.
     pub wall: Duration,
-    /// From the start of the guest to the start of the command, on the host's clock.
+    /// Host time from the start of the guest to the start of the command.
     pub boot: Duration,
-    /// What it ran on.
     pub platform: Platform,
 }
 
-/// What a guest ran on: everything that its figures depend on besides its own contents.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Everything that results depend on besides the contents of the guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Platform {
-    /// Name of the kernel in `candor-lab kernels`.
+    /// As in `candor-lab kernels`.
     pub kernel: String,
-    /// `uname -r`.
+    #[serde(skip)]
     pub release: String,
-    /// Version of the kernel's package.
+    /// Package version.
     pub kernel_version: String,
-    /// Version of QEMU (icount only).
+    /// In icount.
     pub qemu: Option<String>,
 }
 
-impl Platform {
-    /// One line with the versions, for `CANDOR_PLATFORM`.
-    fn to_json(&self) -> String {
-        serde_json::json!({ "kernel": self.kernel, "kernel_version": self.kernel_version, "qemu": self.qemu })
-            .to_string()
-    }
-}
-
-/// Why a guest did not do its job.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum LabError {
-    /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The guest sent something that makes no sense.
     #[error("The guest's messages are damaged")]
     Channel(#[from] ChannelError),
-    /// The guest ended before the command was started.
     #[error("The guest did not boot: {reason}")]
-    DidNotBoot {
-        /// What is known about it.
-        reason: String,
-        /// The last lines of its console.
-        console: Vec<String>,
-    },
-    /// The guest ended while the command ran.
+    DidNotBoot { reason: String, console: Vec<String> },
     #[error("The guest ended before the command did: {reason}")]
-    Died {
-        /// What is known about it.
-        reason: String,
-        /// The last lines of its console.
-        console: Vec<String>,
-    },
-    /// A file or folder cannot be used.
+    Died { reason: String, console: Vec<String> },
     #[error("Cannot use {path}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The guest itself says that it cannot do what it was asked.
+    File { path: PathBuf, source: io::Error },
     #[error("{reason}")]
-    Guest {
-        /// Its words.
-        reason: String,
-        /// The last lines of its console.
-        console: Vec<String>,
-    },
-    /// The image cannot be made.
-    #[error("The guest's image cannot be made")]
+    Guest { reason: String, console: Vec<String> },
+    #[error("Cannot build the guest's image")]
     Image(#[from] ImageError),
-    /// The kernel cannot be had.
     #[error("No kernel for the guest")]
     Kernel(#[from] KernelError),
-    /// No command.
     #[error("There is no command to run")]
     NoCommand,
-    /// No folder that is large enough and from which programs may run.
     #[error(
-        "User-mode Linux needs a folder with {} MiB free from which programs may be run; {} are none; the icount \
-         laboratory needs none (--testbed icount)",
+        "User-mode Linux needs a folder with {} MiB free that allows programs to run, unlike {}; the testbed icount \
+         needs none (--testbed icount)",
         .bytes >> 20,
         .folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
-    NoExecFolder {
-        /// How much is needed.
-        bytes: u64,
-        /// Where it was looked for.
-        folders: Vec<PathBuf>,
-    },
-    /// A topology of cards or USB adapters in a laboratory that has neither.
-    #[error("The topology {} needs the icount laboratory: add --testbed icount", .0.name())]
+    NoExecFolder { bytes: u64, folders: Vec<PathBuf> },
+    #[error("The topology {} needs the testbed icount: add --testbed icount", .0.name())]
     NoHardware(Topology),
-    /// The processor has more registers than this user-mode Linux can hold.
-    #[error(
-        "The kernel {kernel} cannot hold all registers of this processor; the icount laboratory can (--testbed icount)"
-    )]
-    NoRoom {
-        /// Which kernel.
-        kernel: String,
-    },
-    /// QEMU cannot be had.
+    #[error("The kernel {kernel} does not support this processor's registers; use --testbed icount")]
+    NoRoom { kernel: String },
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
-    /// A program that is fetched where it is missing cannot be had.
     #[error("No program for the guest")]
     Tool(#[from] ToolError),
-    /// The guest was ended.
-    #[error("The guest was ended after {} s; --timeout gives it more", .limit.as_secs())]
-    Timeout {
-        /// The limit.
-        limit: Duration,
-        /// The last lines of its console.
-        console: Vec<String>,
-    },
+    #[error("The guest was ended after {} s; --timeout sets the limit", .limit.as_secs())]
+    Timeout { limit: Duration, console: Vec<String> },
 }
 
 impl LabError {
-    /// The last lines of the guest's console, where they explain something.
-    #[must_use]
+    /// The last lines of the console, if they help to explain the error.
     pub fn console(&self) -> &[String] {
         match self {
             Self::DidNotBoot { console, .. }
@@ -166,17 +105,15 @@ impl LabError {
     }
 }
 
-/// Boots a guest, runs the command in it, and leaves nothing behind.
+/// Boots a guest, runs the command in it, and removes everything.
 ///
-/// Kernel and QEMU are fetched if they are not cached. If this process ends meanwhile, so does the guest.
-///
-/// # Errors
-/// Any [`LabError`]; a command that fails is no error.
+/// Kernel and QEMU are fetched if they are not cached. The guest ends with this process. A command that fails is not an
+/// error.
 pub fn run(spec: &GuestSpec, observer: &mut dyn Observer) -> Result<GuestExit, LabError> {
     run_on(spec, None, observer)
 }
 
-/// [`run`], with the command on a terminal if one is given.
+/// [`run`], on a terminal if one is given.
 fn run_on(
     spec: &GuestSpec,
     terminal: Option<(TerminalSize, std::os::unix::net::UnixStream)>,
@@ -214,7 +151,7 @@ fn run_on(
     let archive = image::build(&kernel, &spec.lab, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
-    // As late as possible: until the guard runs, nobody removes the folder if this process is killed.
+    // As late as possible: only the guard removes the folder if this process is killed.
     let folder = tempfile::Builder::new().prefix("candor-lab-").tempdir().map_err(file(&std::env::temp_dir()))?;
     let files = Files::new(folder.path());
     fs::write(&files.image, image).map_err(file(&files.image))?;
@@ -230,17 +167,17 @@ fn run_on(
     };
     let begin = Instant::now();
     let mut running = Running::start(spec, &command, &files, socket)?;
-    let mut hearing = Hearing::new(spec.out.as_deref());
-    let heard = listen(&mut running, &mut hearing, &files, begin, observer);
-    // Whatever happened: the guest's processes go before its folder, and that goes before the guard does.
-    let last_lines = console::last_lines(&files.console);
+    let mut output = Output::new(spec.out.as_deref());
+    let received = listen(&mut running, &mut output, &files, begin, observer);
+    // In this order: processes of the guest, its folder, the guard.
+    let last_lines = running::last_lines(&files.console);
     let ending = running.end();
-    let boot = heard?;
+    let boot = received?;
     let console = || last_lines;
-    match (hearing.outcome(), boot) {
+    match (output.outcome(), boot) {
         (Some(Ok(status)), Some(boot)) => Ok(GuestExit { status, wall: begin.elapsed(), boot, platform }),
         (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
-        // A command that ran is not explained by what the kernel said while it booted.
+        // Kernel messages of the boot do not explain a command that ran.
         (_, Some(_)) if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: Vec::new() }),
         _ if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: console() }),
         (_, Some(_)) => Err(LabError::Died { reason: ending.reason, console: console() }),
@@ -248,30 +185,30 @@ fn run_on(
     }
 }
 
-/// Hears the guest until its last message or its end. Returns how long it took to boot, if it did.
+/// Reads messages until the last one or the end of the guest. Returns the boot time if it booted.
 fn listen(
     running: &mut Running,
-    hearing: &mut Hearing<'_>,
+    output: &mut Output<'_>,
     files: &Files,
     begin: Instant,
     observer: &mut dyn Observer,
 ) -> Result<Option<Duration>, LabError> {
-    /// How often the host looks; the guest never notices.
+    /// Poll interval on the host; the guest does not notice.
     const LOOK: Duration = Duration::from_millis(4);
     let mut channel = File::open(&files.channel).map_err(file(&files.channel))?;
     let mut boot = None;
     loop {
-        // Asked before the last look, so that nothing written before the end is missed.
+        // Before the last read, so that nothing is missed.
         let ended = running.has_ended().map_err(file(&files.channel))?;
-        let before = hearing.is_started();
-        let heard = hearing.look(&mut channel, observer)?;
-        if !before && hearing.is_started() {
+        let before = output.is_started();
+        let received = output.poll(&mut channel, observer)?;
+        if !before && output.is_started() {
             boot = Some(begin.elapsed());
         }
-        if ended || hearing.outcome().is_some() {
+        if ended || output.outcome().is_some() {
             return Ok(boot);
         }
-        if !heard {
+        if !received {
             std::thread::sleep(LOOK);
         }
     }
@@ -291,7 +228,7 @@ fn job(spec: &GuestSpec, platform: &Platform, terminal: Option<TerminalSize>) ->
     }
 }
 
-/// What the laboratory tells the command. All of it is in the image, so nothing of it may change from run to run.
+/// Part of the image, so they must not change from run to run.
 fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = (&'static str, String)> + use<> {
     let instruction_ns = match spec.testbed {
         Testbed::Icount => Some(("CANDOR_INSTRUCTION_NS", (1_u32 << spec.clock.exponent()).to_string())),
@@ -299,7 +236,7 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
     };
     let fixed = [
         ("CANDOR_OUT", OUT.to_owned()),
-        ("CANDOR_PLATFORM", platform.to_json()),
+        ("CANDOR_PLATFORM", serde_json::json!(platform).to_string()),
         ("CANDOR_TESTBED", spec.testbed.name().to_owned()),
         ("CANDOR_TOPOLOGY", spec.topology.name().to_owned()),
         ("HOME", HOME.to_owned()),
@@ -309,7 +246,7 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
     fixed.into_iter().chain(instruction_ns)
 }
 
-/// The command itself is taken along if it is a program of the host, or one that can be fetched, by its plain name.
+/// Adds the command itself if it is the plain name of a program on the host or in a known package.
 fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, ToolError> {
     let mut programs = spec.programs.clone();
     let name = &spec.command[0];
@@ -333,7 +270,8 @@ fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Res
     })
 }
 
-/// Where user-mode Linux may keep its memory: it maps the file for execution, and dies where there is no room for it.
+/// Folder for the memory of user-mode Linux. The file is mapped executable, and the kernel dies if it runs out of
+/// space.
 fn memory_folder(folders: Vec<PathBuf>, bytes: u64) -> Result<PathBuf, LabError> {
     let usable = |folder: &&PathBuf| {
         candor_io::process::room(folder).is_ok_and(|room| room.allows_exec && room.free_bytes >= bytes)
@@ -345,7 +283,7 @@ fn memory_folder(folders: Vec<PathBuf>, bytes: u64) -> Result<PathBuf, LabError>
     }
 }
 
-/// Makes the folder for the guest's files: before a guest runs for an hour and its results have no place.
+/// Creates the folder before the guest runs, so that results of an hour have a place.
 fn make_out(out: &Path) -> Result<(), LabError> {
     fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out)).map(drop).map_err(file(out))
 }
@@ -353,11 +291,6 @@ fn make_out(out: &Path) -> Result<(), LabError> {
 fn file(path: &Path) -> impl Fn(io::Error) -> LabError {
     let path = path.to_owned();
     move |source| LabError::File { path: path.clone(), source }
-}
-
-/// Makes an empty file.
-fn touch(path: &Path) -> Result<(), LabError> {
-    fs::write(path, "").map_err(file(path))
 }
 
 #[cfg(test)]
@@ -380,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_goes_where_there_is_room_for_it() {
+    fn memory_folder_needs_space_and_exec() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().to_owned();
         let folders = || vec!["/no such folder".into(), "/proc".into(), here.clone()];
@@ -390,20 +323,20 @@ mod tests {
     }
 
     #[test]
-    fn results_have_a_place_before_a_guest_runs() {
+    fn out_folder_is_created_first() {
         let folder = tempfile::tempdir().unwrap();
         let new = folder.path().join("a/b");
         make_out(&new).unwrap();
         assert!(new.is_dir() && fs::read_dir(&new).unwrap().next().is_none());
         let file = folder.path().join("file");
-        touch(&file).unwrap();
+        fs::write(&file, "").unwrap();
         for out in [file.join("x"), file] {
             assert!(matches!(make_out(&out), Err(LabError::File { path, .. }) if path == out));
         }
     }
 
     #[test]
-    fn a_command_learns_what_it_runs_on() {
+    fn environment_describes_the_platform() {
         let counted = environment(Testbed::Icount, &platform(Some("7.2.22 (Debian \"x\")")));
         assert_eq!(counted["CANDOR_INSTRUCTION_NS"], "8");
         let said = r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":"7.2.22 (Debian \"x\")"}"#;

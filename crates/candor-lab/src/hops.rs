@@ -1,27 +1,26 @@
-//! Chains of routes through virtual interfaces: what a frame takes for each further pass through the CAN layer and can-gw.
+//! Chains of routes through virtual interfaces: the cost of each further pass through the CAN layer and can-gw.
 //!
 //! ```text
 //!   first bus ─ from ─▶ can-gw ─▶ hop1 ─▶ can-gw ─▶ hop2 ─▶ … ─▶ can-gw ─▶ to ─ second bus
 //! ```
 //!
-//! Interrupt, softirq and driver are passed once, whatever the chain's length. So the line through the latencies says what each
-//! pass takes, and what is left is the rest of the system.
+//! Interrupt, softirq and driver are passed once, whatever the length of the chain. The slope of the latencies is the cost
+//! of a pass; the intercept is the rest of the system.
 //!
 //! # Source
 //! Timing Analysis of a Linux-Based CAN-to-CAN Gateway (Sojka and others, 2011), section 3.8, figure 15.
 
 use std::fmt::Write as _;
 
-use crate::stats::{LatencyNs, Line};
 use candor_core::frame::FrameFormat;
 
-/// The virtual interfaces of a chain of so many routes.
+use crate::stats::{LatencyNs, Line};
+
 pub fn between(routes: u8) -> impl Iterator<Item = String> {
     (1..routes).map(|number| format!("hop{number}"))
 }
 
-/// The gateway file of a chain of so many routes for frames of one format, run by the kernel. `echo` is that of the last route.
-#[must_use]
+/// Gateway file of a chain of can-gw routes for frames of one format. `echo` is that of the last route.
 pub fn gateway_file(routes: u8, (from, to): (&str, &str), format: FrameFormat, echo: bool) -> String {
     let format = match format {
         FrameFormat::Classic => "classic",
@@ -30,24 +29,24 @@ pub fn gateway_file(routes: u8, (from, to): (&str, &str), format: FrameFormat, e
     let mut text = "engine = \"kernel\"\n".to_owned();
     let interfaces: Vec<_> = [from.to_owned()].into_iter().chain(between(routes)).chain([to.to_owned()]).collect();
     for (number, interface) in interfaces.iter().enumerate() {
-        writeln!(text, "[bus.b{number}]\ninterface = \"{interface}\"").expect("a String takes everything");
+        writeln!(text, "[bus.b{number}]\ninterface = \"{interface}\"").expect("writing to a String cannot fail");
     }
     for number in 1..interfaces.len() {
         let before = number - 1;
-        // can-gw counts from the first route a frame takes. Without an echo nobody hears what is sent to a virtual interface.
+        // can-gw counts from the first route of a frame. Without an echo, frames sent to a virtual interface are not
+        // received.
         let limit = if number == 1 { format!("hop-limit = {routes}\n") } else { String::new() };
         let echo = echo || number < interfaces.len() - 1;
         writeln!(
             text,
             "[[route]]\nname = \"hop-{number}\"\nfrom = \"b{before}\"\nto = \"b{number}\"\nframes = \"{format}\"\necho = {echo}\n{limit}"
         )
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
     }
     text
 }
 
-/// The line through the medians of chains: how many routes, and the median. Its slope is what a pass takes.
-#[must_use]
+/// Line through (routes, median). Its slope is the cost of a pass.
 #[expect(clippy::cast_precision_loss, reason = "no latency reaches 2^53 ns")]
 pub fn line(medians: &[(u8, LatencyNs)]) -> Option<Line> {
     let points: Vec<_> = medians.iter().map(|(routes, median)| (f64::from(*routes), median.0 as f64)).collect();
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_chain_is_a_gateway() {
+    fn chains_are_valid_gateways() {
         for routes in 1..=candor_config::placement::MAX_MAX_HOPS {
             let text = gateway_file(routes, ("can2", "can3"), FrameFormat::Classic, false);
             let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).plan;
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_the_slope() {
+    fn slope_is_the_cost_of_a_pass() {
         let line = line(&[(1, LatencyNs(7_000)), (2, LatencyNs(9_500)), (3, LatencyNs(12_000))]).unwrap();
         assert!((line.slope - 2_500.0).abs() < 1e-9 && (line.intercept - 4_500.0).abs() < 1e-9, "{line:?}");
     }

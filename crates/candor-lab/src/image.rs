@@ -1,4 +1,4 @@
-//! What a guest finds when it wakes up: one initramfs for both laboratories.
+//! The initramfs of guests, the same for both testbeds.
 
 mod archive;
 mod programs;
@@ -17,71 +17,38 @@ use crate::kernel::modules::{ModuleError, ModuleTree, plain};
 use crate::kernel::{CachedKernel, ModuleParameter};
 use programs::Needs;
 
-/// What goes into an image besides candor and the kernel's modules.
+/// Contents besides candor and the kernel modules.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    /// Files for the working directory, by the last part of their name.
+    /// For the working directory.
     pub copies: Vec<PathBuf>,
-    /// Programs of the host, by name or path.
+    /// Of the host, by name or path.
     pub programs: Vec<String>,
-    /// Other files: path in the guest, bytes.
+    /// Path in the guest and contents.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Modules that are left out.
     pub without_modules: Vec<String>,
-    /// What modules are loaded with.
     pub module_parameters: Vec<ModuleParameter>,
 }
 
-/// Why there is no image.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ImageError {
-    /// A file cannot be read or written.
     #[error("Cannot use {path}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A kernel module cannot be used.
+    File { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// The kernel lacks a module.
     #[error("The kernel {kernel} has no module {module}, which the topology {} needs", .topology.name())]
-    NoModule {
-        /// Which kernel.
-        kernel: String,
-        /// Which module.
-        module: String,
-        /// What needs it.
-        topology: Topology,
-    },
-    /// A program cannot be taken along.
+    NoModule { kernel: String, module: String, topology: Topology },
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// A parameter for a module that guests have not got.
     #[error(
         "No module {module} for guests on the kernel {kernel}, so it takes no parameters; candor-lab shell shows them in /lib/modules"
     )]
-    NoModuleForParameter {
-        /// The kernel's name.
-        kernel: String,
-        /// The module.
-        module: String,
-    },
-    /// Two files of one name.
+    NoModuleForParameter { kernel: String, module: String },
     #[error("Two of the copied files are called {name}")]
-    Twice {
-        /// The name.
-        name: String,
-    },
+    Twice { name: String },
 }
 
-/// Puts an image together. `job.modules` is filled in.
-///
-/// # Errors
-/// Any [`ImageError`].
+/// Builds the image, and sets `job.modules`.
 pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Contents) -> Result<Archive, ImageError> {
     let mut archive = Archive::default();
     archive.console();
@@ -116,17 +83,17 @@ pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Content
     Ok(archive)
 }
 
-/// The few files without which programs of the host stumble.
+/// Files that programs of the host expect.
 const ETC: [(&str, &str); 4] = [
     ("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"),
     ("/etc/group", "root:x:0:\n"),
     ("/etc/hosts", "127.0.0.1 localhost\n"),
-    // `TCF_EM_*` of the kernel; without it tc does not know the names.
+    // `TCF_EM_*` of the kernel, for the names in tc.
     ("/etc/iproute2/ematch_map", "1 cmp\n2 nbyte\n3 u32\n4 meta\n7 canid\n8 ipset\n9 ipt\n"),
 ];
 
-/// Without these a topology is none.
-const fn needed(topology: Topology) -> &'static [&'static str] {
+/// Modules that a topology requires.
+const fn required(topology: Topology) -> &'static [&'static str] {
     match topology {
         Topology::Kvaser => &["can", "can_raw", "sja1000", "kvaser_pci"],
         Topology::Vcan => &["can", "can_raw", "vcan"],
@@ -134,57 +101,19 @@ const fn needed(topology: Topology) -> &'static [&'static str] {
     }
 }
 
-/// Loaded at boot too, where the kernel has it and the caller wants it.
-const WELCOME: &[&str] = &["can_gw"];
+/// Loaded at boot if available and wanted.
+const OPTIONAL: &[&str] = &["can_gw"];
 
 /// Loaded when the kernel or tc asks for them.
-const ON_DEMAND: &[&str] = &[
-    "act_gact",
-    "act_mirred",
-    "act_pedit",
-    "act_police",
-    "act_skbedit",
-    "can_bcm",
-    "can_isotp",
-    "can_j1939",
-    "cls_basic",
-    "cls_bpf",
-    "cls_flow",
-    "cls_fw",
-    "cls_matchall",
-    "cls_u32",
-    "em_canid",
-    "em_cmp",
-    "em_meta",
-    "em_nbyte",
-    "em_u32",
-    "gs_usb",
-    "sch_cbs",
-    "sch_codel",
-    "sch_drr",
-    "sch_etf",
-    "sch_ets",
-    "sch_fq",
-    "sch_fq_codel",
-    "sch_hfsc",
-    "sch_htb",
-    "sch_ingress",
-    "sch_mqprio",
-    "sch_multiq",
-    "sch_netem",
-    "sch_plug",
-    "sch_prio",
-    "sch_qfq",
-    "sch_sfq",
-    "sch_skbprio",
-    "sch_taprio",
-    "sch_tbf",
-    "slcan",
-    "ucan",
-    "vcan",
-    "vhci_hcd",
-    "vxcan",
-];
+const ON_DEMAND: &str = "
+    act_gact act_mirred act_pedit act_police act_skbedit
+    can_bcm can_isotp can_j1939 slcan vcan vxcan
+    cls_basic cls_bpf cls_flow cls_fw cls_matchall cls_u32
+    em_canid em_cmp em_meta em_nbyte em_u32
+    sch_cbs sch_codel sch_drr sch_etf sch_ets sch_fq sch_fq_codel sch_hfsc sch_htb sch_ingress sch_mqprio sch_multiq
+    sch_netem sch_plug sch_prio sch_qfq sch_sfq sch_skbprio sch_taprio sch_tbf
+    gs_usb ucan vhci_hcd
+";
 
 fn add_modules(
     archive: &mut Archive,
@@ -194,9 +123,9 @@ fn add_modules(
 ) -> Result<(), ImageError> {
     let tree = ModuleTree::scan(&kernel.modules())?;
     let excluded: BTreeSet<String> = contents.without_modules.iter().map(|name| plain(name)).collect();
-    let at_boot: Vec<&str> = needed(job.topology).iter().chain(WELCOME).copied().collect();
+    let at_boot: Vec<&str> = required(job.topology).iter().chain(OPTIONAL).copied().collect();
     let boot = tree.closure(&at_boot, &excluded)?;
-    let missing = needed(job.topology)
+    let missing = required(job.topology)
         .iter()
         .find(|&&name| !excluded.contains(name) && boot.iter().all(|module| module.name != name));
     if let Some(module) = missing {
@@ -206,7 +135,7 @@ fn add_modules(
             topology: job.topology,
         });
     }
-    let all: Vec<&str> = at_boot.iter().chain(ON_DEMAND).copied().collect();
+    let all: Vec<&str> = at_boot.iter().copied().chain(ON_DEMAND.split_whitespace()).collect();
     let mut index = ModuleIndex::default();
     for module in tree.closure(&all, &excluded)? {
         let path = format!("/lib/modules/{}.ko", module.name);
@@ -238,7 +167,6 @@ fn add_programs(archive: &mut Archive, names: &[String]) -> Result<(), ImageErro
     add_needs(archive, needs)
 }
 
-/// A copied program works from the working directory, so its libraries come along.
 fn add_needs_of_copy(archive: &mut Archive, path: &Path) -> Result<(), ImageError> {
     let mut needs = Needs::new();
     if linkage(path).is_ok() {

@@ -1,11 +1,10 @@
-//! The first process of a guest: it brings up the machine and the topology, runs one command, and switches off.
+//! The first process of a guest: sets up the machine and the topology, runs one command, and powers off.
 //!
-//! While the command is quiet, so is init: on a machine whose instructions are counted, everything that runs is
-//! measured. It only reads pipes, waits for children, and passes on what was printed.
+//! It is idle while the command is quiet: when instructions are counted, everything that runs is measured. It only
+//! reads pipes, waits for children, and forwards output.
 
 mod outlet;
 mod topology;
-mod wire;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,75 +21,38 @@ use candor_netlink::client::NetlinkError;
 use crate::channel::{Message, is_file_name};
 use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
 use outlet::Outlet;
-use wire::Wire;
+use topology::Wire;
 
-/// Why a guest cannot do its job. The host gets the text.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum InitError {
-    /// The command cannot be started.
     #[error("Cannot start {program}: {source}")]
-    Command {
-        /// Which program.
-        program: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file of the guest cannot be used.
+    Command { program: String, source: io::Error },
     #[error("Cannot use {path} in the guest: {source}")]
-    File {
-        /// Which.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file that cannot be sent.
+    File { path: String, source: io::Error },
     #[error("The command left a file with a line break or another control character in its name: {0:?}")]
     FileName(String),
-    /// A system call failed.
     #[error("{what}: {source}")]
-    Kernel {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// An interface of the topology cannot be made.
+    Kernel { what: String, source: io::Error },
     #[error("Cannot set up the interface {interface}: {source}")]
-    Link {
-        /// Which.
-        interface: String,
-        /// Why.
-        source: NetlinkError,
-    },
-    /// An interface of the topology has not appeared.
-    #[error("The interface {0} is not there")]
+    Link { interface: String, source: NetlinkError },
+    #[error("Interface {0} does not exist")]
     NoInterface(String),
-    /// A controller that does not start.
-    #[error("The interface {0} is up but does not become operational")]
+    #[error("Interface {0} is up but does not become operational")]
     NotOperational(String),
-    /// The program that plays the buses has ended before it was to.
-    #[error("candor-lab wire plays no buses; what it says about that stands above")]
+    #[error("candor-lab wire failed; its message is above")]
     NoWire,
 }
 
-/// Whether this process is a guest's init.
-#[must_use]
 pub fn is_init() -> bool {
     std::process::id() == 1 && Path::new(JOB_PATH).exists()
 }
 
-/// Whether this process is a guest's `modprobe`, to judge by the name it was called by.
-#[must_use]
 pub fn is_modprobe() -> bool {
     let called = std::env::args_os().next();
     called.is_some_and(|name| Path::new(&name).ends_with("modprobe")) && Path::new(MODULES_PATH).exists()
 }
 
-/// Does the job of the guest and switches it off. Returns only if that is refused.
-///
-/// # Errors
-/// Whatever keeps the guest from being switched off.
+/// Does the job and powers off. Returns only if that fails.
 pub fn run() -> io::Result<()> {
     match prepare() {
         Ok((job, outlet)) => {
@@ -102,23 +64,20 @@ pub fn run() -> io::Result<()> {
             outlet.send(last);
             outlet.close();
         }
-        // Without an outlet only the console is left.
+        // Only the console is left.
         Err(error) => eprintln!("candor: {error}"),
     }
     guest::power_off()
 }
 
-/// Loads the modules that the kernel asks for: `modprobe -q -- NAME`.
-///
-/// # Errors
-/// [`InitError`] if there is no such module or it cannot be loaded.
+/// Loads a module on behalf of the kernel: `modprobe -q -- NAME`.
 pub fn modprobe() -> Result<(), InitError> {
     let index: ModuleIndex = read_json(MODULES_PATH)?;
     for wanted in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
         let files = index.to_load(&wanted);
         if files.is_empty() {
             let source = io::ErrorKind::NotFound.into();
-            return Err(InitError::Kernel { what: format!("No module is called {wanted}"), source });
+            return Err(InitError::Kernel { what: format!("No module {wanted}"), source });
         }
         files.into_iter().try_for_each(load)?;
     }
@@ -153,10 +112,10 @@ fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
     drop(command);
     let status = wait_for(child)?;
     let can_be_believed = wire.map_or(Ok(true), Wire::end)?;
-    // Whatever the command left running would keep the pipes open.
+    // Remaining processes would keep the pipes open.
     guest::kill_all_others().map_err(kernel("Cannot end what the command left running"))?;
     for reader in readers {
-        // A reader only ends with its pipe; it does not panic.
+        // A reader ends with its pipe and does not panic.
         let _ = reader.join();
     }
     send_files(Path::new(OUT), "", outlet)?;
@@ -166,7 +125,7 @@ fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
     })
 }
 
-/// Starts the command: on the terminal if the job has one, otherwise with readers of what it prints.
+/// Starts the command on the terminal if the job has one, else with readers of its output.
 fn start(job: &Job, command: &mut Command, outlet: &Outlet) -> Result<(u32, Vec<JoinHandle<()>>), InitError> {
     if job.terminal.is_some() {
         process::lead_terminal(command);
@@ -188,7 +147,7 @@ fn command(job: &Job) -> Result<Command, InitError> {
         .first()
         .ok_or_else(|| InitError::Command { program: String::new(), source: io::ErrorKind::InvalidInput.into() })?;
     let environment: &BTreeMap<String, String> = &job.environment;
-    // The program is looked up in the guest's PATH, not in that of init.
+    // In the guest's PATH, not in that of init.
     let found = match environment.get("PATH") {
         Some(path) if !program.contains('/') => {
             path.split(':').map(|folder| Path::new(folder).join(program)).find(|path| path.exists())
@@ -206,7 +165,7 @@ fn command(job: &Job) -> Result<Command, InitError> {
     Ok(command)
 }
 
-/// Waits for one child and takes the status of every orphan meanwhile.
+/// Waits for one child; reaps orphans meanwhile.
 fn wait_for(pid: u32) -> Result<ExitStatus, InitError> {
     loop {
         match process::reap(Patience::Wait).map_err(kernel("Cannot wait for the command"))? {
@@ -220,13 +179,12 @@ fn wait_for(pid: u32) -> Result<ExitStatus, InitError> {
     }
 }
 
-/// A command that cannot be started is the caller's mistake, not the guest's: it is said and counted as shells do.
+/// A missing command is the caller's mistake, so it is reported as shells do.
 fn no_command(program: &str, source: &io::Error, outlet: &Outlet) -> Message {
     let (text, status) = match source.kind() {
         io::ErrorKind::NotFound => {
-            let text = format!(
-                "There is no program {program} in the guest: only candor and what --program and --copy bring are there"
-            );
+            let text =
+                format!("No program {program} in the guest: it has only candor and what --program and --copy add");
             (text, 127)
         }
         _ => (format!("Cannot start {program}: {source}"), 126),
@@ -235,7 +193,7 @@ fn no_command(program: &str, source: &io::Error, outlet: &Outlet) -> Message {
     Message::Exit(status)
 }
 
-/// As shells count: the status, or 128 and the signal.
+/// As in shells: 128 + signal.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(255);
     u8::try_from(code).unwrap_or(255)
@@ -250,7 +208,7 @@ fn pass_on(mut pipe: impl Read + Send + 'static, outlet: Outlet, kind: fn(Vec<u8
     })
 }
 
-/// Sends the files of a folder and of those in it, in the order of their names.
+/// Sends the files of a folder recursively, in order of their names.
 fn send_files(folder: &Path, prefix: &str, outlet: &Outlet) -> Result<(), InitError> {
     const PIECE_BYTES: u64 = 128 * 1024;
     let failed = |path: &Path| file(&path.to_string_lossy());

@@ -1,12 +1,11 @@
-//! Kernels for guests: which can be had, and how they get into the cache.
+//! Kernels for guests: which are available, and how they get into the cache.
 
 mod catalog;
 pub mod modules;
-mod parameter;
 mod uml;
 mod unpacked;
 
-pub use parameter::{BadParameter, ModuleParameter};
+pub use modules::{BadParameter, ModuleParameter};
 
 use std::fs;
 use std::io;
@@ -15,23 +14,20 @@ use std::path::{Path, PathBuf};
 use candor_io::process::{self, ExtendedState};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Cache, CacheError};
+use crate::cache::{Cache, CacheError, remove_folder};
 use crate::observer::Observer;
-use crate::packages::{Archive, Lists, PackageError};
+use crate::packages::{Archive, PackageError};
 
-/// Which laboratory a guest runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Testbed {
     /// QEMU with a clock that counts instructions.
     Icount,
-    /// User-mode Linux.
     Uml,
 }
 
 impl Testbed {
-    /// As it is written on the command line and in `CANDOR_TESTBED`.
-    #[must_use]
+    /// As on the command line and in `CANDOR_TESTBED`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Icount => "icount",
@@ -40,171 +36,107 @@ impl Testbed {
     }
 }
 
-/// A kernel that can be had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kernel {
-    /// Its name here: `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
+    /// Such as `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
     pub name: String,
-    /// The laboratory that runs it.
     pub testbed: Testbed,
-    /// `uname -r` in the guest, where it is known without unpacking the package.
+    /// `uname -r`, if known without unpacking the package.
     pub release: Option<String>,
-    /// Version of the Debian package.
+    /// Of the Debian package.
     pub version: String,
-    /// Suite that offers it.
     pub suite: String,
-    /// Whether it is in the cache, at whatever version it had then.
+    /// In the cache, perhaps in an older version.
     pub cached: bool,
-    /// The package that holds it.
     #[serde(skip)]
     package: String,
 }
 
-/// A kernel in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedKernel {
-    /// Its name here.
     pub name: String,
-    /// The laboratory that runs it.
     pub testbed: Testbed,
-    /// `uname -r` in the guest.
+    /// `uname -r`.
     pub release: String,
-    /// Version of the Debian package.
     pub version: String,
-    /// Suite that offered it.
     pub suite: String,
-    /// What processors it works on (user-mode Linux only).
+    /// Supported processors (user-mode Linux only).
     room: Option<uml::Room>,
-    /// How its files lie in the cache; one of another number is fetched anew.
+    /// Kernels of another [`LAYOUT`] are fetched again.
     layout: u32,
-    /// Where it is.
     #[serde(skip)]
     folder: PathBuf,
 }
 
-/// What [`list`] finds.
 #[derive(Debug)]
 pub struct KernelList {
-    /// The kernels.
     pub kernels: Vec<Kernel>,
-    /// Why kernels may be missing, or older than what the archive has.
+    /// Why the list may be incomplete or outdated.
     pub doubt: Option<KernelError>,
 }
 
-/// Why a kernel cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum KernelError {
-    /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A file of the cache cannot be used.
     #[error("Cannot use {path}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The package holds no kernel where one is expected.
-    #[error("The package {package} has no kernel that candor recognises")]
-    Odd {
-        /// Which package.
-        package: String,
-    },
-    /// The packages cannot be had.
+    File { path: PathBuf, source: io::Error },
+    #[error("No known kind of kernel in the package {package}")]
+    Odd { package: String },
     #[error("The kernel {name} cannot be fetched")]
-    Package {
-        /// Which kernel.
-        name: String,
-        /// Why.
-        source: PackageError,
-    },
-    /// The list cannot be had.
+    Package { name: String, source: PackageError },
     #[error("The list of kernels cannot be fetched")]
     Packages(#[from] PackageError),
-    /// No kernel of this name, for this laboratory.
-    #[error("There is no kernel {name} for the {} laboratory; there are: {}", .testbed.name(), .known.join(", "))]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// For which laboratory.
-        testbed: Testbed,
-        /// What there is.
-        known: Vec<String>,
-    },
+    #[error("No kernel {name} for the testbed {}; available: {}", .testbed.name(), .known.join(", "))]
+    Unknown { name: String, testbed: Testbed, known: Vec<String> },
 }
 
 impl CachedKernel {
-    /// The kernel itself: an ELF file or a bzImage for QEMU, or user-mode Linux as a program.
-    #[must_use]
+    /// ELF file or bzImage for QEMU, or the program of user-mode Linux.
     pub fn image(&self) -> PathBuf {
         self.folder.join("kernel")
     }
 
-    /// Whether it can run on this machine's processor.
-    #[must_use]
     pub fn fits_processor(&self) -> bool {
         self.room != Some(uml::Room::AsBuilt) || process::extended_state() == ExtendedState::Fits
     }
 
-    /// The folder of its modules.
-    #[must_use]
     pub fn modules(&self) -> PathBuf {
         self.folder.join("modules")
     }
 }
 
-/// All kernels that the archive of this machine offers, and those that are cached though it no longer does.
-///
-/// # Errors
-/// Any [`KernelError`] if nothing is cached and the archive is of no use.
+/// All kernels in the archive, and cached ones that it no longer offers. Fails only if nothing is cached.
 pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<KernelList, KernelError> {
     list_of(cached_kernels(cache), || {
         let lock = cache.lock(observer)?;
         let archive = Archive::open(cache, &lock)?;
-        let lists = archive.refresh(observer)?;
-        Ok((catalog::offered(&archive)?, lists))
+        let outdated = archive.refresh(observer)?;
+        Ok((catalog::offered(&archive)?, outdated))
     })
 }
 
-/// [`list`], of these cached kernels and of what the archive offers.
 fn list_of(
     cached: Vec<CachedKernel>,
-    offered: impl FnOnce() -> Result<(Vec<Kernel>, Lists), KernelError>,
+    offered: impl FnOnce() -> Result<(Vec<Kernel>, Option<PackageError>), KernelError>,
 ) -> Result<KernelList, KernelError> {
     let (mut kernels, doubt) = match offered() {
-        Ok((kernels, Lists::Fresh)) => (kernels, None),
-        Ok((kernels, Lists::Old(error))) => (kernels, Some(error.into())),
+        Ok((kernels, outdated)) => (kernels, outdated.map(KernelError::from)),
         Err(error) if cached.is_empty() => return Err(error),
         Err(error) => (Vec::new(), Some(error)),
     };
-    for present in cached {
+    for CachedKernel { name, testbed, release, version, suite, .. } in cached {
+        let package = String::new();
+        let present = Kernel { name, testbed, release: Some(release), version, suite, cached: true, package };
         match kernels.iter_mut().find(|kernel| kernel.name == present.name) {
-            Some(kernel) => {
-                kernel.cached = true;
-                kernel.release = Some(present.release);
-                kernel.version = present.version;
-                kernel.suite = present.suite;
-            }
-            None => kernels.push(Kernel {
-                name: present.name,
-                testbed: present.testbed,
-                release: Some(present.release),
-                version: present.version,
-                suite: present.suite,
-                cached: true,
-                package: String::new(),
-            }),
+            Some(kernel) => *kernel = present,
+            None => kernels.push(present),
         }
     }
     Ok(KernelList { kernels, doubt })
 }
 
-/// The kernel of this name, or the usual one of the laboratory, from the cache or else from the archive.
-///
-/// # Errors
-/// Any [`KernelError`].
+/// The kernel of this name, or the default one, from the cache or else the archive.
 pub fn obtain(
     cache: &Cache,
     testbed: Testbed,
@@ -215,7 +147,7 @@ pub fn obtain(
         return Ok(kernel);
     }
     let lock = cache.lock(observer)?;
-    // Another candor may have fetched it while this one waited.
+    // Another process may have fetched it meanwhile.
     if let Some(kernel) = find_cached(cache, testbed, name) {
         return Ok(kernel);
     }
@@ -231,31 +163,24 @@ pub fn obtain(
         let known = kernels.into_iter().map(|kernel| kernel.name).collect();
         return Err(KernelError::Unknown { name: name.unwrap_or("(usual)").to_owned(), testbed, known });
     };
-    let cannot = |source| KernelError::Package { name: kernel.name.clone(), source };
-    let fetch = |observer: &mut dyn Observer| {
+    let fetched = archive.with_current_lists(observer, |observer| {
         let wanted = archive.single(&kernel.package, &kernel.version)?;
         archive.unpack(&format!("kernel {}", kernel.name), &wanted, observer)
-    };
-    let tree = match fetch(observer) {
-        // The lists may name a version that the archive has replaced since.
-        Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
-            archive.update(observer).and_then(|()| fetch(observer)).map_err(cannot)?
-        }
-        result => result.map_err(cannot)?,
-    };
+    });
+    let tree = fetched.map_err(|source| KernelError::Package { name: kernel.name.clone(), source })?;
     let finished = arrange(cache.workshop(&lock)?.keep(), tree.path(), kernel)?;
     let folder = cache.publish(&lock, &finished, &format!("kernels/{}", kernel.name))?;
     read_manifest(&folder).ok_or_else(|| KernelError::Odd { package: kernel.package.clone() })
 }
 
-/// Changes when files lie elsewhere in a kernel's folder.
+/// Version of the layout of a kernel's folder.
 const LAYOUT: u32 = 3;
 const MANIFEST: &str = "manifest.json";
-/// Parts of the module tree that no gateway and no laboratory can use are not kept.
+/// Parts of the module tree that gateways and laboratory can use.
 const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
 const NOT_KEPT: [&str; 3] = ["drivers/net/ethernet", "drivers/net/wireless", "drivers/usb/gadget"];
 
-/// The plain kernel of the stable suite.
+/// Whether it is the default kernel: without real-time patches, of the stable suite.
 fn is_usual(name: &str) -> bool {
     !name.ends_with("-rt") && !name.starts_with("backports-")
 }
@@ -282,7 +207,7 @@ fn read_manifest(folder: &Path) -> Option<CachedKernel> {
     (kernel.layout == LAYOUT).then(|| CachedKernel { folder: folder.to_owned(), ..kernel })
 }
 
-/// Brings the files of an unpacked package into the layout of the cache.
+/// Moves the files of an unpacked package into the layout of the cache.
 fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, KernelError> {
     let odd = || KernelError::Odd { package: kernel.package.clone() };
     let module_parents = match kernel.testbed {
@@ -309,7 +234,8 @@ fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, Ker
     fs::write(&image, program).map_err(file(&image))?;
     rename(&image, &target.join("kernel"))?;
     for part in NOT_KEPT {
-        remove(&modules.join("kernel").join(part))?;
+        let path = modules.join("kernel").join(part);
+        remove_folder(&path).map_err(file(&path))?;
     }
     for part in KEPT {
         let from = modules.join("kernel").join(part);
@@ -344,13 +270,6 @@ fn rename(from: &Path, to: &Path) -> Result<(), KernelError> {
     fs::rename(from, to).map_err(file(from))
 }
 
-fn remove(path: &Path) -> Result<(), KernelError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file(path)(error)),
-        _ => Ok(()),
-    }
-}
-
 fn file(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
     let path = path.to_owned();
     move |source| KernelError::File { path, source }
@@ -378,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_cached_kernels_says_why_it_has_no_others() {
+    fn cached_kernels_are_listed_without_a_network() {
         let list = list_of(vec![cached()], || Err(no_network().into())).unwrap();
         assert!(list.kernels.len() == 1 && list.kernels[0].cached);
         assert!(matches!(list.doubt, Some(KernelError::Packages(_))));
@@ -386,8 +305,8 @@ mod tests {
     }
 
     #[test]
-    fn old_lists_are_shown_with_the_reason() {
-        assert!(list_of(Vec::new(), || Ok((Vec::new(), Lists::Old(no_network())))).unwrap().doubt.is_some());
-        assert!(list_of(Vec::new(), || Ok((Vec::new(), Lists::Fresh))).unwrap().doubt.is_none());
+    fn outdated_lists_are_reported() {
+        assert!(list_of(Vec::new(), || Ok((Vec::new(), Some(no_network())))).unwrap().doubt.is_some());
+        assert!(list_of(Vec::new(), || Ok((Vec::new(), None))).unwrap().doubt.is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The laboratories: guests, topologies, tester, records and reports.
+//! The laboratory: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
 pub mod baseline;
@@ -19,13 +19,12 @@ pub mod init;
 pub mod job;
 pub mod kernel;
 pub mod load;
-pub mod memory;
 pub mod observer;
 pub mod open_loop;
 pub mod packages;
 pub mod plot;
 pub mod precision;
-mod processes;
+pub mod processes;
 pub mod qemu;
 pub mod record;
 pub mod report;

@@ -1,4 +1,4 @@
-//! Loads of a gateway's machine, as processes of their own, and what the machine did meanwhile.
+//! Loads on the gateway's machine as separate processes, and the machine's activity counters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,28 +9,22 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::experiment::load::Load;
 use candor_io::errno::ENOBUFS;
 use candor_io::process;
 
 use crate::device::{Lines, lines_of};
+use crate::experiment::load::Load;
 
-/// Bytes of a message that processes pass to each other, as hackbench's have.
+/// As in hackbench.
 const MESSAGE_BYTES: usize = 100;
-/// Period of a timer.
 const TIMER: Duration = Duration::from_millis(1);
-/// How long a load may take until it runs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A load that runs until this is dropped.
 #[derive(Debug)]
 pub struct Running(Child);
 
 impl Running {
-    /// Starts a load as a process of its own; nothing for [`Load::None`]. `candor` is the program.
-    ///
-    /// # Errors
-    /// If it cannot be started, or does not run.
+    /// Starts a load as a process; none for [`Load::None`].
     pub fn start(lab: &Path, load: Load) -> io::Result<Option<Self>> {
         if load == Load::None {
             return Ok(None);
@@ -42,24 +36,21 @@ impl Running {
         let running = Self(child);
         match lines.recv_timeout(PATIENCE) {
             Ok(line) if line == "ready" => Ok(Some(running)),
-            other => Err(io::Error::other(format!("the load {load} does not run: {other:?}"))),
+            other => Err(io::Error::other(format!("the load {load} did not start: {other:?}"))),
         }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What it started ends with it.
+        // Its children end with it.
         if self.0.kill().is_ok() {
             let _ended = self.0.wait();
         }
     }
 }
 
-/// Is a load, until the process is ended. `ready` is called when it runs.
-///
-/// # Errors
-/// What keeps it from running; otherwise it does not come back.
+/// Generates load until the process is killed. `ready` is called when it runs.
 pub fn be(load: Load, lab: &Path, ready: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match load {
         Load::None => {}
@@ -96,10 +87,7 @@ pub fn be(load: Load, lab: &Path, ready: impl FnOnce() -> io::Result<()>) -> io:
     }
 }
 
-/// Passes messages from standard input to standard output until there are no more.
-///
-/// # Errors
-/// If one of them fails for another reason.
+/// Copies messages from standard input to standard output until its end.
 pub fn relay() -> io::Result<()> {
     let mut message = [0; MESSAGE_BYTES];
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
@@ -113,7 +101,7 @@ pub fn relay() -> io::Result<()> {
     }
 }
 
-/// Two processes that pass one message to each other.
+/// Two processes that pass a message to and fro.
 fn pair(lab: &Path) -> io::Result<[Child; 2]> {
     let ((from_one, to_other), (from_other, mut to_one)) = (io::pipe()?, io::pipe()?);
     to_one.write_all(&[0; MESSAGE_BYTES])?;
@@ -125,7 +113,7 @@ fn pair(lab: &Path) -> io::Result<[Child; 2]> {
     Ok([start(from_other, to_other)?, start(from_one, to_one)?])
 }
 
-/// They run as long as this process does: if one ends, the load is not what it was to be.
+/// If one process ends, the load is no longer as specified.
 fn wait_for_any(mut relays: Vec<Child>) -> io::Result<()> {
     match relays.first_mut() {
         Some(relay) => {
@@ -136,7 +124,7 @@ fn wait_for_any(mut relays: Vec<Child>) -> io::Result<()> {
     }
 }
 
-/// Sends datagrams to itself as fast as they go.
+/// Sends datagrams over the loopback device as fast as possible.
 fn datagrams(bytes: usize, ready: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let receiver = UdpSocket::bind("127.0.0.1:0")?;
     let sender = UdpSocket::bind("127.0.0.1:0")?;
@@ -155,13 +143,12 @@ fn datagrams(bytes: usize, ready: impl FnOnce() -> io::Result<()>) -> io::Result
     }
 }
 
-/// What a machine has counted since it was started: what a load does to it shows there.
+/// Counters of the machine since boot, which show the effect of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity(BTreeMap<String, u64>);
 
 impl Activity {
-    /// Context switches and interrupts (`/proc/stat`), softirqs of receiving and timers (`/proc/softirqs`).
-    #[must_use]
+    /// Context switches, interrupts and forks (`/proc/stat`), softirqs of receiving and timers (`/proc/softirqs`).
     pub fn now() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/proc/stat"), &read("/proc/softirqs"))
@@ -185,8 +172,6 @@ impl Activity {
         Self(counts)
     }
 
-    /// What was added since then, in numbers per second.
-    #[must_use]
     pub fn per_second_since(&self, before: &Self, time: Duration) -> BTreeMap<String, u64> {
         let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
         let rate = |(name, now): (&String, &u64)| {
@@ -202,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn activity_is_read_from_what_the_kernel_tells() {
+    fn parses_activity_counters() {
         let stat = "cpu  1 2 3\ncpu0 1 2 3\nintr 500 1 2\nctxt 1000\nbtime 5\nprocesses 7\n";
         let softirqs = "        CPU0  CPU1\n  TIMER:   3  4\n NET_TX: 9 9\n NET_RX:  10  20\n";
         let activity = Activity::parse(stat, softirqs);
@@ -213,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn no_load_is_no_process() {
+    fn no_load_starts_no_process() {
         assert!(Running::start(Path::new("/nonexistent"), Load::None).unwrap().is_none());
         assert!(Running::start(Path::new("/nonexistent"), "cpu".parse().unwrap()).is_err());
     }

@@ -1,4 +1,4 @@
-//! Frames at moments of their own, whatever becomes of them: where a gateway queues, loses and saturates.
+//! Open-loop traffic: frames are sent on schedule, whatever the gateway does. Shows queueing, losses and saturation.
 //!
 //! ```text
 //!   due ──▶ sent ──▶ first bus ──▶ device under test ──▶ second bus
@@ -7,10 +7,10 @@
 //!          service = B − A − time on the second wire;  response = B − due − that time
 //! ```
 //!
-//! The tester comes before the gateway, sleeps until each moment, and reads its taps when all is over: reading thousands of
-//! frames takes milliseconds, in which it would be late and the gateway would wait. Only of more frames than the taps can
-//! remember it reads them whenever they are half full. Every frame that was to be sent ends in exactly one
-//! [`Disposition`](crate::record::Disposition); what came out besides is counted as doubled or strange.
+//! The tester has a higher priority than the gateway, sleeps until each frame is due, and reads its taps at the end:
+//! reading thousands of frames takes milliseconds, in which it would be late and the gateway would wait. If there are more
+//! frames than the taps hold, it reads them whenever they are half full. Every frame gets exactly one
+//! [`Disposition`](crate::record::Disposition); other frames that arrive are counted as doubled or strange.
 
 mod matching;
 
@@ -19,6 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use candor_core::frame::Frame;
+use candor_egress::policy::FrameRate;
 use candor_io::can::{CanSocket, Loopback, Options, SendStage, Stamps};
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::errno::ENOBUFS;
@@ -26,66 +27,59 @@ use candor_io::packet::Hears;
 use candor_netlink::client::Client;
 
 use crate::record::{ADAPTER_STAMPS, Inside, Sample};
-use crate::stream::to_kernel;
+use crate::stats::throughput::Trial;
 use crate::tap::Tap;
-use crate::tester::{InterfacesError, Stamped, Wire, interfaces, share_a_clock, tag_of_number};
+use crate::tester::{InterfacesError, Stamped, Wire, interfaces, share_a_clock, tag_of_number, to_kernel};
 use matching::{Events, Passed, Sent};
 
-/// What is to be sent, and what is to come out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The frames.
     pub frames: Frames,
-    /// When each frame is due, in nanoseconds after the beginning, in their order.
+    /// When each frame is due, in nanoseconds after the start, ascending.
     pub moments: Vec<u64>,
-    /// So many of the first ones warm the gateway up.
+    /// Frames that warm the gateway up and do not count.
     pub warm_up: u32,
-    /// A frame that has not arrived after this time is late.
+    /// Age at which a frame is late.
     pub lost_after: Duration,
-    /// The far wire, if frames take time on it.
+    /// The second wire, if frames take time on it.
     pub wire: Option<Wire>,
 }
 
-/// The frames of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frames {
-    /// One after the other as they are, as many as there are moments. What arrives is looked for by all of its bytes; frames of
-    /// equal bytes are told apart by their order.
+    /// One per moment, sent unchanged. Arriving frames are identified by all of their bytes; equal frames by their
+    /// order.
     Given(Vec<Frame>),
-    /// This frame; a number replaces its first two payload bytes.
+    /// One frame; a number replaces its first two payload bytes.
     Numbered(Frame),
 }
 
-/// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
-    /// One for each frame that counts, in the order of sending.
+    /// Frames that count, in the order of sending.
     pub samples: Vec<Sample>,
-    /// Frames that arrived again.
     pub doubled: u32,
-    /// Frames that arrived and were never sent.
+    /// Frames that arrived but were not sent.
     pub strange: u32,
-    /// `CLOCK_REALTIME` at the beginning; the samples count from here.
+    /// `CLOCK_REALTIME` at the start; times of samples are relative to it.
     pub start_realtime_ns: i64,
 }
 
-/// What a frame is to come out as.
+/// The frame after the gateway; `None` if it does not forward it.
 pub type Expected<'a> = &'a dyn Fn(&Frame) -> Option<Frame>;
 
-/// What taps hear, and whose stamps the samples have.
+/// What taps receive, and which stamps the samples have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
-    /// On both buses what comes in, by the adapter.
+    /// Incoming frames on both buses, stamped by the adapter.
     Adapter,
-    /// On both buses what comes in, by the kernel.
+    /// Incoming frames on both buses, stamped by the kernel.
     Arriving,
-    /// What comes in on the first bus and what leaves on the second, by the kernel.
+    /// Incoming frames on the first bus and outgoing on the second, stamped by the kernel.
     Leaving,
 }
 
 impl Hearing {
-    /// Where the stamps come from, as records say it.
-    #[must_use]
     pub const fn stamps(self) -> &'static str {
         match self {
             Self::Adapter => ADAPTER_STAMPS,
@@ -97,36 +91,30 @@ impl Hearing {
     }
 }
 
-/// Interfaces and taps.
 #[derive(Debug)]
 pub struct Bench {
     sender: CanSocket,
     monitor: Tap,
     far: Tap,
-    /// Whether the sender's stamps are kept.
     inside: Stamps,
     /// Frames after which taps and stamps are read.
     every: usize,
-    /// Frames that the sender was given before this series: its stamps bear their numbers.
+    /// Frames sent before this series: transmit stamps are numbered by socket.
     before: u32,
 }
 
-/// Frames that a tap remembers at most: 16 MiB of locked memory.
+/// Limit per tap: 16 MiB of locked memory.
 const MOST_REMEMBERED: usize = 65_536;
-/// Frames whose sender's stamps wait at most, …
+/// Limit of frames with unread transmit stamps.
 const MOST_STAMPED: usize = 16_384;
-/// … and bytes that those of one frame take, at most.
+/// Size of a frame's transmit stamps, at most.
 const STAMPED_BYTES: u32 = 2048;
-/// What passes after the last frame was sent is waited for in such steps, …
+/// After the last frame, taps are read at this interval …
 const QUIET: Duration = Duration::from_millis(100);
-/// … until so many of them brought nothing.
+/// … until this many reads were empty.
 const IDLE_LOOKS: u32 = 3;
 
 impl Bench {
-    /// Opens interfaces and taps for so many frames. `inside` says whether the sender's stamps are kept.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
     pub fn open(
         (send, monitor, receive): (&str, &str, &str),
         hearing: Hearing,
@@ -134,7 +122,7 @@ impl Bench {
         frames: usize,
     ) -> Result<Self, InterfacesError> {
         let mut client = Client::open().map_err(InterfacesError::List)?;
-        // Where another interface sends, only the wire carries its frames.
+        // If another interface sends, frames only reach the monitor by the wire.
         let loopback = if send == monitor { Loopback::On } else { Loopback::Off };
         let options = Options { filters: &[], loopback, ..Options::default() };
         // Twice as many, in case the gateway doubles them.
@@ -145,7 +133,7 @@ impl Bench {
             every = every.min(MOST_STAMPED);
             let room = u32::try_from(every).unwrap_or(u32::MAX).saturating_mul(STAMPED_BYTES);
             let is_on = sender.set_receive_buffer(room).and_then(|()| sender.stamp_sending());
-            is_on.map_err(|source| InterfacesError::Open { name: send.to_owned(), source })?;
+            is_on.map_err(InterfacesError::opening(send))?;
         }
         let mut tap = |name, hearing| match hearing {
             Hearing::Adapter => Tap::with_adapter(&mut client, name, remembered),
@@ -160,11 +148,8 @@ impl Bench {
         Ok(Self { sender, monitor: monitor_tap, far, inside, every, before: 0 })
     }
 
-    /// Sends all frames and tells what became of them. `expected` says what a frame is to come out as, if that is known;
-    /// `progress` is told the number of frames that were sent, seldom.
-    ///
-    /// # Errors
-    /// What the kernel says of the sender, or a tap that missed frames.
+    /// Sends all frames and collects them. `expected`: what the gateway makes of a frame, if that is known. `progress`
+    /// is rarely called, with the number of frames sent.
     ///
     /// # Panics
     /// If there are more moments than given frames.
@@ -178,7 +163,7 @@ impl Bench {
         self.monitor.forget()?;
         self.far.forget()?;
         let mut events = Events::with_room_for(pattern.moments.len());
-        // The sleep is of the one clock, the stamps are of the other.
+        // The sleep uses one clock, the stamps the other.
         let (begin, start) = (clock::monotonic()?.0 + BEGIN_NS, clock::realtime()?.0 + BEGIN_NS);
         events.start_realtime_ns = start;
         for (number, &moment) in (0_u32..).zip(&pattern.moments) {
@@ -215,7 +200,7 @@ impl Bench {
             |Stamped { frame, at, adapter }: Stamped| Passed { frame, at_ns: at.0 - *start_realtime_ns, adapter };
         if self.inside == Stamps::On {
             self.sender.read_send_stamps(|stamp| {
-                // The socket sends nothing else. What was refused has a number, too, and what is of an earlier series a great one.
+                // Refused frames are numbered too; numbers of an earlier series wrap to large ones.
                 let Some(sent) = sent.get_mut(stamp.number.wrapping_sub(before) as usize) else { return };
                 let at_ns = Some(stamp.at.0 - *start_realtime_ns);
                 match stamp.stage {
@@ -229,7 +214,7 @@ impl Bench {
     }
 }
 
-/// From the reading of the clocks to the first frame.
+/// Delay of the first frame.
 const BEGIN_NS: i64 = 10_000_000;
 
 impl Pattern {
@@ -241,9 +226,44 @@ impl Pattern {
     }
 }
 
-/// The frame with this number.
-#[must_use]
 pub fn numbered(mut frame: Frame, number: u32) -> Frame {
     frame.data[..2].copy_from_slice(&tag_of_number(number).to_be_bytes());
     frame
+}
+
+/// Counts as lost: frames that did not arrive in time, and frames that the tester sent when the next was already due,
+/// because that is another rate.
+pub fn trial_of(samples: &[Sample], rate: FrameRate) -> Trial {
+    let period_ns = i64::from(1_000_000_000 / rate.frames_per_second());
+    let is_lost = |sample: &&Sample| sample.disposition.is_lost() || sample.sent_ns - sample.due_ns >= period_ns;
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    Trial { sent: count(samples.len()), lost: count(samples.iter().filter(is_lost).count()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Disposition;
+
+    #[test]
+    fn frame_sent_when_the_next_was_due_counts_as_lost() {
+        let sample = |late_ns: i64, disposition| Sample {
+            sequence: 0,
+            tag: 0,
+            due_ns: 1000,
+            sent_ns: 1000 + late_ns,
+            monitor_ns: None,
+            far_ns: None,
+            wire_ns: 0,
+            inside: Inside::default(),
+            disposition,
+        };
+        let samples = [
+            sample(0, Disposition::Ok),
+            sample(999_999, Disposition::Ok),
+            sample(1_000_000, Disposition::Ok),
+            sample(0, Disposition::Lost),
+        ];
+        assert_eq!(trial_of(&samples, FrameRate::new(1000).unwrap()), Trial { sent: 4, lost: 2 });
+    }
 }

@@ -1,4 +1,4 @@
-//! Debian packages without root: a private apt root in the cache, whose signatures apt itself checks.
+//! Debian packages without root: a private apt root in the cache. apt checks the signatures.
 
 mod apt;
 mod sources;
@@ -6,12 +6,11 @@ mod sources;
 pub use sources::SourcesError;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cache::{Cache, CacheError, CacheLock};
 use crate::observer::Observer;
 
-/// The packages that this machine's Debian archive offers.
 #[derive(Debug)]
 pub struct Archive<'cache> {
     cache: &'cache Cache,
@@ -19,190 +18,132 @@ pub struct Archive<'cache> {
     configuration: PathBuf,
 }
 
-/// What [`Archive::refresh`] leaves.
-#[derive(Debug)]
-pub enum Lists {
-    /// Lists of today.
-    Fresh,
-    /// Older ones, and why there are no newer ones.
-    Old(PackageError),
-}
-
-/// One version of a package that can be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Debian version.
     pub version: String,
-    /// Suite that offers it, as the sources name it.
     pub suite: String,
 }
 
-/// One package to be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// `name=version`.
+pub struct Download {
     pub request: String,
-    /// Size of the package file.
     pub bytes: u64,
 }
 
-/// Why packages cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PackageError {
-    /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The file system is full.
     #[error("The disk with the cache folder {path} is full")]
-    DiskFull {
-        /// The cache.
-        path: PathBuf,
-    },
-    /// A program ended with an error.
+    DiskFull { path: PathBuf },
     #[error("{program} failed: {message}")]
-    Failed {
-        /// Which.
-        program: &'static str,
-        /// Its own last words.
-        message: String,
-    },
-    /// A file cannot be read or written.
+    Failed { program: &'static str, message: String },
     #[error("Cannot use {path}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// apt or dpkg is not installed.
+    File { path: PathBuf, source: io::Error },
     #[error("This machine has no {program}: candor takes kernels from Debian packages")]
-    NoApt {
-        /// Which program is missing.
-        program: &'static str,
-    },
-    /// The archive does not answer.
+    NoApt { program: &'static str },
     #[error("The package archive cannot be reached: {message}")]
-    NoNetwork {
-        /// What apt says.
-        message: String,
-    },
-    /// The archive does not have it.
+    NoNetwork { message: String },
     #[error("The package archive of this machine has no package {package}")]
-    NotFound {
-        /// Which.
-        package: String,
-    },
-    /// The sources of this machine are of no use.
+    NotFound { package: String },
     #[error(transparent)]
     Sources(#[from] SourcesError),
 }
 
-/// Fetches a package with all that is not installed here, and unpacks it into a new folder of the cache's workshop.
-///
-/// # Errors
-/// Any [`PackageError`]; nothing is left behind then.
-pub fn fetch(
+/// A program of a package: `cached` looks for it, and if necessary the package is unpacked into this folder of the cache.
+pub fn obtain<T, E: From<PackageError>>(
     cache: &Cache,
-    lock: &CacheLock,
-    what: &str,
     package: &str,
+    folder: &str,
     observer: &mut dyn Observer,
-) -> Result<tempfile::TempDir, PackageError> {
-    let archive = Archive::open(cache, lock)?;
-    archive.refresh(observer)?;
-    let unpack = |observer: &mut dyn Observer| {
-        let wanted = archive.missing_closure(package)?;
-        archive.unpack(what, &wanted, observer)
-    };
-    match unpack(observer) {
-        // The lists may name a version that is gone.
-        Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
-            archive.update(observer)?;
-            unpack(observer)
-        }
-        result => result,
+    cached: impl Fn() -> Result<T, E>,
+) -> Result<T, E> {
+    if let Ok(found) = cached() {
+        return Ok(found);
     }
+    let lock = cache.lock(observer).map_err(PackageError::from)?;
+    // Another process may have fetched it meanwhile.
+    if let Ok(found) = cached() {
+        return Ok(found);
+    }
+    let archive = Archive::open(cache, &lock)?;
+    archive.refresh(observer)?;
+    let tree = archive.with_current_lists(observer, |observer| {
+        let wanted = archive.missing_closure(package)?;
+        archive.unpack(package, &wanted, observer)
+    })?;
+    cache.publish(&lock, &tree.keep(), folder).map_err(PackageError::from)?;
+    cached()
 }
 
 impl<'cache> Archive<'cache> {
-    /// Sets the private root up, without any download.
-    ///
-    /// # Errors
-    /// [`PackageError::NoApt`] or [`PackageError::Sources`] where there is no Debian archive to take packages from.
+    /// Sets up the private root without downloading. Fails on machines without apt or a Debian archive.
     pub fn open(cache: &'cache Cache, lock: &'cache CacheLock) -> Result<Self, PackageError> {
         let configuration = apt::configure(cache)?;
         Ok(Self { cache, lock, configuration })
     }
 
-    /// Fetches the lists of packages if there are none, or if they are older than a day.
-    ///
-    /// # Errors
-    /// [`PackageError::NoNetwork`] if they cannot be had and there are no older ones.
-    pub fn refresh(&self, observer: &mut dyn Observer) -> Result<Lists, PackageError> {
+    /// Fetches the lists of packages if there are none, or if they are older than a day. Returns why they are outdated: old
+    /// lists are better than none without a network.
+    pub fn refresh(&self, observer: &mut dyn Observer) -> Result<Option<PackageError>, PackageError> {
         match apt::age_of_lists(self.cache) {
-            Some(age) if age < apt::LISTS_KEEP => Ok(Lists::Fresh),
-            None => self.update(observer).map(|()| Lists::Fresh),
-            // Old lists are better than none on a machine that is off the network.
-            Some(_) => Ok(self.update(observer).map_or_else(Lists::Old, |()| Lists::Fresh)),
+            Some(age) if age < apt::LISTS_KEEP => Ok(None),
+            None => self.update(observer).map(|()| None),
+            Some(_) => Ok(self.update(observer).err()),
         }
     }
 
-    /// Fetches the lists of packages.
-    ///
-    /// # Errors
-    /// [`PackageError::NoNetwork`] if they cannot be had.
-    pub fn update(&self, observer: &mut dyn Observer) -> Result<(), PackageError> {
+    /// Tries again with new lists if `fetch` fails: old ones may name a version that the archive has replaced.
+    pub fn with_current_lists<T>(
+        &self,
+        observer: &mut dyn Observer,
+        fetch: impl Fn(&mut dyn Observer) -> Result<T, PackageError>,
+    ) -> Result<T, PackageError> {
+        match fetch(observer) {
+            Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
+                self.update(observer)?;
+                fetch(observer)
+            }
+            result => result,
+        }
+    }
+
+    fn update(&self, observer: &mut dyn Observer) -> Result<(), PackageError> {
         observer.stage("Fetching the lists of Debian packages");
         apt::update(self.cache, &self.configuration)
     }
 
-    /// The versions of a package, best first as apt ranks them within a suite.
-    ///
-    /// # Errors
-    /// [`PackageError::Failed`] if apt does not understand its own lists.
+    /// The versions of a package, as apt ranks them.
     pub fn offers(&self, package: &str) -> Result<Vec<Offer>, PackageError> {
         let text = self.apt("apt-cache", &["madison", package])?;
         Ok(text.lines().filter_map(apt::offer).collect())
     }
 
-    /// The packages that a version of a package depends on, as apt prints them.
-    ///
-    /// # Errors
-    /// [`PackageError::NotFound`] if there is no such version.
+    /// Names of the packages that a version of a package depends on.
     pub fn depends(&self, package: &str, version: &str) -> Result<Vec<String>, PackageError> {
         let text = self.apt("apt-cache", &["show", &format!("{package}={version}")])?;
         let depends = text.lines().find_map(|line| line.strip_prefix("Depends: ")).unwrap_or_default();
         Ok(depends.split(',').filter_map(|item| item.split_whitespace().next()).map(str::to_owned).collect())
     }
 
-    /// What has to be fetched so that a package works on this machine: itself and what is not installed here.
-    ///
-    /// # Errors
-    /// [`PackageError::NotFound`] or [`PackageError::Failed`].
-    pub fn missing_closure(&self, package: &str) -> Result<Vec<Wanted>, PackageError> {
+    /// A package and its dependencies that are not installed.
+    pub fn missing_closure(&self, package: &str) -> Result<Vec<Download>, PackageError> {
         let arguments = ["install", "--print-uris", "--yes", "--no-install-recommends", package];
         let text = self.apt("apt-get", &arguments)?;
-        Ok(text.lines().filter_map(apt::wanted).collect())
+        Ok(text.lines().filter_map(apt::download_of).collect())
     }
 
-    /// One version of a package alone.
-    ///
-    /// # Errors
-    /// [`PackageError::NotFound`].
-    pub fn single(&self, package: &str, version: &str) -> Result<Vec<Wanted>, PackageError> {
+    /// One version of a package without dependencies.
+    pub fn single(&self, package: &str, version: &str) -> Result<Vec<Download>, PackageError> {
         let text = self.apt("apt-get", &["download", "--print-uris", &format!("{package}={version}")])?;
-        Ok(text.lines().filter_map(apt::wanted).collect())
+        Ok(text.lines().filter_map(apt::download_of).collect())
     }
 
-    /// Downloads packages and unpacks them over one another into a new folder of the workshop.
-    ///
-    /// # Errors
-    /// Any [`PackageError`]; nothing is left behind then.
+    /// Downloads packages and unpacks them into one new folder of the workshop.
     pub fn unpack(
         &self,
         what: &str,
-        wanted: &[Wanted],
+        wanted: &[Download],
         observer: &mut dyn Observer,
     ) -> Result<tempfile::TempDir, PackageError> {
         let downloads = self.cache.workshop(self.lock)?;
@@ -216,7 +157,7 @@ impl<'cache> Archive<'cache> {
     }
 
     fn apt(&self, program: &'static str, arguments: &[&str]) -> Result<String, PackageError> {
-        let output = apt::run(self.cache, program, Some(&self.configuration), arguments, Path::new("/"))?;
+        let output = apt::run(self.cache, program, Some(&self.configuration), arguments)?;
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
 }

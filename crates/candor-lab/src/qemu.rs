@@ -1,68 +1,39 @@
-//! QEMU: the machine's own, or one from packages in the cache that is run from there.
+//! QEMU: installed, or from packages in the cache.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::cache::{Cache, CacheError};
+use crate::cache::Cache;
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
 
-/// A QEMU that has been seen to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qemu {
-    /// What it calls itself.
     pub version: String,
     program: PathBuf,
-    /// Where its files are if it is not installed.
+    /// Unpacked packages, if it is not installed.
     tree: Option<PathBuf>,
 }
 
-/// Why there is no QEMU.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum QemuError {
-    /// The cache cannot be used.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// It does not start.
     #[error("QEMU at {program} does not run: {message}")]
-    DoesNotRun {
-        /// Where it is.
-        program: PathBuf,
-        /// What it says.
-        message: String,
-    },
-    /// The packages cannot be had.
+    DoesNotRun { program: PathBuf, message: String },
     #[error("QEMU is not installed and cannot be fetched")]
     Package(#[from] PackageError),
 }
 
 impl Qemu {
-    /// QEMU from PATH if it can do what the laboratory needs, else from the cache, else from the archive.
-    ///
-    /// # Errors
-    /// Any [`QemuError`].
+    /// Installed QEMU if it works, else from the cache, else from the archive.
     pub fn obtain(cache: &Cache, observer: &mut dyn Observer) -> Result<Self, QemuError> {
         if let Some(installed) = installed().and_then(|program| Self::check(program, None).ok()) {
             return Ok(installed);
         }
-        if let Ok(cached) = Self::cached(cache) {
-            return Ok(cached);
-        }
-        let lock = cache.lock(observer)?;
-        if let Ok(cached) = Self::cached(cache) {
-            return Ok(cached);
-        }
-        let tree = packages::fetch(cache, &lock, "QEMU", PACKAGE, observer)?;
-        cache.publish(&lock, &tree.keep(), FOLDER)?;
-        Self::cached(cache)
+        packages::obtain(cache, PACKAGE, FOLDER, observer, || Self::cached(cache))
     }
 
-    /// A command that runs it, with nothing of this process's environment.
-    #[must_use]
+    /// Program, first arguments and environment.
     pub fn command(&self) -> (PathBuf, Vec<OsString>, Vec<(OsString, OsString)>) {
         let Some(tree) = &self.tree else { return (self.program.clone(), Vec::new(), Vec::new()) };
         let mut arguments = Vec::new();
@@ -80,26 +51,20 @@ impl Qemu {
         Self::check(tree.join("usr/bin").join(PROGRAM), Some(tree))
     }
 
-    /// Runs it once: libraries that it was linked with may have gone since it was fetched.
+    /// Runs it once: libraries may have been removed since it was fetched.
     fn check(program: PathBuf, tree: Option<PathBuf>) -> Result<Self, QemuError> {
-        let mut qemu = Self { version: String::new(), program, tree };
+        let qemu = Self { version: String::new(), program, tree };
         let does_not_run = |message: String| QemuError::DoesNotRun { program: qemu.program.clone(), message };
-        let run = |question: &[&str]| -> Result<String, QemuError> {
-            let (program, arguments, environment) = qemu.command();
-            let mut command = Command::new(program);
-            command.args(arguments).args(question).env_clear().envs(environment).stdin(Stdio::null());
-            let output = command.output().map_err(|error: io::Error| does_not_run(error.to_string()))?;
-            if !output.status.success() {
-                let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                return Err(does_not_run(message));
-            }
-            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-        };
-        let version = run(&["--version"])?;
-        let version =
-            version.lines().next().unwrap_or_default().trim_start_matches("QEMU emulator version ").to_owned();
-        qemu.version = version;
-        Ok(qemu)
+        let (program, arguments, environment) = qemu.command();
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--version").env_clear().envs(environment).stdin(Stdio::null());
+        let output = command.output().map_err(|error| does_not_run(error.to_string()))?;
+        if !output.status.success() {
+            return Err(does_not_run(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.lines().next().unwrap_or_default().trim_start_matches("QEMU emulator version ").to_owned();
+        Ok(Self { version, ..qemu })
     }
 }
 
@@ -111,9 +76,5 @@ const FIRMWARE: [&str; 2] = ["usr/share/qemu", "usr/share/seabios"];
 
 fn installed() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| is_file(program))
-}
-
-fn is_file(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
 }

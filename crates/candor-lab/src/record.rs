@@ -113,6 +113,35 @@ impl Record {
     }
 }
 
+/// How a frame is sent on the first bus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// By a system call of the tester, which then sleeps.
+    #[default]
+    Call,
+    /// By a kernel timer while the tester sleeps. The call that starts it sends a frame too, which is waited for but
+    /// not measured.
+    Timer,
+}
+
+impl Origin {
+    /// Name in records.
+    pub const fn traffic(self) -> &'static str {
+        match self {
+            Self::Call => "one-at-a-time",
+            Self::Timer => "one-at-a-time from a timer",
+        }
+    }
+
+    /// Frames on the bus per measured frame.
+    pub(crate) const fn frames(self) -> u32 {
+        match self {
+            Self::Call => 1,
+            Self::Timer => 2,
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use std::collections::BTreeMap;

@@ -1,18 +1,18 @@
-//! Who has a gateway and a load while somebody measures them from another process, here or on another machine.
+//! Runs a gateway and a load for a tester in another process, on this machine or another.
 //!
 //! ```text
-//!  tester ──stdin──▶ Charge, "end" ──▶ supervisor ──▶ device under test, load
-//!         ◀─stdout── Word                │
-//!         its end, or silence ───────────┴──▶ both are ended, whatever became of the tester
+//!  tester ──stdin──▶ Assignment, "end" ──▶ supervisor ──▶ device under test, load
+//!         ◀─stdout── Reply                  │
+//!         end of input, or silence ─────────┴──▶ both are stopped
 //! ```
 //!
-//! Whatever ends the tester (Ctrl-C, a signal, a cable) ends its line to the supervisor, too, and the supervisor ends what it has as it
-//! would have done in the end: can-gw jobs are taken out of the kernel, and what a plan wants to be run in the end is run.
+//! If the tester ends for any reason (Ctrl-C, a signal, a cable), so does the supervisor's input. The supervisor then stops
+//! gateway and load as after a measurement: can-gw jobs are removed, and the `stop` command of the plan is run.
 
 mod line;
 
-pub use line::{Kept, SupervisorError};
 pub(crate) use line::{Line, wait as wait_for_end};
+pub use line::{Supervised, SupervisorError};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,103 +22,87 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::experiment::load::Load;
 use candor_core::causes;
 use candor_io::clock;
 use serde::{Deserialize, Serialize};
 
 use crate::cells::Device;
 use crate::device;
+use crate::experiment::load::Load;
 use crate::load::{Activity, Running};
 
-/// What a supervisor is to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge {
-    /// Name of the cell, for the gateway's file.
+pub struct Assignment {
+    /// Name of the cell, for the gateway file.
     pub name: String,
-    /// The gateway.
     pub device: Device,
-    /// A load, as text.
     pub load: String,
-    /// After so many seconds without a word, and be it an empty line, the tester is gone; `None`: only when the line ends. A cable
-    /// that is pulled ends no line.
+    /// Seconds without a line, even an empty one, after which the tester counts as gone: a pulled cable does not end
+    /// the input. `None`: no limit.
     pub silence_s: Option<u64>,
 }
 
-/// What a supervisor says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Word {
-    /// Gateway and load run.
+pub enum Reply {
     Ready(Machine),
-    /// They have ended.
     Ended(Ended),
-    /// They do not run, or did not end well, for this reason.
+    /// They do not run, or did not stop properly; with the reason.
     Failed(String),
 }
 
-/// What the gateway runs on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// `uname -r`.
     pub kernel_release: String,
-    /// `/proc/cmdline`.
     pub kernel_command_line: String,
-    /// Its processor architecture, as candor knows it.
     pub architecture: String,
 }
 
-/// What is known in the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// What the gateway printed after it was ready.
     pub said: Vec<String>,
-    /// What the machine did meanwhile, by name and in numbers per second.
+    /// Activity of the machine meanwhile, by name.
     pub activity_per_second: BTreeMap<String, u64>,
 }
 
-/// The word that ends a charge.
 const END: &str = "end";
 
-/// Keeps one charge: the first line of `input` is it. Comes back when it has ended.
-///
-/// # Errors
-/// If there is no charge, or nobody can be told that it runs; what becomes of the charge itself is told to `output`.
-pub fn keep(lab: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
+/// Runs one assignment, the first line of `input`. Returns when it has ended; its failure is reported on `output`.
+pub fn run(lab: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
     let lines = lines_of(input);
-    let charge = lines.recv().map_err(|_ended| io::Error::other("nobody said what is to be kept"))?;
-    let charge: Charge = serde_json::from_str(&charge)?;
-    let mut say = |word: &Word| -> io::Result<()> {
-        writeln!(output, "{}", serde_json::to_string(word)?)?;
+    let assignment = lines.recv().map_err(|_ended| io::Error::other("no assignment on standard input"))?;
+    let assignment: Assignment = serde_json::from_str(&assignment)?;
+    let mut send = |reply: &Reply| -> io::Result<()> {
+        writeln!(output, "{}", serde_json::to_string(reply)?)?;
         output.flush()
     };
-    let folder = tempfile::Builder::new().prefix("candor-keep-").tempdir()?;
-    let running = match start(lab, &charge, folder.path()) {
+    let folder = tempfile::Builder::new().prefix("candor-supervise-").tempdir()?;
+    let running = match start(lab, &assignment, folder.path()) {
         Ok(running) => running,
-        Err(why) => return say(&Word::Failed(why)),
+        Err(why) => return send(&Reply::Failed(why)),
     };
     let before = (Activity::now(), clock::monotonic()?);
-    // Who does not hear it any more ends its line, too, and that is seen next.
-    let is_told = say(&Word::Ready(Machine::this())).is_ok();
-    let is_asked = is_told && wait(&lines, charge.silence_s.map(Duration::from_secs));
+    // If the tester is gone, its end of the input is seen next.
+    let is_told = send(&Reply::Ready(Machine::this())).is_ok();
+    let is_asked = is_told && wait(&lines, assignment.silence_s.map(Duration::from_secs));
     let time = Duration::from_nanos(u64::try_from(clock::monotonic()?.0 - before.1.0).unwrap_or_default());
     let activity_per_second = Activity::now().per_second_since(&before.0, time);
-    let word = match end(running) {
-        Ok(said) => Word::Ended(Ended { said, activity_per_second }),
-        Err(why) => Word::Failed(why),
+    let reply = match end(running) {
+        Ok(said) => Reply::Ended(Ended { said, activity_per_second }),
+        Err(why) => Reply::Failed(why),
     };
-    if is_asked { say(&word) } else { Ok(()) }
+    if is_asked { send(&reply) } else { Ok(()) }
 }
 
-/// A gateway and a load.
 type Both = (Option<device::Device>, Option<Running>);
 
-fn start(lab: &Path, charge: &Charge, folder: &Path) -> Result<Both, String> {
-    let load: Load = charge.load.parse().map_err(|error| format!("{error}"))?;
-    let gateway = charge.device.gateway(folder, &charge.name)?;
+fn start(lab: &Path, assignment: &Assignment, folder: &Path) -> Result<Both, String> {
+    let load: Load = assignment.load.parse().map_err(|error| format!("{error}"))?;
+    let gateway = assignment.device.gateway(folder, &assignment.name)?;
     let running = gateway.map(|gateway| device::Device::start(lab, &gateway)).transpose();
     let running = running.map_err(|error| causes::in_full(&error))?;
-    // Thousands of rules take long to be set up on a machine that has something else to do.
+    // After the gateway: thousands of rules take long to install on a loaded machine.
     let loaded = Running::start(lab, load).map_err(|error| causes::in_full(&error))?;
     Ok((running, loaded))
 }
@@ -129,7 +113,7 @@ fn end((gateway, loaded): Both) -> Result<Vec<String>, String> {
     said.map(Option::unwrap_or_default).map_err(|error| causes::in_full(&error))
 }
 
-/// Waits for the end; says whether somebody asked for it.
+/// Waits for the end; returns whether it was requested.
 fn wait(lines: &Receiver<String>, silence: Option<Duration>) -> bool {
     loop {
         let line = match silence {
@@ -144,17 +128,14 @@ fn wait(lines: &Receiver<String>, silence: Option<Duration>) -> bool {
     }
 }
 
-/// Removes a folder when the line to whoever wanted it ends, or has been silent for so long.
-///
-/// # Errors
-/// If the folder cannot be removed.
+/// Removes a folder when the input ends or has been silent for this time.
 pub fn hold(folder: &Path, input: impl BufRead + Send + 'static, silence: Duration) -> io::Result<()> {
     let lines = lines_of(input);
     while lines.recv_timeout(silence).is_ok() {}
     fs::remove_dir_all(folder)
 }
 
-/// Lines, read by a thread so that waiting for one can time out.
+/// Read by a thread so that waiting can time out.
 fn lines_of(input: impl BufRead + Send + 'static) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     thread::spawn(move || input.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));

@@ -1,4 +1,4 @@
-//! What the system calls for frames take, without driver and queue: the virtual CAN interface method.
+//! Cost of the system calls for frames, without driver and qdisc: the virtual CAN interface method.
 //!
 //! ```text
 //!   write() or sendmmsg() ──▶ vcan ──▶ queue of a socket, room for all ──▶ read() or recvmmsg()
@@ -11,48 +11,43 @@
 use std::io;
 use std::ops::Range;
 
-use crate::stats::Line;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_io::can::{CanSocket, Loopback, Messages, Options};
 use candor_io::clock::{self, MonotonicNs};
 use candor_netlink::client::Client;
 
 use crate::open_loop::numbered;
+use crate::stats::Line;
 use crate::tester::{InterfacesError, find};
 
-/// What a waiting frame takes of a socket's room at most, with the kernel's own structures around it.
+/// Buffer space of a queued frame, including kernel structures; upper bound.
 const BYTES_OF_A_FRAME: usize = 2048;
 
-/// How many frames a call is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtOnce {
-    /// All of them with `recvmmsg()`, and with as few `sendmmsg()` as the kernel allows.
+    /// One `recvmmsg()`, and as few `sendmmsg()` as the kernel allows.
     All,
-    /// One by one with `read()` and `write()`.
+    /// `read()` and `write()`.
     One,
-    /// So many with each `recvmmsg()` and `sendmmsg()`.
+    /// `recvmmsg()` and `sendmmsg()` of this many.
     Some(usize),
 }
 
-/// What a pass of frames took, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// From before the first call that sends until after the last.
+    /// From before the first call to after the last.
     pub sending_ns: i64,
-    /// The same of those that receive.
+    /// From before the first call to after the last.
     pub receiving_ns: i64,
 }
 
-/// What passes of a number of frames took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// How many frames.
     pub frames: usize,
-    /// The median of each time.
+    /// Medians.
     pub took: Pass,
 }
 
-/// A socket that sends and one that receives, on one virtual bus.
 #[derive(Debug)]
 pub struct Bench {
     sender: CanSocket,
@@ -63,20 +58,16 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens both, with room for so many frames. Only the receiver hears the sender; `frame` is sent, with its number where it has
-    /// a payload.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
+    /// Only the receiver receives the sender's frames. Frames with a payload are numbered.
     pub fn open(client: &mut Client, name: &str, frame: Frame, frames: usize) -> Result<Self, InterfacesError> {
         let interface = find(client, name)?.index;
-        let failed = |source| InterfacesError::Open { name: name.to_owned(), source };
+        let failed = InterfacesError::opening(name);
         let sends = Options { filters: &[], loopback: Loopback::On, ..Options::default() };
-        let sender = CanSocket::open(interface, &sends).map_err(failed)?;
-        let receiver = CanSocket::open(interface, &Options::default()).map_err(failed)?;
+        let sender = CanSocket::open(interface, &sends).map_err(&failed)?;
+        let receiver = CanSocket::open(interface, &Options::default()).map_err(&failed)?;
         let room = u32::try_from(frames.saturating_mul(BYTES_OF_A_FRAME)).unwrap_or(u32::MAX);
-        receiver.set_receive_buffer(room).map_err(failed)?;
-        receiver.never_wait().map_err(failed)?;
+        receiver.set_receive_buffer(room).map_err(&failed)?;
+        receiver.never_wait().map_err(&failed)?;
         let mut bytes = 0;
         let slot = |number: u32| {
             let mut slot = [0; CANFD_MTU];
@@ -88,10 +79,7 @@ impl Bench {
         Ok(Self { sender, receiver, sent, received, bytes })
     }
 
-    /// Sends so many frames, then receives them.
-    ///
-    /// # Errors
-    /// What the kernel says; `Other` where frames were lost or are not those that were sent.
+    /// Sends frames, then receives them. Lost or changed frames are an error.
     pub fn pass(&mut self, frames: usize, at_once: AtOnce) -> io::Result<Pass> {
         let sending_ns = timed(|| self.send(frames, at_once))?;
         let receiving_ns = timed(|| self.receive(frames, at_once))?;
@@ -99,10 +87,6 @@ impl Bench {
         Ok(Pass { sending_ns, receiving_ns })
     }
 
-    /// Passes so many frames several times.
-    ///
-    /// # Errors
-    /// As [`pass`](Self::pass).
     pub fn point(&mut self, frames: usize, at_once: AtOnce, repeats: usize) -> io::Result<Point> {
         let passes = (0..repeats.max(1)).map(|_| self.pass(frames, at_once)).collect::<io::Result<Vec<_>>>()?;
         let took = Pass {
@@ -139,30 +123,28 @@ impl Bench {
         Ok(())
     }
 
-    /// What was received is what was sent, and there is no more of it.
     fn check(&self, frames: usize, at_once: AtOnce) -> io::Result<()> {
         if self.receiver.read_waiting(&mut [0; CANFD_MTU])?.is_some() {
-            return Err(io::Error::other("more frames arrived than were sent: somebody else sends on this interface"));
+            return Err(io::Error::other(
+                "more frames arrived than were sent: another program sends on this interface",
+            ));
         }
         let differs = |position: &usize| {
             self.sent.frames()[*position][..self.bytes] != self.received.frames()[*position][..self.bytes]
         };
         if at_once != AtOnce::One && (0..frames).any(|position| differs(&position)) {
-            return Err(io::Error::other("frames did not arrive as they were sent, or not in their order"));
+            return Err(io::Error::other("frames did not arrive unchanged and in order"));
         }
         Ok(())
     }
 }
 
-/// The line through the times of points, in frames and nanoseconds.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "neither frames nor nanoseconds of a pass reach 2^53")]
 pub fn line(points: &[Point], of: impl Fn(Pass) -> i64) -> Option<Line> {
     let points: Vec<_> = points.iter().map(|point| (point.frames as f64, of(point.took) as f64)).collect();
     Line::through(&points)
 }
 
-/// The frames from this one on that the next call is given.
 fn part(next: usize, frames: usize, at_once: AtOnce) -> Range<usize> {
     let most = match at_once {
         AtOnce::All => frames,
@@ -179,10 +161,10 @@ fn timed(work: impl FnOnce() -> io::Result<()>) -> io::Result<i64> {
     Ok(end - start)
 }
 
-/// All frames are in the queue before the first is read: one that would have to be waited for never comes.
+/// All frames are queued before the first read, so a frame that is not there never comes.
 fn missing(error: io::Error) -> io::Error {
     const LOST: &str =
-        "frames were lost between the sockets: send fewer at once, or look at net.core.netdev_max_backlog";
+        "frames were lost between the sockets: send fewer at once, or increase net.core.netdev_max_backlog";
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(LOST) } else { error }
 }
 
@@ -191,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_frame_is_in_one_part() {
+    fn parts_cover_all_frames() {
         for at_once in [AtOnce::All, AtOnce::One, AtOnce::Some(64), AtOnce::Some(0)] {
             let mut next = 0;
             while next < 150 {

@@ -1,5 +1,4 @@
-//! Ears for traffic that nobody waits for: the kernel writes down what passes an interface, and the tester reads it when
-//! the gateway has nothing left to do.
+//! Taps: the kernel records traffic of an interface, and the tester reads it when the gateway is idle.
 
 use std::io;
 
@@ -7,52 +6,39 @@ use candor_core::frame::Frame;
 use candor_io::packet::{Hears, ReceiveRing};
 use candor_netlink::client::Client;
 
-use crate::tester::{AdapterEar, InterfacesError, Stamped, find};
+use crate::tester::{AdapterListener, InterfacesError, Stamped, find};
 
-/// A tap on one interface.
 #[derive(Debug)]
 pub struct Tap {
     memory: Memory,
 }
 
-/// Where the kernel writes down what passes.
 #[derive(Debug)]
 enum Memory {
     Ring(ReceiveRing),
-    /// A socket's queue. The frames of a ring have one stamp each, and who looks for them needs the kernel's.
+    /// Socket queue. A ring has one stamp per frame, and matching also needs the kernel's.
     Queue {
-        ear: AdapterEar,
-        /// Frames that were missed before.
+        listener: AdapterListener,
         missed: u32,
     },
 }
 
 impl Tap {
-    /// Opens a tap that remembers at least so many frames until they are read.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
+    /// Opens a tap that holds at least `frames` until they are read.
     pub fn open(client: &mut Client, name: &str, hears: Hears, frames: usize) -> Result<Self, InterfacesError> {
         let link = find(client, name)?;
-        let ring = ReceiveRing::tap(link.index, hears, frames)
-            .map_err(|source| InterfacesError::Open { name: name.to_owned(), source })?;
+        let ring = ReceiveRing::tap(link.index, hears, frames).map_err(InterfacesError::opening(name))?;
         Ok(Self { memory: Memory::Ring(ring) })
     }
 
-    /// Opens a tap that hears what comes in, and has the stamps of the adapter, too.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// A tap for incoming frames, with adapter stamps too.
     pub(crate) fn with_adapter(client: &mut Client, name: &str, frames: usize) -> Result<Self, InterfacesError> {
-        let ear = AdapterEar::open_with_room(client, name, frames)?;
-        Ok(Self { memory: Memory::Queue { ear, missed: 0 } })
+        let listener = AdapterListener::open_with_room(client, name, frames)?;
+        Ok(Self { memory: Memory::Queue { listener, missed: 0 } })
     }
 
-    /// Gives all frames that passed since the last call, in their order, with the stamp of the moment when the kernel got them, or
-    /// gave them to the driver.
-    ///
-    /// # Errors
-    /// If the tap missed some: then nothing can be said of what passed.
+    /// Passes on all frames since the last call, in order, stamped when the kernel received them or handed them to the
+    /// driver. Missed frames are an error.
     pub fn read(&mut self, mut take: impl FnMut(Stamped)) -> io::Result<()> {
         match &mut self.memory {
             Memory::Ring(ring) => {
@@ -66,26 +52,22 @@ impl Tap {
                     missed => Err(io::Error::other(format!("a tap of the tester missed {missed} frames"))),
                 }
             }
-            Memory::Queue { ear, missed } => {
-                while let Some(seen) = ear.waiting()? {
+            Memory::Queue { listener, missed } => {
+                while let Some(seen) = listener.waiting()? {
                     take(seen);
                 }
-                let before = std::mem::replace(missed, ear.missed()?);
+                let before = std::mem::replace(missed, listener.missed()?);
                 match missed.wrapping_sub(before) {
                     0 => Ok(()),
                     missed => Err(io::Error::other(format!(
-                        "the tester's socket on {} had no room for {missed} frames; with CAP_NET_ADMIN it gets more",
-                        ear.name()
+                        "the tester's socket on {} had no room for {missed} frames; CAP_NET_ADMIN allows a larger buffer",
+                        listener.name()
                     ))),
                 }
             }
         }
     }
 
-    /// Forgets what passed.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
     pub fn forget(&mut self) -> io::Result<()> {
         self.read(|_| {})
     }

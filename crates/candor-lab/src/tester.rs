@@ -1,4 +1,4 @@
-//! One frame at a time: the measuring method of the 2011 paper, section 2.1.
+//! One frame at a time: the method of the 2011 paper, section 2.1.
 //!
 //! ```text
 //!   send ──▶ first bus ──▶ device under test ──▶ second bus ──▶ receive
@@ -8,203 +8,130 @@
 //! ```
 //!
 //! The first two payload bytes of every frame carry a number that the gateway must not change. The next frame is sent
-//! when the last one has arrived or is lost, after a pause of random length, so that the frames do not keep step with
-//! the timer tick of the system under test.
+//! when the last one has arrived or is lost, after a random pause, so that frames are not synchronised with the timer
+//! tick of the gateway's machine.
 //!
-//! The stamps are the kernel's, or with [`StampSource::Hardware`] those that the adapter took on the wire: then both interfaces are
-//! channels of one adapter, whose clock the latency is a difference of.
+//! Stamps are the kernel's, or with [`StampSource::Hardware`] the adapter's: then both interfaces are channels of one adapter
+//! and share its clock.
 //!
-//! The tester does not wait on the monitor while a frame is under way: on a machine that is tester and gateway at once
-//! such a wake-up would run between the two stamps. It collects the monitor's stamps afterwards.
+//! The tester does not wait on the monitor while a frame is in flight: on a machine that is both tester and gateway, the
+//! wake-up would run between the two stamps. It reads the monitor's stamps afterwards.
 //!
-//! A gateway that never sleeps leaves a single processor to the tester only if the tester comes first, and then whatever
-//! the tester does after it has sent is measured as gateway. There the frames come from a timer ([`Origin::Timer`]) while
-//! the tester sleeps.
+//! A gateway that never sleeps shares a single processor with the tester only if the tester has a higher priority, and then
+//! everything the tester does after sending is measured too. In that case a timer sends the frames ([`Origin::Timer`])
+//! while the tester sleeps.
 
 mod adapter;
-mod ahead;
 pub(crate) mod interfaces;
 pub(crate) mod pause;
-mod time_line;
 
 pub use crate::experiment::{StampSource, Wire};
-pub(crate) use adapter::AdapterEar;
+pub use crate::record::Origin;
 pub use adapter::share_a_clock;
+pub(crate) use adapter::{AdapterListener, TimeLine};
 pub use interfaces::{Interfaces, InterfacesError, Names, find};
-pub(crate) use time_line::TimeLine;
 
 use std::io;
 use std::time::Duration;
 
 use candor_core::bits::FrameBits;
-use candor_core::frame::Frame;
+use candor_core::frame::{CANFD_MTU, Frame};
 use candor_io::can::Stamps;
 use candor_io::clock::{AdapterNs, RealtimeNs};
 
 use crate::record::{Disposition, Inside, Sample};
-use ahead::Ahead;
-use pause::Pauses;
+use pause::{Ahead, Pauses};
 
-/// How long the monitor's stamp may come after the far one.
+/// How much later than the far stamp the monitor's may come.
 const MONITOR_PATIENCE: Duration = Duration::from_millis(20);
 
-/// What the tester needs of the world: two buses and a clock. The real one is [`Interfaces`].
+/// Two buses and a clock. The real one is [`Interfaces`].
 pub trait Bench {
-    /// The clock that the kernel's receive stamps are taken from.
-    ///
-    /// # Errors
-    /// If it cannot be read.
+    /// The clock of the kernel's receive stamps.
     fn now(&mut self) -> io::Result<RealtimeNs>;
 
-    /// Waits between frames.
     fn pause(&mut self, duration: Duration);
 
-    /// Sends on the first bus.
-    ///
-    /// # Errors
-    /// What the interface says.
     fn send(&mut self, frame: &Frame) -> io::Result<()>;
 
-    /// Sends `lead` on the first bus, and has the kernel send `frame` there when this time has passed.
-    ///
-    /// # Errors
-    /// What the kernel says.
+    /// Sends `lead` on the first bus, and `frame` from a kernel timer after this time.
     fn send_now_and_later(&mut self, lead: &Frame, frame: &Frame, after: Duration) -> io::Result<()>;
 
-    /// The next frame on the second bus, waiting for it at most this long.
-    ///
-    /// # Errors
-    /// What the interface says.
+    /// The next frame on the second bus.
     fn receive(&mut self, timeout: Duration) -> io::Result<Option<Stamped>>;
 
-    /// The next frame that the monitor has seen on the first bus, waiting for it at most this long.
-    ///
-    /// # Errors
-    /// What the interface says.
+    /// The next frame of the monitor on the first bus.
     fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>>;
 
-    /// When the frame with this position among all that were [sent](Self::send) was queued and handed to the driver, each if it is
-    /// known. Asked only behind the frame, if at all.
-    ///
-    /// # Errors
-    /// What the interface says.
+    /// When the frame with this position among all [sent](Self::send) was queued and handed to the driver, if known.
     fn sending(&mut self, position: u32) -> io::Result<[Option<RealtimeNs>; 2]>;
 }
 
-/// A received frame and when it was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamped {
-    /// The frame.
     pub frame: Frame,
-    /// The kernel's receive stamp.
     pub at: RealtimeNs,
-    /// The adapter's, where the samples are to have those: then every frame of a series has one, and else none.
+    /// The adapter's receive stamp: for all frames of a series, or for none.
     pub adapter: Option<AdapterNs>,
 }
 
-/// What puts a frame onto the first bus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// A system call of the tester, which then goes to sleep.
-    #[default]
-    Call,
-    /// A timer of the kernel, while the tester sleeps. The call that starts it sends a frame, too, which is waited for and
-    /// not measured.
-    Timer,
-}
-
-impl Origin {
-    /// The traffic pattern in records.
-    #[must_use]
-    pub const fn traffic(self) -> &'static str {
-        match self {
-            Self::Call => "one-at-a-time",
-            Self::Timer => "one-at-a-time from a timer",
-        }
-    }
-
-    /// Frames on the bus for each that is measured.
-    const fn frames(self) -> u32 {
-        match self {
-            Self::Call => 1,
-            Self::Timer => 2,
-        }
-    }
-}
-
-/// One series to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The frame to send; its first two payload bytes are replaced by the tag.
+    /// The number replaces its first two payload bytes.
     pub template: Frame,
-    /// Samples to take.
     pub frames: u32,
-    /// Frames before the first sample.
     pub warm_up: u32,
-    /// Shortest and longest pause between a reception and the next frame.
+    /// Shortest and longest pause before the next frame.
     pub gap: (Duration, Duration),
-    /// Seed of the pauses.
     pub seed: u64,
-    /// When a frame counts as lost.
     pub timeout: Duration,
-    /// The far wire, if frames take time on it.
+    /// The second wire, if frames take time on it.
     pub wire: Option<Wire>,
-    /// What sends.
     pub origin: Origin,
-    /// Whether the stamps within the tester's machine are kept, too, where a call sends.
+    /// Whether transmit stamps are kept ([`Origin::Call`] only).
     pub inside: Stamps,
-    /// Whose receive stamps the samples have.
     pub stamps: StampSource,
 }
 
-/// What a series gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
-    /// One sample per frame, in the order of sending.
+    /// One per frame, in the order of sending.
     pub samples: Vec<Sample>,
-    /// Frames that arrived again, or after their time was up.
+    /// Frames that arrived again, or after the timeout.
     pub late_or_duplicate: u32,
-    /// Frames that the tester never sent.
+    /// Frames that the tester did not send.
     pub foreign: u32,
-    /// Samples whose frame was sent when the one that went ahead was still under way: both took the gateway's time.
+    /// Samples whose frame was sent while the leading one was in flight: both used the gateway's time.
     pub overlapped: u32,
 }
 
-/// A pattern that cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadLaw {
-    /// The frame cannot carry a tag.
+pub enum PatternError {
     #[error("The frame needs two payload bytes for its number and has {0}")]
     NoRoomForTag(u8),
-    /// The shortest pause is longer than the longest.
     #[error("--gap-min is longer than --gap-max")]
     Gap,
-    /// The frame that goes ahead may still be under way when the timer ends.
-    #[error("With frames from a timer --gap-min must be at least {} us: a frame goes ahead", .0.as_micros())]
+    #[error("With frames from a timer, --gap-min must be at least {} us, for the leading frame", .0.as_micros())]
     ShortGap(Duration),
 }
 
 impl Pattern {
-    /// The shortest pause before a frame from a timer.
+    /// Shortest pause before a frame from a timer.
     const AHEAD: Duration = Duration::from_micros(200);
 
-    /// Checks that the template has room for a tag, and the pauses.
-    ///
-    /// # Errors
-    /// [`BadLaw`]; remote frames have no payload.
-    pub fn check(&self) -> Result<(), BadLaw> {
+    /// Checks that the template has room for the number, and the pauses.
+    pub fn check(&self) -> Result<(), PatternError> {
         let payload = if self.template.id.is_rtr() { 0 } else { self.template.len };
         match self.gap {
-            _ if payload < 2 => Err(BadLaw::NoRoomForTag(payload)),
-            (shortest, longest) if shortest > longest => Err(BadLaw::Gap),
+            _ if payload < 2 => Err(PatternError::NoRoomForTag(payload)),
+            (shortest, longest) if shortest > longest => Err(PatternError::Gap),
             (shortest, _) if self.origin == Origin::Timer && shortest < Self::AHEAD => {
-                Err(BadLaw::ShortGap(Self::AHEAD))
+                Err(PatternError::ShortGap(Self::AHEAD))
             }
             _ => Ok(()),
         }
     }
 
-    /// The frame with this number.
     fn frame(&self, number: u32) -> Frame {
         let mut frame = self.template;
         frame.data[..2].copy_from_slice(&tag_of_number(number).to_be_bytes());
@@ -212,10 +139,7 @@ impl Pattern {
     }
 }
 
-/// Measures one series. `progress` is told the number of finished samples after each of them.
-///
-/// # Errors
-/// The first error of the bench; a lost frame is none.
+/// Measures one series. `progress` gets the number of samples. A lost frame is not an error.
 pub fn measure(bench: &mut impl Bench, pattern: &Pattern, mut progress: impl FnMut(u32)) -> io::Result<Series> {
     let mut series = Series { samples: Vec::with_capacity(pattern.frames as usize), ..Series::default() };
     let (mut pauses, mut ahead) = (Pauses::new(pattern.seed, pattern.gap), Ahead::default());
@@ -223,7 +147,7 @@ pub fn measure(bench: &mut impl Bench, pattern: &Pattern, mut progress: impl FnM
     for position in 0..pattern.warm_up + pattern.frames {
         let pause = pauses.next();
         if position == pattern.warm_up {
-            // Until now the time for frames that go ahead was being learnt.
+            // During warm-up the time for leading frames is learnt.
             series.overlapped = 0;
         }
         let sample = one_frame(
@@ -244,7 +168,7 @@ pub fn measure(bench: &mut impl Bench, pattern: &Pattern, mut progress: impl FnM
     Ok(series)
 }
 
-/// Sends the frame with this number, or that and the next one, of which the last is measured.
+/// Sends the frame with this number, or for a timer this and the next, of which the last is measured.
 fn one_frame(
     bench: &mut impl Bench,
     pattern: &Pattern,
@@ -262,7 +186,7 @@ fn one_frame(
             bench.pause(pause);
             let sent = bench.now()?;
             bench.send(&frame)?;
-            let far = wait_for(bench, number, sent, pattern.timeout, |seen| sort(&seen.frame, number, series))?;
+            let far = wait_for(bench, number, sent, pattern.timeout, |seen| classify(&seen.frame, number, series))?;
             if pattern.inside == Stamps::On && far.is_some() {
                 read = Some(bench.now()?);
             }
@@ -272,13 +196,13 @@ fn one_frame(
             let (called, interval) = (bench.now()?, ahead.interval(pattern.gap.0, pause));
             bench.send_now_and_later(&pattern.frame(first), &frame, interval)?;
             let due = RealtimeNs(called.0 + i64::try_from(interval.as_nanos()).unwrap_or(0));
-            // A frame that went ahead and is lost must not take the tester's sleep from the one that is measured.
-            let mut leader = wait_for(bench, first, called, interval / 2, |seen| sort(&seen.frame, first, series))?;
+            // If the leading frame is lost, the tester still has to sleep while the measured one is in flight.
+            let mut leader = wait_for(bench, first, called, interval / 2, |seen| classify(&seen.frame, first, series))?;
             let far = wait_for(bench, number, called, interval + pattern.timeout, |seen| {
                 if leader.is_none() && tag_of(&seen.frame) == Some(tag_of_number(first)) {
                     leader = Some(seen);
                 } else {
-                    sort(&seen.frame, number, series);
+                    classify(&seen.frame, number, series);
                 }
             })?;
             if let Some(leader) = leader {
@@ -291,7 +215,7 @@ fn one_frame(
     let tag = tag_of_number(number);
     let mut monitor = None;
     loop {
-        // Usually it is there. On hardware the monitor's adapter may be slower than the gateway.
+        // Usually it is there. The monitor's adapter may be slower than the gateway.
         let patience = if monitor.is_none() && far.is_some() { MONITOR_PATIENCE } else { Duration::ZERO };
         let Some(seen) = bench.monitored(patience)? else { break };
         if tag_of(&seen.frame) == Some(tag) {
@@ -323,7 +247,7 @@ fn one_frame(
     })
 }
 
-/// Waits for the frame with this number, at most so long after this moment; everything else that arrives goes to `other`.
+/// Waits for the frame with this number; passes others to `other`.
 fn wait_for(
     bench: &mut impl Bench,
     number: u32,
@@ -346,16 +270,16 @@ fn wait_for(
     }
 }
 
-/// Counts what still arrives on the far side when the series is over.
+/// Counts frames that arrive after the series.
 fn drain(bench: &mut impl Bench, pattern: &Pattern, series: &mut Series) -> io::Result<()> {
     while let Some(seen) = bench.receive(Duration::ZERO)? {
-        sort(&seen.frame, (pattern.warm_up + pattern.frames) * pattern.origin.frames(), series);
+        classify(&seen.frame, (pattern.warm_up + pattern.frames) * pattern.origin.frames(), series);
     }
     Ok(())
 }
 
-/// A frame nobody waits for: one of the numbers sent so far, or a stranger.
-fn sort(frame: &Frame, number: u32, series: &mut Series) {
+/// Classifies a frame that is not expected.
+fn classify(frame: &Frame, number: u32, series: &mut Series) {
     let known = tag_of(frame).is_some_and(|tag| number > 0xFFFF || u32::from(tag) < number);
     if known {
         series.late_or_duplicate += 1;
@@ -364,7 +288,14 @@ fn sort(frame: &Frame, number: u32, series: &mut Series) {
     }
 }
 
-/// The lowest 16 bits: unique among all frames that can still be under way.
+/// In the kernel's layout, with the length.
+pub(crate) fn to_kernel(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    (bytes, len)
+}
+
+/// The lowest 16 bits: unique among all frames in flight.
 pub(crate) fn tag_of_number(number: u32) -> u16 {
     u16::try_from(number & 0xFFFF).expect("masked to 16 bits")
 }
@@ -374,8 +305,8 @@ pub(crate) fn tag_of(frame: &Frame) -> Option<u16> {
     (payload.len() >= 2).then(|| u16::from_be_bytes([payload[0], payload[1]]))
 }
 
-/// The time of the frame as it left the gateway, from start of frame to end of frame: the intermission after it is not
-/// part of what a receiver waits for.
+/// Time of the frame as it left the gateway, from start of frame to end of frame: a receiver does not wait for the
+/// intermission.
 pub(crate) fn wire_ns(wire: Option<Wire>, frame: &Frame) -> u32 {
     let Some(wire) = wire else { return 0 };
     let bits = FrameBits::of(frame).without_intermission();

@@ -1,50 +1,41 @@
-//! Throughput without loss: trials at rates that a search asks for, and what the records keep of them.
+//! Throughput without loss: trials at the rates of a search, and their form in records.
 //!
 //! ```text
-//!  Bounds ──▶ search ──rate──▶ trial: somebody sends ──sent, lost──▶ … ──▶ Searched ──found()──▶ NDR, PDR
+//!  Bounds ──▶ search ──rate──▶ trial ──sent, lost──▶ … ──▶ Searched ──found()──▶ NDR, PDR
 //! ```
 //!
-//! A record keeps the trials and not what was concluded from them: that is concluded anew whenever the record is read.
+//! A record keeps the trials; the rates are computed from them whenever it is read.
 
 use std::io;
 use std::num::NonZeroU32;
 
-use crate::stats::throughput::{Bounds, Found, Search, Step, Trial};
 use candor_egress::policy::FrameRate;
 use serde::{Deserialize, Serialize};
 
-use crate::record::Sample;
+use crate::stats::throughput::{Bounds, Found, Search, Step, Trial};
 
-/// The search ends at this part of its highest rate: a gateway that does not even follow there is `below` it.
+/// The search ends at this fraction of the highest rate; a slower gateway is reported as `below`.
 const LOWEST: u32 = 16;
 
-/// A search that has come to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Searched {
-    /// Where it began, in frames per second.
     lowest_frames_per_s: NonZeroU32,
-    /// Where it ended, in frames per second.
     highest_frames_per_s: NonZeroU32,
-    /// In the order in which they were made.
     pub trials: Vec<Tried>,
 }
 
-/// What became of the frames of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
-    /// Their rate.
     pub frames_per_s: NonZeroU32,
-    /// Those that were to be sent.
     pub sent: u64,
-    /// Those that did not arrive in time, or were sent when the next one was already due.
+    /// Frames that did not arrive in time, or were sent when the next was already due.
     pub lost: u64,
 }
 
 impl Searched {
-    /// The highest rates, by what the trials say; `None` of a record that was cut short.
-    #[must_use]
+    /// NDR and PDR by these trials; `None` if the record is incomplete.
     pub fn found(&self) -> Option<Found> {
         let rate = |rate: NonZeroU32| FrameRate::new(rate.get());
         let mut search = Search::new(Bounds::new(rate(self.lowest_frames_per_s)?, rate(self.highest_frames_per_s)?)?);
@@ -58,11 +49,8 @@ impl Searched {
     }
 }
 
-/// Searches the highest rate up to this one. Each trial is to send as many frames as are measured in the end: a shorter one would
-/// pass what a queue hides in it.
-///
-/// # Errors
-/// The first one of a trial.
+/// Searches the highest rate up to `up_to`. A trial has to send as many frames as are measured in the end; in a shorter
+/// one, a queue could hide losses.
 pub fn search(
     up_to: FrameRate,
     mut trial: impl FnMut(FrameRate) -> io::Result<Trial>,
@@ -89,26 +77,15 @@ pub fn search(
     }
 }
 
-/// What a trial says: frames that did not arrive in their time, and those that the tester sent only when the next one was due
-/// already, for that is another rate.
-#[must_use]
-pub fn outcome(samples: &[Sample], rate: FrameRate) -> Trial {
-    let period_ns = i64::from(1_000_000_000 / rate.frames_per_second());
-    let is_lost = |sample: &&Sample| sample.disposition.is_lost() || sample.sent_ns - sample.due_ns >= period_ns;
-    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    Trial { sent: count(samples.len()), lost: count(samples.iter().filter(is_lost).count()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Disposition, Inside};
 
     fn rate(rate: u32) -> FrameRate {
         FrameRate::new(rate).unwrap()
     }
 
-    /// A gateway that passes so many frames each second.
+    /// A gateway that forwards `capacity` frames per second.
     fn search_of(capacity: u32, up_to: u32) -> (Searched, Found) {
         search(rate(up_to), |rate| {
             let sent = 10_000;
@@ -119,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_gateway_can_do_is_found_and_stands_in_the_record() {
+    fn search_finds_the_capacity_and_records_it() {
         let (searched, found) = search_of(3000, 10_000);
         let ndr = found.ndr.rate().unwrap().frames_per_second();
         assert!((2980..=3020).contains(&ndr), "{ndr}");
@@ -132,31 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn those_that_follow_always_or_never_have_bounds() {
+    fn capacities_outside_the_range_are_bounds() {
         assert_eq!(search_of(20_000, 10_000).1.ndr.to_string(), "at least 10000 frames/s");
         assert_eq!(search_of(100, 10_000).1.ndr.to_string(), "below 625 frames/s");
         assert_eq!(search_of(5, 1).1.ndr.to_string(), "at least 2 frames/s");
-    }
-
-    #[test]
-    fn a_frame_that_was_sent_when_the_next_was_due_counts_as_lost() {
-        let sample = |late_ns: i64, disposition| Sample {
-            sequence: 0,
-            tag: 0,
-            due_ns: 1000,
-            sent_ns: 1000 + late_ns,
-            monitor_ns: None,
-            far_ns: None,
-            wire_ns: 0,
-            inside: Inside::default(),
-            disposition,
-        };
-        let samples = [
-            sample(0, Disposition::Ok),
-            sample(999_999, Disposition::Ok),
-            sample(1_000_000, Disposition::Ok),
-            sample(0, Disposition::Lost),
-        ];
-        assert_eq!(outcome(&samples, rate(1000)), Trial { sent: 4, lost: 2 });
     }
 }

@@ -1,114 +1,71 @@
-//! Programs that guests often need: those installed on this machine, or else those of Debian packages in the cache.
+//! Programs for guests: those installed on this machine, else from Debian packages in the cache.
 
 use std::path::{Path, PathBuf};
 
-use crate::cache::{Cache, CacheError};
+use crate::cache::Cache;
 use crate::image;
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
 
-/// Why a program cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ToolError {
-    /// The cache cannot be used.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// The package cannot be had.
-    #[error("This machine has no program {program}, and the package {package} cannot be fetched")]
-    Package {
-        /// Which program.
-        program: String,
-        /// Which package has it.
-        package: &'static str,
-        /// Why.
-        source: PackageError,
-    },
+#[error("This machine has no program {program}, and the package {package} cannot be fetched")]
+pub struct ToolError {
+    program: String,
+    package: &'static str,
+    source: PackageError,
 }
 
-/// A package, and what is taken out of it.
 #[derive(Clone, Copy, Debug)]
 struct Package {
-    /// Its name, and that of its folder in the cache.
+    /// Also the folder in the cache.
     name: &'static str,
-    /// Directories with its programs; releases of Debian differ.
+    /// Folders of its programs; they differ between Debian releases.
     folders: &'static [&'static str],
-    /// Those that guests may want.
-    programs: &'static [&'static str],
+    /// Separated by spaces.
+    programs: &'static str,
 }
 
 const PACKAGES: [Package; 4] = [
     Package {
         name: "can-utils",
         folders: &["usr/bin"],
-        programs: &[
-            "canbusload",
-            "candump",
-            "canfdtest",
-            "cangen",
-            "cangw",
-            "canplayer",
-            "cansend",
-            "cansequence",
-            "cansniffer",
-            "isotpdump",
-            "isotprecv",
-            "isotpsend",
-            "j1939cat",
-            "j1939spy",
-            "slcan_attach",
-        ],
+        programs: "canbusload candump canfdtest cangen cangw canplayer cansend cansequence cansniffer isotpdump isotprecv \
+                   isotpsend j1939cat j1939spy slcan_attach",
     },
-    Package {
-        name: "iproute2",
-        folders: &["usr/bin", "usr/sbin", "bin", "sbin"],
-        programs: &["bridge", "ip", "ss", "tc"],
-    },
-    Package { name: "openssh-client", folders: &["usr/bin"], programs: &["ssh", "ssh-keygen"] },
-    Package { name: "openssh-server", folders: &["usr/sbin"], programs: &["sshd"] },
+    Package { name: "iproute2", folders: &["usr/bin", "usr/sbin", "bin", "sbin"], programs: "bridge ip ss tc" },
+    Package { name: "openssh-client", folders: &["usr/bin"], programs: "ssh ssh-keygen" },
+    Package { name: "openssh-server", folders: &["usr/sbin"], programs: "sshd" },
 ];
 
 impl Package {
     fn with(program: &str) -> Option<Self> {
-        PACKAGES.into_iter().find(|package| package.programs.contains(&program))
+        PACKAGES.into_iter().find(|package| package.programs.split(' ').any(|name| name == program))
     }
 
-    /// The path of a program in the unpacked package, or what would be its first one.
-    fn path(self, tree: &Path, program: &str) -> PathBuf {
-        let mut paths = self.folders.iter().map(|folder| tree.join(folder).join(program));
-        let first = paths.clone().next().unwrap_or_default();
-        paths.find(|path| path.is_file()).unwrap_or(first)
-    }
-
-    fn fetch(self, cache: &Cache, program: &str, observer: &mut dyn Observer) -> Result<PathBuf, ToolError> {
-        let lock = cache.lock(observer)?;
-        let failed = |source| ToolError::Package { program: program.to_owned(), package: self.name, source };
-        let tree = packages::fetch(cache, &lock, self.name, self.name, observer).map_err(failed)?;
-        Ok(cache.publish(&lock, &tree.keep(), self.name)?)
+    /// Path of a program in the unpacked package.
+    fn find(self, tree: &Path, program: &str) -> Option<PathBuf> {
+        self.folders.iter().map(|folder| tree.join(folder).join(program)).find(|path| path.is_file())
     }
 }
 
-/// What a guest can be given for the name of a program: the name itself, or where a package has it if this machine
-/// has it not. Names of other programs stay as they are.
-///
-/// # Errors
-/// [`ToolError`] if the package has to be fetched and cannot be.
+/// Name of an installed program, or its path in a package, which is fetched if necessary. Other names are unchanged.
 pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<String, ToolError> {
     let package = Package::with(name).filter(|_| image::locate(name).is_err());
     let Some(package) = package else { return Ok(name.to_owned()) };
-    let cached = package.path(&cache.path(package.name), name);
-    let path = if cached.is_file() { cached } else { package.path(&package.fetch(cache, name, observer)?, name) };
+    let path = packages::obtain(cache, package.name, package.name, observer, || {
+        let missing = || PackageError::NotFound { package: format!("{} with {name}", package.name) };
+        package.find(&cache.path(package.name), name).ok_or_else(missing)
+    });
+    let path = path.map_err(|source| ToolError { program: name.to_owned(), package: package.name, source })?;
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Whether a guest that starts on this machine can be given this program.
-#[must_use]
+/// Whether a guest started on this machine can have this program.
 pub fn is_there(name: &str) -> bool {
     is_known(name) || image::locate(name).is_ok()
 }
 
-/// Whether every guest can be given this program.
-#[must_use]
+/// Whether every guest can have this program.
 pub fn is_known(name: &str) -> bool {
     Package::with(name).is_some()
 }
@@ -121,18 +78,19 @@ mod tests {
     use crate::observer::Silent;
 
     #[test]
-    fn what_is_cached_is_not_fetched() {
+    fn cached_programs_are_not_fetched() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().to_owned());
         for package in PACKAGES {
             let tree = folder.path().join(package.name);
             fs::create_dir_all(tree.join(package.folders[0])).unwrap();
-            for name in package.programs {
-                fs::write(package.path(&tree, name), "").unwrap();
+            for name in package.programs.split(' ') {
+                let path = tree.join(package.folders[0]).join(name);
+                fs::write(&path, "").unwrap();
                 let obtained = obtain(&cache, name, &mut Silent).unwrap();
                 let expected = match image::locate(name) {
-                    Ok(_installed) => (*name).to_owned(),
-                    Err(_) => package.path(&tree, name).display().to_string(),
+                    Ok(_installed) => name.to_owned(),
+                    Err(_) => path.display().to_string(),
                 };
                 assert_eq!(obtained, expected);
             }

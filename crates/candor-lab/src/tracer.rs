@@ -1,72 +1,56 @@
-//! How long a function of the kernel takes, as the kernel's function graph tracer sees it.
+//! Duration of a kernel function, by the function graph tracer.
 //!
-//! Only this function is instrumented (dynamic ftrace), so that nothing else becomes slower. Interrupts that come meanwhile are
-//! part of the time, and so is the tracer itself, [`Tracer::own`].
+//! Only this function is instrumented (dynamic ftrace). The duration includes interrupts and the tracer itself,
+//! [`Tracer::own`].
 //!
 //! # Source
-//! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), section 4 and figure 4.1; Documentation/trace/ftrace.rst.
+//! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), section 4 and figure 4.1;
+//! Documentation/trace/ftrace.rst.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::stats::LatencyNs;
 use candor_io::guest;
 
-/// Where the file system of the tracer is, and since when not there (before 4.1).
+use crate::stats::LatencyNs;
+
+/// Where tracefs is mounted; the second before Linux 4.1.
 const FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// Room for what is traced, on each processor: two entries of less than 100 bytes for each call.
+/// Per processor: two entries of less than 100 bytes for each call.
 const BUFFER_KIB: u32 = 16 * 1024;
-/// The system call that does least: what a trace of it shows is mostly the tracer.
+/// The cheapest system call: its trace shows mostly the tracer.
 const LEAST: &str = "sys_getpid";
 
-/// A tracer that stands ready for one function, and is off. It is the only one of its machine.
+/// The machine's function graph tracer, prepared for one function and off.
 #[derive(Debug)]
 pub struct Tracer {
     folder: PathBuf,
-    /// As the trace has it, without the module.
+    /// As in the trace, without the module.
     function: String,
 }
 
-/// A function that cannot be traced.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum TraceError {
-    /// A file of the tracer cannot be used.
     #[error("Cannot use {}: {source}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Calls that the trace has no place for.
+    File { path: PathBuf, source: io::Error },
     #[error("The trace lost {0} entries")]
     Lost(u64),
-    /// The kernel has no such tracer.
     #[error(
-        "This kernel has no tracer function_graph (CONFIG_FUNCTION_GRAPH_TRACER); those of Debian do, user-mode Linux does not"
+        "This kernel has no tracer function_graph (CONFIG_FUNCTION_GRAPH_TRACER); Debian's kernels do, user-mode Linux does not"
     )]
     NoGraph,
-    /// The kernel has no such function, or does not know it by that name.
-    #[error("This kernel has no function {0} that can be traced: is its module loaded?")]
+    #[error("This kernel cannot trace a function {0}: is its module loaded?")]
     NoFunction(String),
-    /// There is no tracer at all.
     #[error("This kernel has no tracers: {0}")]
     NoTracers(io::Error),
-    /// Something of the trace that is no duration.
-    #[error("The trace says what candor does not understand: {0}")]
+    #[error("Unexpected line in the trace: {0}")]
     Unreadable(String),
 }
 
 impl Tracer {
-    /// Prepares the tracer for this function.
-    ///
     /// # Kernel
-    /// CONFIG_FUNCTION_GRAPH_TRACER and CONFIG_DYNAMIC_FTRACE. Needs root. Mounts tracefs if nobody has.
-    ///
-    /// # Errors
-    /// [`TraceError`]: what the kernel lacks.
+    /// CONFIG_FUNCTION_GRAPH_TRACER and CONFIG_DYNAMIC_FTRACE. Needs root. Mounts tracefs if necessary.
     pub fn of(function: &str) -> Result<Self, TraceError> {
         let folder = folder()?;
         let known = read(&folder.join("available_tracers"))?;
@@ -79,31 +63,25 @@ impl Tracer {
         tracer.reset()?;
         tracer.write("buffer_size_kb", &BUFFER_KIB.to_string())?;
         tracer.write("set_ftrace_filter", &tracer.function)?;
-        // Calls within the call are part of its time, also if they are of the same function.
+        // Nested calls, even of the same function, are part of the duration.
         tracer.write("max_graph_depth", "1")?;
         tracer.write("current_tracer", "function_graph")?;
         Ok(tracer)
     }
 
-    /// What the tracer shows of a function that does next to nothing: at least so much of every duration is its own.
-    ///
-    /// # Errors
-    /// As [`of`](Self::of).
+    /// Durations of a function that does next to nothing: the tracer's own share.
     pub fn own(calls: usize) -> Result<Vec<LatencyNs>, TraceError> {
         let tracer = Self::of(LEAST)?;
         let (_, durations) = tracer.during(|| {
             for _ in 0..calls {
-                // A system call each; its answer is known.
+                // One system call each.
                 std::hint::black_box(std::process::id());
             }
         })?;
         Ok(durations)
     }
 
-    /// Traces what happens meanwhile, and gives the duration of each call, in their order. The calls of all processes count.
-    ///
-    /// # Errors
-    /// If calls are missing, or what the kernel says.
+    /// Traces `work` and returns the duration of each call in order, of all processes.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> Result<(T, Vec<LatencyNs>), TraceError> {
         self.write("trace", "")?;
         self.write("tracing_on", "1")?;
@@ -113,7 +91,7 @@ impl Tracer {
         Ok((result, durations(&text, &self.function)?))
     }
 
-    /// As the kernel starts: nothing is traced, nothing instrumented.
+    /// Nothing traced, nothing instrumented, as after boot.
     fn reset(&self) -> Result<(), TraceError> {
         self.write("tracing_on", "0")?;
         self.write("current_tracer", "nop")?;
@@ -129,14 +107,13 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // Whoever traces next does it again; a kernel that refuses has said so before.
+        // The next user resets it again.
         if self.reset().is_ok() {
             let _ = self.write("tracing_on", "1");
         }
     }
 }
 
-/// Where the tracer is. What is not mounted is mounted.
 fn folder() -> Result<PathBuf, TraceError> {
     let is_there = |folder: &&&str| Path::new(**folder).join("current_tracer").exists();
     if let Some(folder) = FOLDERS.iter().find(is_there) {
@@ -150,14 +127,14 @@ fn read(path: &Path) -> Result<String, TraceError> {
     fs::read_to_string(path).map_err(|source| TraceError::File { path: path.to_owned(), source })
 }
 
-/// The function of the kernel that has this name; system calls stand there as `__do_NAME` or `__x64_NAME`.
+/// Name of the function in the trace; system calls are `__do_NAME` or `__x64_NAME`.
 fn named(all: &str, function: &str) -> Option<String> {
     let names = || all.lines().filter_map(|line| line.split_whitespace().next());
     let is_call = |name: &&str| name.strip_suffix(function).is_some_and(|start| ["__do_", "__x64_"].contains(&start));
     names().find(|name| *name == function).or_else(|| names().find(is_call)).map(str::to_owned)
 }
 
-/// The durations of a trace of this function alone, such as ` 0) + 12.345 us | can_send [can]();`.
+/// The durations in a trace of this function alone, such as ` 0) + 12.345 us | can_send [can]();`.
 fn durations(text: &str, function: &str) -> Result<Vec<LatencyNs>, TraceError> {
     let mut all = Vec::new();
     for line in text.lines().map(str::trim) {
@@ -168,7 +145,7 @@ fn durations(text: &str, function: &str) -> Result<Vec<LatencyNs>, TraceError> {
         if let Some(at) = words.iter().position(|word| *word == "[LOST") {
             return Err(TraceError::Lost(words.get(at + 1).and_then(|count| count.parse().ok()).unwrap_or(1)));
         }
-        // Which task or which interrupt it goes on with.
+        // Change of task, or interrupt.
         if line.contains("=>") || line.contains("<=") || line.ends_with("==========>") {
             continue;
         }
@@ -178,7 +155,7 @@ fn durations(text: &str, function: &str) -> Result<Vec<LatencyNs>, TraceError> {
             return Err(unreadable());
         }
         let Some(end) = before.split_whitespace().position(|word| word == "us") else {
-            // It begins here and ends in another line, because something stands between.
+            // The duration follows on another line.
             if call.contains('{') { continue } else { return Err(unreadable()) }
         };
         let figure = before.split_whitespace().nth(end.wrapping_sub(1)).ok_or_else(unreadable)?;
@@ -187,7 +164,7 @@ fn durations(text: &str, function: &str) -> Result<Vec<LatencyNs>, TraceError> {
     Ok(all)
 }
 
-/// `12.345`; the kernel leaves digits out where there are many before the point.
+/// `12.345`; the kernel prints fewer decimals for large values.
 fn nanoseconds(figure: &str) -> Option<LatencyNs> {
     let (whole, part) = figure.split_once('.')?;
     let places = u32::try_from(part.len()).ok().filter(|places| (1..=3).contains(places))?;
@@ -206,13 +183,13 @@ mod tests {
                          0)               |  can_send [can]() {\n 0) ! 250.1 us    |  }\n";
 
     #[test]
-    fn every_call_of_a_trace_has_its_time() {
+    fn parses_durations() {
         let all: Vec<_> = durations(TRACE, "can_send").unwrap().into_iter().map(|duration| duration.0).collect();
         assert_eq!(all, [5_214, 12_345, 1_234_567, 250_100]);
     }
 
     #[test]
-    fn a_trace_that_is_not_whole_is_none() {
+    fn incomplete_traces_are_errors() {
         let lost = format!("{TRACE}CPU:0 [LOST 12 EVENTS]\n");
         assert!(matches!(durations(&lost, "can_send"), Err(TraceError::Lost(12))));
         for strange in [
@@ -226,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn system_calls_are_found_under_the_kernels_names() {
+    fn system_calls_have_kernel_names() {
         let all = "sys_ni_syscall\n__do_sys_getpid\ncan_send [can]\ncan_send_more\n";
         assert_eq!(named(all, "can_send").as_deref(), Some("can_send"));
         assert_eq!(named(all, "sys_getpid").as_deref(), Some("__do_sys_getpid"));

@@ -1,25 +1,50 @@
-//! The gateway files, plans and commands of the README, the tutorial and the how-to pages.
+//! The gateway files, plans and commands of the README and the book.
 //!
-//! A block ```` ```toml ```` whose first line is `# FILE.toml` is written to that file. A block ```` ```console ```` runs
-//! on the host, in the order of the page: its lines `$ …` are commands, all others their output, in which `...` stands for
-//! any lines. Commands of `candor-lab` boot guests, so their blocks run only where guests do. A block
-//! ```` ```console,guest ```` runs in user-mode Linux, ```` ```console,ignore ```` nowhere.
+//! A block ```` ```toml ```` whose first line is `# FILE.toml` is written to that file. In a block ```` ```console ````,
+//! lines `$ …` are commands and all others their output, in which `...` stands for any lines. A block without any output
+//! only has to succeed. Attributes say where a block runs, in the order of the page:
+//!
+//! * none: on the host. Blocks with commands of `candor-lab` run only where guests can boot.
+//! * `guest`: as root in user-mode Linux, with vcan0 to vcan2. One guest runs all pages.
+//! * `guest,fails`: the same, and each command exits with 1.
+//! * `guest,about`: the same, but numbers may differ, and standard error is not shown. May follow `fails`.
+//! * `ignore:REASON`: nowhere, for one of [`REASONS`].
+//!
+//! Every command line of the two programs, ignored or not, has to be accepted by their parsers.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a skipped test prints why")]
 #![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use candor_lab::experiment;
 
-const GUEST_PROGRAMS: [&str; 5] = ["sh", "sleep", "cat", "candump", "cansend"];
+/// Why a block is not run: it builds, installs as root, needs CAN hardware or USB, runs until it is stopped (or needs
+/// another command that does), takes many minutes, uses results that the page does not create, or is a pattern.
+const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
+
+/// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
+const FILES: [(&str, &str, &str); 5] = [
+    ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
+    ("conformance.md", "two.toml", "two.toml"),
+    ("egress.md", "gateway.toml", "priorities.toml"),
+    ("safety.md", "candor.toml", "01-forward.toml"),
+    ("state.md", "gateway.toml", "01-forward.toml"),
+];
+
+const GUEST_PROGRAMS: [&str; 8] = ["sh", "sleep", "cat", "mkdir", "candump", "cangw", "cansend", "tc"];
+
+/// Before the commands of a page in the guest.
+const CLEAN: &str = "cangw -F; for bus in vcan0 vcan1 vcan2; do tc qdisc del dev $bus root; done 2> /dev/null";
+
 /// Starts the lines that separate the outputs of commands in a guest.
 const MARK: &str = "@@ ";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Host,
     /// On the host, but it boots guests.
@@ -34,92 +59,145 @@ enum Block {
     Console { place: Place, commands: Vec<Shown> },
 }
 
-/// A command with the output that the page shows.
+/// A command and the output on the page.
 #[derive(Debug)]
 struct Shown {
     line: usize,
     command: String,
-    output: Vec<String>,
+    /// `None` if the block shows no output.
+    output: Option<Vec<String>>,
+    status: i32,
+    /// Whether numbers may differ, and standard error is not shown.
+    about: bool,
 }
 
 struct Page {
     name: String,
+    /// Whether all of its TOML blocks are files.
+    has_files_only: bool,
     blocks: Vec<(usize, Block)>,
 }
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
 fn pages() -> Vec<Page> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let how_to = fs::read_dir(root.join("docs/how-to")).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = [root.join("README.md"), root.join("docs/tutorial.md")].into_iter().chain(how_to).collect();
+    let in_folder = |folder: &str| fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> =
+        in_folder("docs").chain(in_folder("docs/how-to")).chain([root().join("README.md")]).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     paths.sort();
     let page = |path: PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        Page { name, blocks: blocks(&fs::read_to_string(path).unwrap()) }
+        let has_files_only =
+            ["README.md", "tutorial.md"].contains(&&*name) || path.parent().unwrap().ends_with("how-to");
+        Page { blocks: blocks(&name, &fs::read_to_string(path).unwrap()), name, has_files_only }
     };
     paths.into_iter().map(page).collect()
 }
 
 /// The blocks of a page with the numbers of their first lines.
-fn blocks(page: &str) -> Vec<(usize, Block)> {
+fn blocks(page: &str, text: &str) -> Vec<(usize, Block)> {
     let mut found = Vec::new();
-    let mut lines = page.lines().zip(1..);
+    let mut lines = text.lines().zip(1..);
     while let Some((line, number)) = lines.next() {
         let Some(kind) = line.strip_prefix("```") else { continue };
         let text: Vec<_> = lines.by_ref().map(|(line, _)| line).take_while(|line| *line != "```").collect();
-        let block = match kind.split_once(',').unwrap_or((kind, "")) {
-            ("toml", _) => {
+        let (kind, attributes) = kind.split_once(',').unwrap_or((kind, ""));
+        let block = match kind {
+            "toml" => {
                 let name =
                     text.first().and_then(|first| first.strip_prefix("# ")).filter(|name| name.ends_with(".toml"));
                 Block::File { name: name.map(str::to_owned), text: text.join("\n") + "\n" }
             }
-            ("console", attribute) => {
-                let commands = commands(&text, number + 1);
+            "console" => {
+                let attributes: Vec<_> = attributes.split(',').filter(|attribute| !attribute.is_empty()).collect();
+                let has = |attribute| attributes.contains(&attribute);
+                let commands = commands(&text, number + 1, i32::from(has("fails")), has("about"));
                 let boots = commands.iter().any(|shown| shown.command.starts_with("candor-lab "));
-                let place = match attribute {
-                    "ignore" => Place::Nowhere,
-                    "guest" => Place::Guest,
-                    "" if boots => Place::Laboratory,
-                    "" => Place::Host,
-                    other => panic!("line {number}: console,{other}"),
+                let place = match attributes.first().map(|first| first.split_once(':').unwrap_or((first, ""))) {
+                    Some(("ignore", reason)) if REASONS.contains(&reason) => Place::Nowhere,
+                    Some(("guest", "")) => Place::Guest,
+                    None if boots => Place::Laboratory,
+                    None => Place::Host,
+                    Some(other) => panic!("{page}:{number}: {other:?}"),
                 };
                 Block::Console { place, commands }
             }
-            _ => continue,
+            _ => {
+                let is_command = text.iter().any(|line| line.starts_with("$ "));
+                assert!(!is_command, "{page}:{number}: commands in a block that is not console");
+                continue;
+            }
         };
         found.push((number, block));
     }
     found
 }
 
-fn commands(text: &[&str], first: usize) -> Vec<Shown> {
+fn commands(text: &[&str], first: usize, status: i32, about: bool) -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
+    let mut output = Vec::new();
     for (line, number) in text.iter().zip(first..) {
         match (line.strip_prefix("$ "), all.last_mut()) {
-            (Some(command), _) => all.push(Shown { line: number, command: command.to_owned(), output: Vec::new() }),
-            (None, Some(last)) => last.output.push(line.trim_end().to_owned()),
-            (None, None) => panic!("line {number}: output without a command"),
+            (Some(command), _) => {
+                all.push(Shown { line: number, command: command.to_owned(), output: None, status, about });
+                output.push(Vec::new());
+            }
+            (None, Some(last)) if last.command.ends_with('\\') => write!(last.command, "\n{line}").unwrap(),
+            (None, _) => output.last_mut().unwrap_or_else(|| panic!("line {number}")).push(line.trim_end().to_owned()),
         }
+    }
+    if output.iter().any(|output| !output.is_empty()) {
+        all.iter_mut().zip(output).for_each(|(shown, output)| shown.output = Some(output));
     }
     all
 }
 
-/// Whether lines are as expected, where `...` stands for any lines.
-fn agree(expected: &[String], found: &[&str]) -> bool {
+/// Compares lines; `...` stands for any lines.
+fn agree(expected: &[String], found: &[String]) -> bool {
     match expected {
         [] => found.is_empty(),
         [any, rest @ ..] if any == "..." => (0..=found.len()).any(|skipped| agree(rest, &found[skipped..])),
-        [line, rest @ ..] => {
-            found.split_first().is_some_and(|(first, found)| first.trim_end() == line && agree(rest, found))
-        }
+        [line, rest @ ..] => found.split_first().is_some_and(|(first, found)| first == line && agree(rest, found)),
     }
 }
 
 fn judge(page: &str, shown: &Shown, status: Option<i32>, output: &str, wrong: &mut Vec<String>) {
-    let found: Vec<_> = output.lines().collect();
-    if status != Some(0) || !agree(&shown.output, &found) {
-        let Shown { line, command, output: expected } = shown;
+    let without_numbers = |line: &String| {
+        let line = line.replace(|character: char| character.is_ascii_digit(), "0");
+        line.split('0').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("0")
+    };
+    let plain = |line: &String| line.trim_end().to_owned();
+    let lines = |lines: &[String]| -> Vec<String> {
+        lines.iter().map(|line| if shown.about { without_numbers(line) } else { plain(line) }).collect()
+    };
+    let found: Vec<_> = output.lines().map(str::to_owned).collect();
+    let is_output_right = shown.output.as_ref().is_none_or(|expected| agree(&lines(expected), &lines(&found)));
+    if status != Some(shown.status) || !is_output_right {
+        let Shown { line, command, output: expected, .. } = shown;
         wrong.push(format!("{page}:{line}: $ {command}\n{output}status {status:?}; expected {expected:#?}"));
     }
+}
+
+/// The files of a page, those it shows and those it does not.
+fn files<'a>(page: &'a Page, pages: &'a [Page]) -> Vec<(&'a str, String)> {
+    let shown = |page: &'a Page| {
+        page.blocks.iter().filter_map(|(_, block)| match block {
+            Block::File { name: Some(name), text } => Some((name.as_str(), text.clone())),
+            _ => None,
+        })
+    };
+    let hidden = FILES.iter().filter(|(of, ..)| *of == page.name).map(|(_, name, source)| {
+        if source.ends_with('\n') {
+            return (*name, (*source).to_owned());
+        }
+        let elsewhere = pages.iter().flat_map(shown).find(|(name, _)| name == source);
+        let example = || fs::read_to_string(root().join("examples").join(source)).unwrap();
+        (*name, elsewhere.map_or_else(example, |(_, text)| text))
+    });
+    hidden.chain(shown(page)).collect()
 }
 
 /// The folder with both programs: `CANDOR_STATIC`, or that of the programs built with this test. `None`, after printing
@@ -144,28 +222,33 @@ fn require<T>(feature: &str, found: Option<T>, reason: &str) -> Option<T> {
     found
 }
 
-/// Runs the console blocks for a place in a folder per page, with the files of the page above them.
-fn run_on_host(place: Place, programs: &Path) {
+fn shell(command: &str, folder: &Path, path: &std::ffi::OsStr) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::null()).current_dir(folder).env("PATH", path);
+    shell
+}
+
+/// Runs the console blocks of a place, in one folder per page with the files of the page and the examples.
+fn run_on_host(place: &Place, programs: &Path) {
     let mut path = vec![programs.to_owned()];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let path = std::env::join_paths(path).unwrap();
     let (mut count, mut wrong) = (0, Vec::new());
-    for page in pages() {
+    let pages = pages();
+    for page in &pages {
         let folder = tempfile::tempdir().unwrap();
+        symlink(root().join("examples"), folder.path().join("examples")).unwrap();
+        for (name, text) in files(page, &pages) {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
         for (_, block) in &page.blocks {
-            match block {
-                Block::File { name: Some(name), text } => fs::write(folder.path().join(name), text).unwrap(),
-                Block::Console { place: its, commands } if *its == place => {
-                    for shown in commands {
-                        let mut command = Command::new("sh");
-                        command.args(["-c", &format!("exec 2>&1\n{}", shown.command)]).stdin(Stdio::null());
-                        let output = command.current_dir(folder.path()).env("PATH", &path).output().unwrap();
-                        let text = String::from_utf8_lossy(&output.stdout);
-                        judge(&page.name, shown, output.status.code(), &text, &mut wrong);
-                        count += 1;
-                    }
-                }
-                _ => {}
+            let Block::Console { place: its, commands } = block else { continue };
+            for shown in commands.iter().filter(|_| its == place) {
+                let command = format!("exec 2>&1\n{}", shown.command);
+                let output = shell(&command, folder.path(), &path).output().unwrap();
+                let text = String::from_utf8_lossy(&output.stdout);
+                judge(&page.name, shown, output.status.code(), &text, &mut wrong);
+                count += 1;
             }
         }
     }
@@ -176,7 +259,7 @@ fn run_on_host(place: Place, programs: &Path) {
 #[test]
 fn files_are_valid() {
     let mut count = 0;
-    for page in pages() {
+    for page in pages().iter().filter(|page| page.has_files_only) {
         for (line, block) in &page.blocks {
             let Block::File { name, text } = block else { continue };
             let place = format!("{}:{line}", page.name);
@@ -194,38 +277,86 @@ fn files_are_valid() {
     assert!(count > 10, "{count} files");
 }
 
+/// Runs all commands with stubs that record how they were called, and the calls with `--help` at the end: clap reports
+/// unknown options and invalid values first.
 #[test]
-fn commands_on_the_host_print_what_the_pages_show() {
+fn all_command_lines_are_accepted() {
+    const STUB: &str = "#!/bin/sh\nprintf '%s\\n' \"${0##*/}\" \"$@\" \"\" >> \"$CALLS\"\n";
     let Some(programs) = programs() else { return };
-    run_on_host(Place::Host, &programs);
+    let stubs = tempfile::tempdir().unwrap();
+    for (name, text) in [("candor", STUB), ("candor-lab", STUB), ("sudo", "#!/bin/sh\nexec \"$@\"\n")] {
+        let stub = stubs.path().join(name);
+        fs::write(&stub, text).unwrap();
+        fs::set_permissions(&stub, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let (mut count, mut wrong) = (0, Vec::new());
+    for page in pages() {
+        for (_, block) in &page.blocks {
+            let Block::Console { commands, .. } = block else { continue };
+            for shown in commands {
+                let folder = tempfile::tempdir().unwrap();
+                let calls = folder.path().join("calls");
+                fs::write(&calls, "").unwrap();
+                // Other programs are not found.
+                let mut shell = shell(&shown.command, folder.path(), stubs.path().as_os_str());
+                shell.env("CALLS", &calls).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+                for call in fs::read_to_string(&calls).unwrap().split_terminator("\n\n") {
+                    let mut words = call.lines();
+                    let mut program = Command::new(programs.join(words.next().unwrap()));
+                    program.args(words.take_while(|word| *word != "--")).arg("--help").stdin(Stdio::null());
+                    let output = program.output().unwrap();
+                    if !output.status.success() {
+                        let message = String::from_utf8_lossy(&output.stderr);
+                        wrong.push(format!("{}:{}: $ {}\n{message}", page.name, shown.line, shown.command));
+                    }
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 100, "{count} calls");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn commands_on_the_host_print_the_documented_output() {
+    let Some(programs) = programs() else { return };
+    run_on_host(&Place::Host, &programs);
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn commands_of_the_laboratory_print_what_the_pages_show() {
+fn commands_of_the_laboratory_print_the_documented_output() {
     let Some(programs) = static_programs() else { return };
-    run_on_host(Place::Laboratory, &programs);
+    run_on_host(&Place::Laboratory, &programs);
 }
 
 #[test]
 #[ignore = "boots a guest"]
-fn commands_in_a_guest_print_what_the_pages_show() {
+fn commands_in_a_guest_print_the_documented_output() {
     let Some(programs) = static_programs() else { return };
     let pages = pages();
-    let mut script = "exec 2>&1\n".to_owned();
+    let mut script = "sudo() { \"$@\"; }\n".to_owned();
     let mut all = Vec::new();
     for page in &pages {
-        for (_, block) in &page.blocks {
-            match block {
-                Block::File { name: Some(name), text } => write!(script, "cat > {name} <<'END'\n{text}END\n").unwrap(),
-                Block::Console { place: Place::Guest, commands } => {
-                    for shown in commands {
-                        write!(script, "echo '{MARK}'\n{}\necho \"{MARK}$?\"\n", shown.command).unwrap();
-                        all.push((&page.name, shown));
-                    }
-                }
-                _ => {}
-            }
+        let of_page = page.blocks.iter().filter_map(|(_, block)| match block {
+            Block::Console { place: Place::Guest, commands } => Some(commands),
+            _ => None,
+        });
+        let of_page: Vec<_> = of_page.flatten().collect();
+        if of_page.is_empty() {
+            continue;
+        }
+        write!(script, "{CLEAN}\nmkdir /root/{0} && cd /root/{0}\n", page.name).unwrap();
+        for (name, text) in files(page, &pages) {
+            write!(script, "cat > {name} <<'END'\n{text}END\n").unwrap();
+        }
+        // The jobs of a script are in the kernel.
+        script.push_str("if [ -f gateway.sh ]; then sh gateway.sh; fi\n");
+        for shown in of_page {
+            let errors = if shown.about { "/dev/null" } else { "&1" };
+            write!(script, "echo '{MARK}'\n{{ {}\n}} 2>{errors}\necho \"{MARK}$?\"\n", shown.command).unwrap();
+            all.push((&page.name, shown));
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -235,7 +366,7 @@ fn commands_in_a_guest_print_what_the_pages_show() {
     command.args(["run", "--timeout", "5min"]).args(GUEST_PROGRAMS.iter().flat_map(|name| ["--program", *name]));
     let output = command.arg("--copy").arg(&file).args(["--", "sh", "book.sh"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    // Before each command is a mark without a status, after it one with its status.
+    // Each command has a mark before it and one with its status after it.
     let parts: Vec<_> = format!("\n{text}").split(&format!("\n{MARK}")).skip(1).map(str::to_owned).collect();
     assert_eq!(parts.len(), 2 * all.len(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! The command line of the laboratory, as the transcripts in `tests/cmd` show it.
+//! The command line of the laboratory, as in the transcripts of `tests/cmd`.
 
 use std::process::{Command, Stdio};
 
@@ -40,7 +40,6 @@ fn invalid_gateway_files_are_reported_as_json() {
     }
 }
 
-/// Commands that candor-lab calls itself.
 const HIDDEN: [&str; 8] = ["cells", "figure", "guard", "hold", "load", "preflight", "relay", "supervise"];
 
 #[test]

@@ -1,5 +1,5 @@
-//! The process between candor and a guest, with an ordinary program for a guest.
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+//! The process between candor and a guest, with an ordinary program as guest.
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
@@ -16,11 +16,11 @@ fn guard(folder: &Path, guest: &[&str]) -> (Child, UnixStream) {
 }
 
 #[test]
-fn the_folder_goes_when_candor_does_after_the_guest() {
+fn folder_is_removed_when_candor_ends_after_the_guest() {
     for (guest, status) in [("exit 0", 0), ("exit 3", 1), ("kill -BUS $$", 128 + 7), ("kill 0", 128 + 15)] {
         let folder = tempfile::tempdir().unwrap().keep();
         let (mut guard, mut line) = guard(&folder, &["/bin/sh", "-c", guest]);
-        assert_eq!(line.read(&mut [0]).unwrap(), 0, "nothing but the end is told");
+        assert_eq!(line.read(&mut [0]).unwrap(), 0, "only the end is signalled");
         assert!(guard.try_wait().unwrap().is_none() && folder.is_dir(), "{guest}: the guard waits for candor");
         drop(line);
         assert_eq!(guard.wait().unwrap().code(), Some(status), "{guest}");
@@ -29,7 +29,7 @@ fn the_folder_goes_when_candor_does_after_the_guest() {
 }
 
 #[test]
-fn the_folder_goes_with_the_guest_when_candor_goes_first() {
+fn folder_is_removed_when_candor_ends_before_the_guest() {
     let folder = tempfile::tempdir().unwrap().keep();
     let (mut guard, line) = guard(&folder, &["/bin/sleep", "60"]);
     drop(line);

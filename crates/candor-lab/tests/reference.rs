@@ -15,7 +15,7 @@ fn every_code_is_explained() {
 }
 
 #[test]
-fn the_plans_in_the_documentation_are_valid() {
+fn plans_in_the_documentation_are_valid() {
     let blocks = PLANS.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let (plans, gateways): (Vec<_>, Vec<_>) = blocks.partition(|block| block.contains("[factor]"));
     assert!(plans.len() >= 3, "{} plans", plans.len());
@@ -30,6 +30,6 @@ fn the_plans_in_the_documentation_are_valid() {
 }
 
 #[test]
-fn the_page_of_commands_is_that_of_the_help() {
+fn cli_page_matches_the_help() {
     help_page::check(env!("CARGO_BIN_EXE_candor-lab"), "candor-lab");
 }

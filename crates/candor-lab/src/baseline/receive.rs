@@ -1,5 +1,3 @@
-//! How frames come in.
-
 use std::io;
 
 use candor_core::filter::Filter;
@@ -10,34 +8,37 @@ use candor_io::uring::UringReceiver;
 
 use super::{AT_ONCE, Way};
 
-/// Slots of a ring, as many as the engines have.
+/// As in the engines.
 const SLOTS: usize = 512;
 
-pub(super) trait Receive: Send + 'static {
-    /// Waits for frames and gives them to `take`, each with whether another one is known to wait. `all`: look for a second
-    /// frame also where that costs a call.
+pub(super) trait Receive: Send + Sized + 'static {
+    fn open(way: Way) -> io::Result<Self>;
+
+    /// Waits for frames and passes each to `take`, with whether another is known to wait. `all`: look for a second
+    /// frame even if that costs a system call.
     fn receive(&mut self, all: bool, take: impl FnMut(&[u8], bool)) -> io::Result<()>;
 }
 
-/// `read()`.
 pub(super) struct Read {
     socket: CanSocket,
     bytes: [u8; CANFD_MTU],
 }
 
-/// `recv()` that does not wait, again and again.
-pub(super) struct Spinning(Read);
+/// With `SO_BUSY_POLL`.
+pub(super) struct BusyPoll(Read);
 
-/// `recvmmsg()`.
+/// Non-blocking `recv()` in a loop.
+pub(super) struct NonBlocking(Read);
+
 pub(super) struct Mmsg {
     socket: CanSocket,
     batch: Box<Batch>,
 }
 
-/// The ring of a PF_PACKET socket.
+/// Ring of a PF_PACKET socket; `BUSY`: polled.
 pub(super) struct Ring<const BUSY: bool>(ReceiveRing);
 
-/// A receive of io_uring that stays.
+/// Multishot receive of io_uring.
 pub(super) struct Uring {
     socket: CanSocket,
     receiver: UringReceiver,
@@ -48,17 +49,6 @@ fn socket(way: Way) -> io::Result<CanSocket> {
 }
 
 impl Read {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
-        Ok(Self { socket: socket(way)?, bytes: [0; CANFD_MTU] })
-    }
-
-    /// With `SO_BUSY_POLL`.
-    pub(super) fn open_polled(way: Way) -> io::Result<Self> {
-        let read = Self::open(way)?;
-        read.socket.poll_driver()?;
-        Ok(read)
-    }
-
     fn take_rest(&mut self, all: bool, take: &mut impl FnMut(&[u8], bool)) -> io::Result<()> {
         for _ in 1..if all { AT_ONCE } else { 1 } {
             let Some(len) = self.socket.read_waiting(&mut self.bytes)? else { break };
@@ -69,6 +59,10 @@ impl Read {
 }
 
 impl Receive for Read {
+    fn open(way: Way) -> io::Result<Self> {
+        Ok(Self { socket: socket(way)?, bytes: [0; CANFD_MTU] })
+    }
+
     fn receive(&mut self, all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
         let len = self.socket.read(&mut self.bytes)?;
         take(&self.bytes[..len], false);
@@ -76,13 +70,23 @@ impl Receive for Read {
     }
 }
 
-impl Spinning {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
-        Read::open(way).map(Self)
+impl Receive for BusyPoll {
+    fn open(way: Way) -> io::Result<Self> {
+        let read = Read::open(way)?;
+        read.socket.poll_driver()?;
+        Ok(Self(read))
+    }
+
+    fn receive(&mut self, all: bool, take: impl FnMut(&[u8], bool)) -> io::Result<()> {
+        self.0.receive(all, take)
     }
 }
 
-impl Receive for Spinning {
+impl Receive for NonBlocking {
+    fn open(way: Way) -> io::Result<Self> {
+        Read::open(way).map(Self)
+    }
+
     fn receive(&mut self, all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
         let Read { socket, bytes } = &mut self.0;
         let len = loop {
@@ -95,13 +99,11 @@ impl Receive for Spinning {
     }
 }
 
-impl Mmsg {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
+impl Receive for Mmsg {
+    fn open(way: Way) -> io::Result<Self> {
         Ok(Self { socket: socket(way)?, batch: Box::default() })
     }
-}
 
-impl Receive for Mmsg {
     fn receive(&mut self, _all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
         let mut left = self.socket.recv_batch(&mut self.batch, First::Waits)?;
         for received in self.batch.frames() {
@@ -112,13 +114,11 @@ impl Receive for Mmsg {
     }
 }
 
-impl<const BUSY: bool> Ring<BUSY> {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
+impl<const BUSY: bool> Receive for Ring<BUSY> {
+    fn open(way: Way) -> io::Result<Self> {
         ReceiveRing::open(way.from, Takes::Both, &[], SLOTS).map(Self)
     }
-}
 
-impl<const BUSY: bool> Receive for Ring<BUSY> {
     fn receive(&mut self, _all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
         while !self.0.has_frame() {
             if !BUSY {
@@ -139,13 +139,11 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
     }
 }
 
-impl Uring {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
+impl Receive for Uring {
+    fn open(way: Way) -> io::Result<Self> {
         Ok(Self { socket: socket(way)?, receiver: UringReceiver::new()? })
     }
-}
 
-impl Receive for Uring {
     fn receive(&mut self, _all: bool, take: impl FnMut(&[u8], bool)) -> io::Result<()> {
         self.receiver.receive(&self.socket, None, AT_ONCE, take)
     }

@@ -1,5 +1,3 @@
-//! How frames leave.
-
 use std::io;
 
 use candor_core::frame::CANFD_MTU;
@@ -9,140 +7,17 @@ use candor_io::uring::UringSender;
 
 use super::{AT_ONCE, Way};
 
-/// Slots of a ring, as many as the engines have.
+/// As in the engines.
 const SLOTS: usize = 128;
 
-pub(super) trait Transmit: Send + 'static {
-    /// Whether frames are kept until all are there; `more` says that another one waits.
-    fn collects(&self, more: bool) -> bool;
+pub(super) trait Transmit: Send + Sized + 'static {
+    fn open(way: Way) -> io::Result<Self>;
 
-    /// Sends a frame that nothing waits in front of.
     fn send(&mut self, frame: &[u8]) -> io::Result<()>;
 
-    /// Keeps a frame.
-    fn keep(&mut self, frame: &[u8]);
-
-    /// Whether frames are kept.
-    fn holds(&self) -> bool;
-
-    /// Sends what is kept, and forgets it.
-    fn send_kept(&mut self) -> io::Result<()>;
-}
-
-/// Frames of one moment.
-struct Kept {
-    frames: Box<[([u8; CANFD_MTU], usize); AT_ONCE]>,
-    count: usize,
-}
-
-impl Kept {
-    fn new() -> Self {
-        Self { frames: Box::new([([0; CANFD_MTU], 0); AT_ONCE]), count: 0 }
-    }
-
-    fn push(&mut self, frame: &[u8]) {
-        if let Some((bytes, len)) = self.frames.get_mut(self.count) {
-            *len = frame.len().min(CANFD_MTU);
-            bytes[..*len].copy_from_slice(&frame[..*len]);
-            self.count += 1;
-        }
-    }
-
-    fn take(&mut self) -> impl Iterator<Item = &[u8]> {
-        let count = std::mem::take(&mut self.count);
-        self.frames[..count].iter().map(|(bytes, len)| &bytes[..*len])
-    }
-}
-
-/// A way to send many frames with one call.
-pub(super) trait Together: Send + 'static {
-    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()>;
-}
-
-/// One `send()` for each frame.
-pub(super) struct Write(CanSocket);
-
-/// One call for all frames.
-pub(super) struct Collecting<T> {
-    kept: Kept,
-    calls: T,
-}
-
-/// `sendmmsg()`.
-pub(super) struct MmsgCalls(CanSocket, SendList);
-/// The ring of a PF_PACKET socket.
-pub(super) struct RingCalls(TransmitRing);
-/// One submission to io_uring.
-pub(super) struct UringCalls(CanSocket, UringSender);
-
-pub(super) type Mmsg = Collecting<MmsgCalls>;
-pub(super) type Ring = Collecting<RingCalls>;
-pub(super) type Uring = Collecting<UringCalls>;
-
-/// [`Write`] for a frame that came alone, [`Ring`] for more, where it echoes as it should.
-pub(super) struct Adaptive(Write, Option<Ring>);
-
-fn socket(way: Way) -> io::Result<CanSocket> {
-    CanSocket::open(way.to, &Options { filters: &[], loopback: way.loopback, ..Options::default() })
-}
-
-impl Write {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
-        socket(way).map(Self)
-    }
-}
-
-impl Mmsg {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
-        Ok(Self { kept: Kept::new(), calls: MmsgCalls(socket(way)?, SendList::default()) })
-    }
-}
-
-impl Ring {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
-        Ok(Self { kept: Kept::new(), calls: RingCalls(TransmitRing::open(way.to, SLOTS, None)?) })
-    }
-}
-
-impl Uring {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
-        Ok(Self { kept: Kept::new(), calls: UringCalls(socket(way)?, UringSender::new()?) })
-    }
-}
-
-impl Adaptive {
-    pub(super) fn open(way: Way) -> io::Result<Self> {
-        let ring = way.ring_echoes_right.then(|| Ring::open(way)).transpose()?;
-        Ok(Self(Write::open(way)?, ring))
-    }
-}
-
-impl Together for MmsgCalls {
-    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-        self.0.send_batch(&mut self.1, frames).map(drop)
-    }
-}
-
-impl Together for RingCalls {
-    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-        self.0.send(frames).refused.map_or(Ok(()), Err)
-    }
-}
-
-impl Together for UringCalls {
-    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-        let (_taken, refused) = self.1.send(&self.0, frames)?;
-        refused.map_or(Ok(()), Err)
-    }
-}
-
-impl Transmit for Write {
+    /// Whether frames are kept to be sent together; `more`: another one waits.
     fn collects(&self, _more: bool) -> bool {
         false
-    }
-
-    fn send(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.0.send_now(frame)
     }
 
     fn keep(&mut self, _frame: &[u8]) {}
@@ -156,35 +31,120 @@ impl Transmit for Write {
     }
 }
 
+pub(super) trait Together: Send + Sized + 'static {
+    fn open(way: Way) -> io::Result<Self>;
+
+    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()>;
+}
+
+pub(super) struct Write(CanSocket);
+
+/// One system call for all kept frames.
+pub(super) struct Collecting<T> {
+    kept: Box<[([u8; CANFD_MTU], usize); AT_ONCE]>,
+    count: usize,
+    calls: T,
+}
+
+pub(super) struct MmsgCalls(CanSocket, SendList);
+pub(super) struct RingCalls(TransmitRing);
+pub(super) struct UringCalls(CanSocket, UringSender);
+
+pub(super) type Mmsg = Collecting<MmsgCalls>;
+pub(super) type Ring = Collecting<RingCalls>;
+pub(super) type Uring = Collecting<UringCalls>;
+
+/// [`Write`] for a single frame, [`Ring`] for several if its echo is right.
+pub(super) struct Adaptive(Write, Option<Ring>);
+
+fn socket(way: Way) -> io::Result<CanSocket> {
+    CanSocket::open(way.to, &Options { filters: &[], loopback: way.loopback, ..Options::default() })
+}
+
+impl Together for MmsgCalls {
+    fn open(way: Way) -> io::Result<Self> {
+        Ok(Self(socket(way)?, SendList::default()))
+    }
+
+    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        self.0.send_batch(&mut self.1, frames).map(drop)
+    }
+}
+
+impl Together for RingCalls {
+    fn open(way: Way) -> io::Result<Self> {
+        TransmitRing::open(way.to, SLOTS, None).map(Self)
+    }
+
+    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        self.0.send(frames).refused.map_or(Ok(()), Err)
+    }
+}
+
+impl Together for UringCalls {
+    fn open(way: Way) -> io::Result<Self> {
+        Ok(Self(socket(way)?, UringSender::new()?))
+    }
+
+    fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        let (_taken, refused) = self.1.send(&self.0, frames)?;
+        refused.map_or(Ok(()), Err)
+    }
+}
+
+impl Transmit for Write {
+    fn open(way: Way) -> io::Result<Self> {
+        socket(way).map(Self)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.0.send_now(frame)
+    }
+}
+
 impl<T: Together> Transmit for Collecting<T> {
-    fn collects(&self, _more: bool) -> bool {
-        true
+    fn open(way: Way) -> io::Result<Self> {
+        Ok(Self { kept: Box::new([([0; CANFD_MTU], 0); AT_ONCE]), count: 0, calls: T::open(way)? })
     }
 
     fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         self.calls.send(std::iter::once(frame))
     }
 
+    fn collects(&self, _more: bool) -> bool {
+        true
+    }
+
     fn keep(&mut self, frame: &[u8]) {
-        self.kept.push(frame);
+        if let Some((bytes, len)) = self.kept.get_mut(self.count) {
+            *len = frame.len().min(CANFD_MTU);
+            bytes[..*len].copy_from_slice(&frame[..*len]);
+            self.count += 1;
+        }
     }
 
     fn holds(&self) -> bool {
-        self.kept.count > 0
+        self.count > 0
     }
 
     fn send_kept(&mut self) -> io::Result<()> {
-        self.calls.send(self.kept.take())
+        let count = std::mem::take(&mut self.count);
+        self.calls.send(self.kept[..count].iter().map(|(bytes, len)| &bytes[..*len]))
     }
 }
 
 impl Transmit for Adaptive {
-    fn collects(&self, more: bool) -> bool {
-        more && self.1.is_some()
+    fn open(way: Way) -> io::Result<Self> {
+        let ring = way.ring_echoes_right.then(|| Ring::open(way)).transpose()?;
+        Ok(Self(Write::open(way)?, ring))
     }
 
     fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         self.0.send(frame)
+    }
+
+    fn collects(&self, more: bool) -> bool {
+        more && self.1.is_some()
     }
 
     fn keep(&mut self, frame: &[u8]) {

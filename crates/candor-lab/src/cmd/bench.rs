@@ -9,7 +9,7 @@ use candor_cli::gateway_file::Form;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::plan::Plan;
 use candor_lab::guest::{self, GuestSpec};
-use candor_lab::job::{OUT, Topology, WIRE, WIRE_EARS};
+use candor_lab::job::{OUT, Topology, WIRE, WIRE_LISTENERS};
 use candor_lab::kernel::Testbed;
 use candor_lab::record::{RECORD_EXTENSION, Record};
 use candor_lab::tester::StampSource;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     check_interfaces(&files, args.topology)?;
     let adapter = match (args.stamps.source, args.topology) {
         (StampSource::Kernel, _) => None,
-        (StampSource::Hardware, Topology::Wire) => Some(WIRE_EARS.to_owned()),
+        (StampSource::Hardware, Topology::Wire) => Some(WIRE_LISTENERS.to_owned()),
         (StampSource::Hardware, Topology::Kvaser | Topology::Vcan) => {
             return Err(
                 "Virtual interfaces and emulated cards have no hardware time stamps: add --topology wire".into()

@@ -208,7 +208,7 @@ fn at_moments(
             let moments = schedule::at_rate(rate, warm_up + described.frames);
             let trial =
                 bench.measure(&open_loop::Pattern { moments, warm_up, ..pattern.clone() }, predict, |_done| {})?;
-            Ok(throughput::outcome(&trial.samples, rate))
+            Ok(open_loop::trial_of(&trial.samples, rate))
         })?;
         pattern.moments = schedule::at_rate(found.ndr.tried(), u32::try_from(count)?);
         header.throughput = Some(searched);

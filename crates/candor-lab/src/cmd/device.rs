@@ -8,7 +8,7 @@ use candor_lab::device::Device;
 use candor_lab::experiment::load::Load;
 use candor_lab::load::Running;
 use candor_lab::record::Header;
-use candor_lab::supervisor::{Charge, Ended, Kept, SupervisorError};
+use candor_lab::supervisor::{Assignment, Ended, Supervised, SupervisorError};
 
 use super::method::Failed;
 use super::tester;
@@ -23,8 +23,12 @@ pub(super) struct Gone(String);
 
 /// The running gateway and load.
 pub(super) enum CellDevice {
-    Here { gateway: Option<Device>, loaded: Option<Running> },
-    Kept(Kept),
+    Here {
+        gateway: Option<Device>,
+        loaded: Option<Running>,
+    },
+    /// A supervisor has them.
+    Supervised(Supervised),
 }
 
 impl CellDevice {
@@ -41,7 +45,7 @@ impl CellDevice {
             let loaded = Running::start(candor, load)?;
             return Ok(Self::Here { gateway, loaded });
         };
-        let charge = Charge {
+        let assignment = Assignment {
             name: cell.name.clone(),
             device: cell.device.clone(),
             load: cell.load.clone(),
@@ -53,13 +57,15 @@ impl CellDevice {
             render::error_chain("candor-lab", &gone);
             Exit::CouldNotRun.at_once();
         };
-        Ok(Self::Kept(Kept::start(&supervisor.command, &charge, gone).map_err(|error| failed(error, supervisor))?))
+        Ok(Self::Supervised(
+            Supervised::start(&supervisor.command, &assignment, gone).map_err(|error| failed(error, supervisor))?,
+        ))
     }
 
     /// Ends both. Completes the header and returns the output of the gateway.
     pub(super) fn end(self, header: &mut Header, supervisor: Option<&SupervisorOrder>) -> Result<Vec<String>, Failed> {
-        let (kept, supervisor) = match (self, supervisor) {
-            (Self::Kept(kept), Some(supervisor)) => (kept, supervisor),
+        let (supervised, supervisor) = match (self, supervisor) {
+            (Self::Supervised(supervised), Some(supervisor)) => (supervised, supervisor),
             (Self::Here { gateway, loaded }, _) => {
                 drop(loaded);
                 if let Some(gateway) = gateway {
@@ -67,10 +73,10 @@ impl CellDevice {
                 }
                 return Ok(Vec::new());
             }
-            (Self::Kept(kept), None) => return Ok(kept.end()?.said),
+            (Self::Supervised(supervised), None) => return Ok(supervised.end()?.said),
         };
-        let machine = kept.machine.clone();
-        let Ended { said, activity_per_second } = kept.end().map_err(|error| failed(error, supervisor))?;
+        let machine = supervised.machine.clone();
+        let Ended { said, activity_per_second } = supervised.end().map_err(|error| failed(error, supervisor))?;
         if let Some(board) = &supervisor.machine {
             let here = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
             // The platform of the gateway, not that of the tester.

@@ -8,7 +8,7 @@ use candor_cli::{Exit, Outcome, render};
 use candor_io::process;
 use candor_lab::experiment::load::Load;
 use candor_lab::experiment::name_of;
-use candor_lab::guard::{self, Duty};
+use candor_lab::guard::{self, Settings};
 use candor_lab::{init, supervisor};
 
 use crate::cli::{GuardArgs, LabHoldArgs};
@@ -33,9 +33,12 @@ pub(crate) fn called_by_kernel() -> Option<ExitCode> {
 }
 
 pub(crate) fn guard(args: &GuardArgs) -> Outcome {
-    let duty =
-        Duty { deadline: Duration::from_secs(args.seconds), command: &args.command, remove: args.remove.as_deref() };
-    Ok(Exit::Guest(guard::keep(&duty)?.status()))
+    let settings = Settings {
+        deadline: Duration::from_secs(args.seconds),
+        command: &args.command,
+        remove: args.remove.as_deref(),
+    };
+    Ok(Exit::Guest(guard::run(&settings)?.status()))
 }
 
 pub(crate) fn load(words: &[String]) -> Outcome {
@@ -52,7 +55,7 @@ pub(crate) fn relay() -> Outcome {
 pub(crate) fn supervise() -> Outcome {
     // Ctrl-C is for the tester, whose end closes the connection. A session leader has no terminal already.
     let _leads_already = process::start_session();
-    supervisor::keep(&std::env::current_exe()?, io::BufReader::new(io::stdin()), io::stdout())?;
+    supervisor::run(&std::env::current_exe()?, io::BufReader::new(io::stdin()), io::stdout())?;
     Ok(Exit::Fine)
 }
 

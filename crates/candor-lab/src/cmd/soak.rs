@@ -7,7 +7,7 @@ use candor_cli::gateway_file::Form;
 use candor_cli::{Exit, Outcome, render};
 use candor_core::bits::FrameBits;
 use candor_core::units::BitRate;
-use candor_lab::memory::{Resident, resident};
+use candor_lab::processes::{Resident, resident};
 use candor_lab::stats::LatencyNs;
 use candor_lab::stream::{Bench, Matcher, Pattern, frames_in_turn};
 use serde_json::json;

@@ -19,7 +19,7 @@ use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
 use candor_lab::experiment::load::Load;
 use candor_lab::record::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, RECORD_EXTENSION, Record};
-use candor_lab::tester::{self, BadLaw, Interfaces, Names, Origin, Pattern, StampSource, Wire};
+use candor_lab::tester::{self, Interfaces, Names, Origin, Pattern, PatternError, StampSource, Wire};
 use serde_json::json;
 
 use crate::cli::{TesterArgs, TrafficArgs};
@@ -81,7 +81,7 @@ pub(super) fn processors() -> usize {
 }
 
 /// The traffic of the arguments, with kernel stamps.
-pub(super) fn pattern(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Pattern, BadLaw> {
+pub(super) fn pattern(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Pattern, PatternError> {
     let pattern = Pattern {
         template: args.frame,
         frames: args.frames,

@@ -1,5 +1,5 @@
-//! The frames of every check. In each list no two frames have the same identifier bits, so that a copy is recognised
-//! whatever was done to the rest of it.
+//! The frames of each check. In one list, no two frames have the same identifier bits, so that a copy is recognised
+//! even if the rest was changed.
 
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_MAX_RAW_DLC, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_BRS,
@@ -7,14 +7,13 @@ use candor_core::frame::{
 };
 use candor_core::random::SplitMix64;
 
-/// Identifiers of the lists that are not about identifiers begin here.
+/// First identifier in lists that are not about identifiers.
 const FIRST_ID: u32 = 0x080;
-/// 29-bit identifiers beside those with a single bit, or all but one.
+/// 29-bit identifiers besides those with one bit set or one bit cleared.
 const RANDOM_EXTENDED: usize = 256;
-/// `CAN_ERR_…`: transmission timeout, lost arbitration, controller, protocol, no acknowledgement, bus off.
+/// `CAN_ERR_…`: transmission timeout, lost arbitration, controller, protocol, no acknowledgement, bus-off.
 const ERROR_CLASSES: [u32; 6] = [0x01, 0x02, 0x04, 0x08, 0x20, 0x40];
 
-/// Bytes from a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Random(SplitMix64);
 
@@ -46,7 +45,7 @@ fn fd(id: RawId, flags: u8, payload: &[u8]) -> Frame {
     Frame::fd(id, flags, payload).expect("no list has payloads of more than 64 bytes")
 }
 
-pub(super) fn knock(number: u32) -> Frame {
+pub(super) fn probe(number: u32) -> Frame {
     classic(RawId(CAN_SFF_MASK), &number.to_be_bytes())
 }
 
@@ -54,13 +53,13 @@ pub(super) fn classic_lengths(random: &mut Random) -> Vec<Frame> {
     (0..=CAN_MAX_DLEN).map(|len| classic(id(len), &random.bytes::<CAN_MAX_DLEN>()[..len])).collect()
 }
 
-/// Data frames of 8 bytes whose DLC says 9 to 15.
+/// Data frames of 8 bytes with a DLC of 9 to 15.
 pub(super) fn raw_dlcs(random: &mut Random) -> Vec<Frame> {
     let dlcs = 9..=CAN_MAX_RAW_DLC;
     dlcs.enumerate().map(|(at, len8_dlc)| Frame { len8_dlc, ..classic(id(at), &random.bytes::<8>()) }).collect()
 }
 
-/// Remote frames of both identifier lengths that ask for 0 to 8 bytes.
+/// Remote frames with 11-bit and 29-bit identifiers and lengths 0 to 8.
 pub(super) fn remote() -> Vec<Frame> {
     let flags = [CAN_RTR_FLAG, CAN_RTR_FLAG | CAN_EFF_FLAG];
     let all = flags.into_iter().flat_map(|flags| (0..=8).map(move |len| (flags, len))).enumerate();
@@ -98,7 +97,6 @@ pub(super) fn fd_lengths(random: &mut Random) -> Vec<Frame> {
     lengths.map(|(at, len)| fd(id(at), CANFD_BRS, &random.bytes::<CANFD_MAX_DLEN>()[..usize::from(len)])).collect()
 }
 
-/// With and without bit-rate switch, with and without error state indicator.
 pub(super) fn fd_flags(random: &mut Random) -> Vec<Frame> {
     let flags = [0, CANFD_BRS, CANFD_ESI, CANFD_BRS | CANFD_ESI];
     flags.into_iter().enumerate().map(|(at, flags)| fd(id(at), flags, &random.bytes::<12>())).collect()
@@ -115,7 +113,7 @@ pub(super) fn fd_payload_bits() -> Vec<Frame> {
     each_bit::<CANFD_MAX_DLEN>().enumerate().map(|(at, payload)| fd(id(at), CANFD_BRS, &payload)).collect()
 }
 
-/// So many frames that are told apart by their number.
+/// Frames distinguished by a number in the payload.
 pub(super) fn numbered(count: usize, random: &mut Random) -> Vec<Frame> {
     (0..count)
         .map(|at| {
@@ -126,7 +124,7 @@ pub(super) fn numbered(count: usize, random: &mut Random) -> Vec<Frame> {
         .collect()
 }
 
-/// A bit of everything for the way back.
+/// A few of everything, for the reverse direction.
 pub(super) fn mixture(with_fd: bool, random: &mut Random) -> Vec<Frame> {
     let lists =
         [classic_lengths(random), raw_dlcs(random), remote(), if with_fd { fd_lengths(random) } else { vec![] }];
@@ -159,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_a_list_are_told_apart_by_their_identifiers() {
+    fn identifiers_in_a_list_are_distinct() {
         let random = &mut Random::new(1);
         let lists = [
             classic_lengths(random),

@@ -1,4 +1,6 @@
-//! The two sides as CAN_RAW sockets of this machine.
+//! Both sides as CAN_RAW sockets.
+
+pub use crate::tester::InterfacesError;
 
 use std::io;
 use std::time::Duration;
@@ -11,18 +13,17 @@ use candor_io::errno::ENOBUFS;
 use candor_netlink::client::Client;
 use candor_netlink::link::Link;
 
-use super::{Bench, Heard, Side};
-pub use crate::tester::InterfacesError;
-use crate::tester::interfaces;
+use super::{Bench, Received, Side};
+use crate::tester::{interfaces, to_kernel};
 
-/// How long a full queue may stay full.
+/// How long a transmit queue may stay full.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(2);
 const QUEUE_LOOK: Duration = Duration::from_millis(1);
-/// A frame takes about 800 bytes of it.
+/// A frame takes about 800 bytes.
 const RECEIVE_BUFFER_BYTES: u32 = 8 << 20;
 const VIRTUAL_KINDS: [&str; 2] = ["vcan", "vxcan"];
 
-/// A socket on each side, which hears everybody else but never itself.
+/// A socket on each side, which does not receive its own frames.
 #[derive(Debug)]
 pub struct Interfaces {
     from: End,
@@ -36,24 +37,18 @@ struct End {
 }
 
 impl Interfaces {
-    /// Opens both.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
     pub fn open(from: &str, to: &str) -> Result<Self, InterfacesError> {
         let mut client = Client::open().map_err(InterfacesError::List)?;
         Ok(Self { from: End::open(&mut client, from)?, to: End::open(&mut client, to)? })
     }
 
-    /// The first interface that takes classic frames only, if there is one.
-    #[must_use]
+    /// The first interface that only takes classic frames.
     pub fn without_fd(&self) -> Option<&str> {
         let ends = [&self.from, &self.to];
         ends.into_iter().find(|end| (end.link.mtu as usize) < CANFD_MTU).map(|end| end.link.name.as_str())
     }
 
-    /// The first interface that is no virtual one, if there is one.
-    #[must_use]
+    /// The first interface that is not virtual.
     pub fn real(&self) -> Option<&str> {
         let ends = [&self.from, &self.to];
         ends.into_iter().find(|end| !is_virtual(&end.link)).map(|end| end.link.name.as_str())
@@ -70,34 +65,27 @@ impl Interfaces {
 impl End {
     fn open(client: &mut Client, name: &str) -> Result<Self, InterfacesError> {
         let link = interfaces::find(client, name)?;
-        // A controller reports errors of its own bus, which are not the gateway's.
+        // A controller reports errors of its own bus, not of the gateway.
         let errors = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
         let filters: &[Filter] = if is_virtual(&link) { &[Filter::ALL, errors] } else { &[Filter::ALL] };
         let options = Options { filters, stamps: Stamps::On, ..Options::default() };
-        let socket = CanSocket::open(link.index, &options).and_then(|socket| {
-            socket.set_receive_buffer(RECEIVE_BUFFER_BYTES)?;
-            Ok(socket)
-        });
-        match socket {
-            Ok(socket) => Ok(Self { link, socket }),
-            Err(source) => Err(InterfacesError::Open { name: name.to_owned(), source }),
-        }
+        let socket = CanSocket::open(link.index, &options).map_err(InterfacesError::opening(name))?;
+        socket.set_receive_buffer(RECEIVE_BUFFER_BYTES).map_err(InterfacesError::opening(name))?;
+        Ok(Self { link, socket })
     }
 
-    /// The next frame, if one is waiting.
     fn take(&self) -> io::Result<Option<(Frame, RealtimeNs)>> {
         let mut bytes = [0; CANFD_MTU];
         let Some(seen) = self.socket.recv_waiting(&mut bytes)? else { return Ok(None) };
         let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
-        let at = seen.at.ok_or_else(|| io::Error::other("the kernel gave a frame without its receive stamp"))?;
+        let at = seen.at.ok_or_else(|| io::Error::other("the kernel delivered a frame without a receive stamp"))?;
         Ok(Some((frame, at)))
     }
 }
 
 impl Bench for Interfaces {
     fn send(&mut self, side: Side, frame: &Frame) -> io::Result<()> {
-        let mut bytes = [0; CANFD_MTU];
-        let len = frame.to_kernel(&mut bytes);
+        let (bytes, len) = to_kernel(frame);
         let mut waited = Duration::ZERO;
         loop {
             match self.end(side).socket.write(&bytes[..len]) {
@@ -110,14 +98,14 @@ impl Bench for Interfaces {
         }
     }
 
-    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Heard>> {
+    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Received>> {
         for patience in [Duration::ZERO, timeout] {
             let ready = can::poll(&[&self.from.socket, &self.to.socket], Some(patience))?;
             for (position, side) in [Side::From, Side::To].into_iter().enumerate() {
                 if ready.contains(position)
                     && let Some((frame, _at)) = self.end(side).take()?
                 {
-                    return Ok(Some(Heard { side, frame }));
+                    return Ok(Some(Received { side, frame }));
                 }
             }
         }
@@ -129,7 +117,7 @@ impl Bench for Interfaces {
     }
 
     fn stamps(&mut self, frame: &Frame, timeout: Duration) -> io::Result<Option<(RealtimeNs, RealtimeNs)>> {
-        // Only another socket hears what the sending one sends.
+        // A socket does not receive its own frames.
         let options = Options { stamps: Stamps::On, ..Options::default() };
         let monitor = CanSocket::open(self.from.link.index, &options)?;
         self.send(Side::From, frame)?;

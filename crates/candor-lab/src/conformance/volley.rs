@@ -1,4 +1,4 @@
-//! Frames that are sent in one go, and what came of each of them.
+//! Frames sent in one go, and what arrived.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -8,29 +8,27 @@ use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};
 use candor_io::clock::RealtimeNs;
 
 use super::frames::{self, Random};
-use super::{Bench, Heard, Side};
+use super::{Bench, Received, Side};
 
-/// After everything has arrived, so much longer to see whether more comes.
+/// Extra wait after everything has arrived, to detect more.
 const QUIET: Duration = Duration::from_millis(30);
-/// So often the time is taken that a lost frame needs; then it is clear that some kind of frame does not arrive.
+/// After this many timeouts of lost frames it is clear that some kind of frame does not arrive.
 const MAX_STALLS: usize = 4;
-/// More copies than that of every frame, and the gateway sends without end.
+/// More copies of every frame than this: the gateway floods.
 const FLOOD: usize = 8;
-/// Frames that are taken for one that is sent to see whether any crosses.
-const MOST_FOR_A_KNOCK: usize = 16;
-/// A payload this long says which frame it is.
+/// Frames received per probe.
+const MOST_PER_PROBE: usize = 16;
+/// Payloads of at least this length identify their frame.
 const TAG_BYTES: usize = 4;
 
-/// How frames follow each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pace {
-    /// So many at once; the next ones when these have arrived or are lost.
+    /// Groups of this size; the next when the last has arrived or is lost.
     Bursts(usize),
-    /// So many at a time with this pause between them, whether or not they arrive.
+    /// Groups of this size with a pause between them, whether or not they arrive.
     Steady(usize, Duration),
 }
 
-/// What has been sent and seen in all volleys.
 #[derive(Debug)]
 pub(super) struct Volleys<'a, B> {
     bench: &'a mut B,
@@ -39,41 +37,47 @@ pub(super) struct Volleys<'a, B> {
     pub(super) total: Total,
 }
 
-/// What belongs to no single volley.
 #[derive(Debug, Default)]
 pub(super) struct Total {
     pub(super) sent: u64,
-    /// Copies beyond the first, and the first frame that had one.
-    pub(super) doubled: u64,
-    pub(super) first_doubled: Option<Frame>,
-    /// Frames that were seen on the side where they were sent, and the first of them.
-    pub(super) returned: u64,
-    pub(super) first_returned: Option<Frame>,
-    /// Frames that nobody sent, and the first of them.
-    pub(super) foreign: u64,
-    pub(super) first_foreign: Option<Frame>,
-    /// Whether frames came without end.
+    /// Additional copies.
+    pub(super) doubled: Tally,
+    /// Frames received on the side that sent them.
+    pub(super) returned: Tally,
+    /// Frames that were not sent.
+    pub(super) foreign: Tally,
     pub(super) flooded: bool,
 }
 
-/// What came while no frame had crossed yet.
 #[derive(Debug, Default)]
-pub(super) struct Knocks {
+pub(super) struct Tally {
+    pub(super) count: u64,
+    pub(super) first: Option<Frame>,
+}
+
+impl Tally {
+    fn add(&mut self, frame: Frame) {
+        self.count += 1;
+        self.first.get_or_insert(frame);
+    }
+}
+
+/// Frames received before the first one crossed.
+#[derive(Debug, Default)]
+pub(super) struct Probes {
     pub(super) crossed: bool,
-    /// Frames that were seen on the side where they were sent.
+    /// Frames received on the side that sent them.
     pub(super) returned: u64,
-    /// Frames that nobody sent.
+    /// Frames that were not sent.
     pub(super) foreign: u64,
 }
 
-/// What came of the frames of a volley.
 #[derive(Debug)]
-pub(super) struct Flown {
-    /// What was sent.
+pub(super) struct Outcome {
     pub(super) frames: Vec<Frame>,
-    /// The copies of each frame, as they arrived.
+    /// Copies of each frame, as they arrived.
     pub(super) copies: Vec<Vec<Frame>>,
-    /// Positions of frames in the order in which their first copies came.
+    /// Positions of frames, in the order of their first copies.
     pub(super) order: Vec<usize>,
 }
 
@@ -86,11 +90,11 @@ impl<'a, B: Bench> Volleys<'a, B> {
         self.bench.missed()
     }
 
-    /// Sends frames, no two of which have the same identifier, and gathers what comes of them on the other side.
+    /// Sends frames with distinct identifiers and collects what arrives on the other side.
     ///
-    /// Ends early when nothing of the first bursts arrives; what was not sent is not in the answer.
-    pub(super) fn fly(&mut self, side: Side, frames: &[Frame], pace: Pace) -> io::Result<Flown> {
-        let mut sky = Sky::new(side, frames);
+    /// Ends early if nothing of the first group arrives; frames not sent are not in the result.
+    pub(super) fn send(&mut self, side: Side, frames: &[Frame], pace: Pace) -> io::Result<Outcome> {
+        let mut flight = InFlight::new(side, frames);
         let (group, pause) = match pace {
             Pace::Bursts(group) => (group, None),
             Pace::Steady(group, pause) => (group, Some(pause)),
@@ -105,41 +109,40 @@ impl<'a, B: Bench> Volleys<'a, B> {
                 Some(pause) => self.bench.pause(pause),
                 None => {
                     let patience = if stalls < MAX_STALLS { self.lost_after } else { QUIET };
-                    self.gather(&mut sky, sent - lost, patience)?;
-                    let lost_now = sent - sky.arrived();
+                    self.gather(&mut flight, sent - lost, patience)?;
+                    let lost_now = sent - flight.arrived();
                     stalls += usize::from(lost_now > lost);
                     lost = lost_now;
-                    if sky.arrived() == 0 || self.total.flooded {
+                    if flight.arrived() == 0 || self.total.flooded {
                         break;
                     }
                 }
             }
         }
         if pause.is_some() {
-            self.gather(&mut sky, sent, self.lost_after)?;
+            self.gather(&mut flight, sent, self.lost_after)?;
         }
-        self.gather(&mut sky, usize::MAX, QUIET)?;
+        self.gather(&mut flight, usize::MAX, QUIET)?;
         self.before.extend(&frames[..sent]);
         self.total.sent += sent as u64;
-        sky.copies.truncate(sent);
-        Ok(Flown { frames: frames[..sent].to_vec(), copies: sky.copies, order: sky.order })
+        flight.copies.truncate(sent);
+        Ok(Outcome { frames: frames[..sent].to_vec(), copies: flight.copies, order: flight.order })
     }
 
-    /// Sends one frame and adds what comes, of this one or earlier ones of its kind, until nothing has come for this
-    /// time.
-    pub(super) fn knock(&mut self, frame: &Frame, every: Duration, knocks: &mut Knocks) -> io::Result<()> {
+    /// Sends one frame and counts frames until none has arrived for this time.
+    pub(super) fn probe(&mut self, frame: &Frame, every: Duration, probes: &mut Probes) -> io::Result<()> {
         self.bench.send(Side::From, frame)?;
         self.total.sent += 1;
         self.before.insert(*frame);
-        for _ in 0..MOST_FOR_A_KNOCK {
-            let Some(heard) = self.bench.receive(every)? else { break };
-            let looks_alike =
-                bits(&heard.frame) == bits(frame) || self.before.iter().any(|sent| tag(sent) == tag(&heard.frame));
-            match heard.side {
-                _ if !looks_alike => knocks.foreign += 1,
-                Side::From => knocks.returned += 1,
+        for _ in 0..MOST_PER_PROBE {
+            let Some(received) = self.bench.receive(every)? else { break };
+            let looks_alike = bits(&received.frame) == bits(frame)
+                || self.before.iter().any(|sent| tag(sent) == tag(&received.frame));
+            match received.side {
+                _ if !looks_alike => probes.foreign += 1,
+                Side::From => probes.returned += 1,
                 Side::To => {
-                    knocks.crossed = true;
+                    probes.crossed = true;
                     break;
                 }
             }
@@ -147,12 +150,11 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(())
     }
 
-    /// Whether anything crosses from this side: data frames of 8 bytes cross every gateway.
+    /// Whether anything crosses from this side: every gateway forwards data frames of 8 bytes.
     pub(super) fn any_crosses(&mut self, side: Side, random: &mut Random) -> io::Result<bool> {
-        Ok(!self.fly(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
+        Ok(!self.send(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
     }
 
-    /// Forgets what still comes of frames that were sent one by one.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         for _ in 0..FLOOD * 100 {
             if self.bench.receive(QUIET)?.is_none() {
@@ -162,16 +164,16 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(())
     }
 
-    /// Listens so long and says how many frames came that nobody sent just now.
-    pub(super) fn listen(&mut self, time: Duration) -> io::Result<Vec<Heard>> {
-        let mut heard = Vec::new();
-        while heard.len() < FLOOD * 100 {
+    /// Frames that arrive although none was sent, until none has for `time`.
+    pub(super) fn listen(&mut self, time: Duration) -> io::Result<Vec<Received>> {
+        let mut received = Vec::new();
+        while received.len() < FLOOD * 100 {
             match self.bench.receive(time)? {
-                Some(frame) => heard.push(frame),
+                Some(frame) => received.push(frame),
                 None => break,
             }
         }
-        Ok(heard)
+        Ok(received)
     }
 
     pub(super) fn stamps(&mut self, frame: &Frame) -> io::Result<Option<(RealtimeNs, RealtimeNs)>> {
@@ -182,28 +184,24 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(stamps)
     }
 
-    /// Takes frames until so many of the volley have arrived or none comes for some time.
-    fn gather(&mut self, sky: &mut Sky, enough: usize, patience: Duration) -> io::Result<()> {
-        while sky.arrived() < enough {
-            let Some(Heard { side, frame }) = self.bench.receive(patience)? else { break };
-            if side == sky.side {
-                self.total.returned += 1;
-                self.total.first_returned.get_or_insert(frame);
-            } else if let Some(at) = sky.which(&frame) {
-                if !sky.copies[at].is_empty() {
-                    self.total.doubled += 1;
-                    self.total.first_doubled.get_or_insert(sky.frames[at]);
+    /// Receives until `enough` frames of the volley have arrived, or none has for `patience`.
+    fn gather(&mut self, flight: &mut InFlight, enough: usize, patience: Duration) -> io::Result<()> {
+        while flight.arrived() < enough {
+            let Some(Received { side, frame }) = self.bench.receive(patience)? else { break };
+            if side == flight.side {
+                self.total.returned.add(frame);
+            } else if let Some(at) = flight.which(&frame) {
+                if !flight.copies[at].is_empty() {
+                    self.total.doubled.add(flight.frames[at]);
                 }
-                sky.arrive(at, frame);
+                flight.arrive(at, frame);
             } else if self.before.contains(&frame) {
-                self.total.doubled += 1;
-                self.total.first_doubled.get_or_insert(frame);
+                self.total.doubled.add(frame);
             } else {
-                self.total.foreign += 1;
-                self.total.first_foreign.get_or_insert(frame);
+                self.total.foreign.add(frame);
             }
-            sky.heard += 1;
-            if sky.heard > FLOOD * sky.frames.len() + 100 {
+            flight.received += 1;
+            if flight.received > FLOOD * flight.frames.len() + 100 {
                 self.total.flooded = true;
                 break;
             }
@@ -212,18 +210,16 @@ impl<'a, B: Bench> Volleys<'a, B> {
     }
 }
 
-impl Flown {
-    /// Positions of the frames that did not arrive at all.
+impl Outcome {
     pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
         self.copies.iter().enumerate().filter(|(_, copies)| copies.is_empty()).map(|(at, _)| at)
     }
 }
 
-/// Frames that are under way.
-struct Sky {
+struct InFlight {
     side: Side,
     frames: Vec<Frame>,
-    /// Where frames are found: by everything, by payload, and by less and less of the identifier.
+    /// Lookup by the whole frame, by payload, and by less and less of the identifier.
     exact: HashMap<Frame, usize>,
     by_id: HashMap<u32, usize>,
     by_bits: HashMap<u32, usize>,
@@ -231,10 +227,10 @@ struct Sky {
     by_payload: HashMap<Vec<u8>, usize>,
     copies: Vec<Vec<Frame>>,
     order: Vec<usize>,
-    heard: usize,
+    received: usize,
 }
 
-impl Sky {
+impl InFlight {
     fn new(side: Side, frames: &[Frame]) -> Self {
         let numbered = || frames.iter().enumerate();
         Self {
@@ -247,12 +243,12 @@ impl Sky {
             by_payload: numbered().filter_map(|(at, frame)| Some((tag(frame)?, at))).collect(),
             copies: vec![Vec::new(); frames.len()],
             order: Vec::new(),
-            heard: 0,
+            received: 0,
         }
     }
 
-    /// The frame that this one was when it was sent: a payload says more than an identifier, which may have become that
-    /// of another frame.
+    /// The frame that this one was when sent. The payload is more reliable than the identifier, which may have become
+    /// that of another frame.
     fn which(&self, frame: &Frame) -> Option<usize> {
         let found = self.exact.get(frame).or_else(|| self.by_payload.get(&tag(frame)?));
         let found = found.or_else(|| self.by_id.get(&frame.id.0)).or_else(|| self.by_bits.get(&bits(frame)));
@@ -271,12 +267,12 @@ impl Sky {
     }
 }
 
-/// The identifier without the flags for remote and error frames.
+/// Identifier without the flags of remote and error frames.
 fn bits(frame: &Frame) -> u32 {
     frame.id.0 & CAN_EFF_FLAG | frame.id.bits()
 }
 
-/// What is left of a 29-bit identifier that is cut to 11 bits.
+/// A 29-bit identifier truncated to 11 bits.
 fn cut_bits(frame: &Frame) -> Option<u32> {
     frame.id.is_eff().then_some(frame.id.0 & (CAN_SFF_MASK | CAN_RTR_FLAG))
 }

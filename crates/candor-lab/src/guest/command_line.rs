@@ -1,4 +1,4 @@
-//! How the two laboratories are started.
+//! Command lines of QEMU and user-mode Linux.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,24 @@ use crate::job::Topology;
 use crate::kernel::CachedKernel;
 use crate::qemu::Qemu;
 
-/// The files of one run.
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) folder: PathBuf,
     pub(super) image: PathBuf,
-    /// What the guest's init sends.
     pub(super) channel: PathBuf,
-    /// What the kernel, and the program that runs it, print.
+    /// Output of the kernel, and of the program that runs it.
     pub(super) console: PathBuf,
 }
 
-/// A program, its arguments, and the whole of its environment.
 #[derive(Debug, Default)]
 pub(super) struct CommandLine {
     pub(super) words: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// The folder of the guest's memory, if it is in a file.
+    /// Folder of the guest's memory, if it is a file.
     pub(super) memory: Option<PathBuf>,
 }
 
-/// Descriptors of the guest's program besides the standard streams.
+/// Descriptors besides the standard streams.
 pub(super) const CHANNEL_FD: i32 = 3;
 pub(super) const TERMINAL_FD: i32 = 4;
 
@@ -43,8 +40,8 @@ impl Files {
     }
 }
 
-/// QEMU with one processor whose clock counts instructions. Nothing of the host gets in: fixed seed, fixed date,
-/// no random instructions, and no input.
+/// QEMU with one processor and a clock that counts instructions. Nothing of the host gets in: fixed seed and date, no
+/// random instructions, no input.
 pub(super) fn icount(
     spec: &GuestSpec,
     qemu: &Qemu,
@@ -60,7 +57,7 @@ pub(super) fn icount(
     add("-accel", "tcg".into());
     let clock = if terminal { SHARED_CLOCK } else { OWN_CLOCK };
     add("-icount", format!("shift={},{clock}", spec.clock.exponent()).into());
-    // String instructions that count as one would count by the byte instead: they are switched off.
+    // Counting string instructions: without these features they are executed byte by byte.
     add("-cpu", "max,-rdrand,-rdseed,erms=off,fsrm=off".into());
     add("-seed", "1".into());
     add("-rtc", "base=2026-01-01,clock=vm".into());
@@ -96,21 +93,21 @@ pub(super) fn icount(
 /// Idle time is skipped.
 const SHARED_CLOCK: &str = "sleep=off";
 
-/// And QEMU runs as if it recorded the guest. The record is thrown away; what counts is the lock with which a recording QEMU keeps its main
-/// loop waiting while the processor runs. Without it the main loop now and then skips idle time just when the processor halts, before the
-/// last instructions are counted (`icount_start_warp_timer()`): then the next timer comes some tens of instructions too late, once in some
-/// hundred thousand halts, and more often on a busy host. What is typed never gets into a guest that is recorded and idle.
+/// QEMU runs as if it recorded the guest, and the record is discarded. What counts is the lock by which a recording
+/// QEMU keeps its main loop waiting while the processor runs. Without it, the main loop sometimes skips idle time just
+/// when the processor halts, before the last instructions are counted (`icount_start_warp_timer()`). Then the next
+/// timer is some tens of instructions late: once in some hundred thousand halts, more often on a busy host. A recorded
+/// guest that is idle gets no terminal input.
 const OWN_CLOCK: &str = "sleep=off,rr=record,rrfile=/dev/null";
 
-/// No console input, no random numbers of the host's making, no addresses that change, no self-tests that take half of
-/// the time to boot.
+/// No console input, no host randomness, fixed addresses, and no crypto self-tests, which take half of the boot time.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=1 quiet tsc=reliable nokaslr norandmaps random.trust_cpu=off \
                                 random.trust_bootloader=off cryptomgr.notests";
 
-/// Memory of a guest in user-mode Linux. It is taken as it is used.
+/// Allocated as it is used.
 pub(super) const UML_MEMORY_BYTES: u64 = 512 << 20;
 
-/// User-mode Linux: a program of its own, with its memory in a file that has no name.
+/// User-mode Linux: a program whose memory is an unlinked file.
 pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal: bool) -> CommandLine {
     let mut words = vec![kernel.image().into_os_string()];
     let mut add = |name: &str, value: &Path| {

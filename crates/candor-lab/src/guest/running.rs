@@ -1,7 +1,7 @@
-//! A guest that runs under its guard.
+//! A guest and its guard.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -12,24 +12,22 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use candor_io::process;
 
 use super::command_line::{CommandLine, Files, UML_MEMORY_BYTES};
-use super::{GuestSpec, LabError, file, touch};
+use super::{GuestSpec, LabError, file};
 use crate::guard::{DEADLINE_STATUS, killed_by};
 
-/// Dropped, it ends the guest and waits until nothing of it is left.
+/// Dropping it ends the guest and waits until none of its processes is left.
 #[derive(Debug)]
 pub(super) struct Running {
     guard: Child,
-    /// The guard closes its end when nothing of the guest is left, and waits for the end of this one.
+    /// The guard shuts down its end when the guest is gone, and waits for the end of this one.
     line: UnixStream,
-    /// Where the guest's memory is, if it is in a file.
+    /// Folder of the guest's memory, if it is a file.
     memory: Option<PathBuf>,
 }
 
-/// What the guard says about the end.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) at_deadline: bool,
-    /// For a person, if the guest did not end as it should.
     pub(super) reason: String,
 }
 
@@ -40,7 +38,7 @@ impl Running {
         files: &Files,
         terminal: Option<UnixStream>,
     ) -> Result<Self, LabError> {
-        touch(&files.channel)?;
+        fs::write(&files.channel, "").map_err(file(&files.channel))?;
         let append = |path| File::options().create(true).append(true).open(path).map_err(file(path));
         let console = append(&files.console)?;
         let mut given: Vec<OwnedFd> = vec![append(&files.channel)?.into()];
@@ -60,7 +58,7 @@ impl Running {
     pub(super) fn has_ended(&mut self) -> io::Result<bool> {
         match self.line.read(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
-            // A guard that was killed has closed its end too.
+            // A killed guard has closed its end too.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
             read => read.map(|count| count == 0),
         }
@@ -78,7 +76,7 @@ impl Running {
     }
 
     fn finish(&mut self) -> io::Result<ExitStatus> {
-        // It is closed already if the guard was killed.
+        // Already closed if the guard was killed.
         let _ = self.line.shutdown(Shutdown::Both);
         self.guard.wait()
     }
@@ -86,24 +84,23 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The guard has its own deadline if it does not answer.
+        // The guard has its own deadline.
         let _ = self.finish();
     }
 }
 
-/// A folder that could not have held the memory of a guest that is gone.
 fn is_short(memory: &Path) -> bool {
     process::room(memory).is_ok_and(|room| room.free_bytes < UML_MEMORY_BYTES)
 }
 
-/// Why a guest ended that should not have, from the status of its guard. User-mode Linux answers the SIGBUS of memory
-/// that is not there with SIGABRT, if it can.
+/// Why a guest ended early, from the status of its guard. User-mode Linux handles SIGBUS on missing memory with
+/// SIGABRT, if it can.
 fn reason(guard: ExitStatus, memory: Option<&Path>, is_short: fn(&Path) -> bool) -> String {
     const SIGABRT: i32 = 6;
     const SIGBUS: i32 = 7;
     const SIGKILL: i32 = 9;
     match (guard.code(), guard.code().and_then(killed_by), memory) {
-        (Some(0), ..) => "it switched itself off or restarted".to_owned(),
+        (Some(0), ..) => "it powered off or restarted".to_owned(),
         (_, Some(signal @ (SIGABRT | SIGBUS)), Some(memory)) if signal == SIGBUS || is_short(memory) => {
             format!("killed by {}: not enough memory in {}", signal_name(signal), memory.display())
         }
@@ -114,7 +111,6 @@ fn reason(guard: ExitStatus, memory: Option<&Path>, is_short: fn(&Path) -> bool)
     }
 }
 
-/// The signals by which a program ends that does something wrong, or that somebody ends.
 fn signal_name(signal: i32) -> String {
     const NAMES: [(i32, &str); 11] = [
         (1, "SIGHUP"),
@@ -133,12 +129,33 @@ fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
 }
 
+const LINES: usize = 20;
+const TAIL_BYTES: u64 = 16 * 1024;
+
+/// The last lines of a console, without control characters.
+pub(super) fn last_lines(path: &Path) -> Vec<String> {
+    let Ok(mut file) = File::open(path) else { return Vec::new() };
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).is_ok() {
+        let _ = file.read_to_end(&mut bytes);
+    }
+    readable(&String::from_utf8_lossy(&bytes))
+}
+
+fn readable(text: &str) -> Vec<String> {
+    let clean = |line: &str| line.chars().filter(|character| !character.is_control()).collect::<String>();
+    let mut lines: Vec<String> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
+    lines.drain(..lines.len().saturating_sub(LINES));
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_signal_that_killed_a_guest_is_named() {
+    fn signal_that_killed_a_guest_is_named() {
         let guard = |code: i32| ExitStatus::from_raw(code << 8);
         let shm = Some(Path::new("/dev/shm"));
         let with_room = |status, memory| reason(status, memory, |_| false);
@@ -150,7 +167,15 @@ mod tests {
         assert_eq!(with_room(guard(128 + 40), shm), "killed by signal 40");
         assert!(with_room(guard(128 + 9), shm).contains("out of memory"));
         assert_eq!(with_room(ExitStatus::from_raw(15), shm), "its guard was killed by SIGTERM");
-        assert!(with_room(guard(0), shm).contains("switched itself off"));
+        assert!(with_room(guard(0), shm).contains("powered off"));
         assert!(with_room(guard(1), shm).contains("with an error"));
+    }
+
+    #[test]
+    fn keeps_last_lines_without_control_characters() {
+        let text: String = (0..100).map(|number| format!("line {number}\x1b[0m\r\n\r\n")).collect();
+        let lines = readable(&text);
+        assert_eq!(lines.len(), LINES);
+        assert_eq!(lines.last().map(String::as_str), Some("line 99[0m"));
     }
 }

@@ -1,4 +1,4 @@
-//! A terminal of the host for a program in a guest.
+//! Connects the host's terminal with a program in a guest.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -12,27 +12,20 @@ use super::{GuestExit, GuestSpec, LabError, run_on};
 use crate::job::TerminalSize;
 use crate::observer::Observer;
 
-/// Why there is no shell.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ShellError {
-    /// The guest failed.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// Standard input is no terminal.
     #[error("A shell needs a terminal on standard input; `candor-lab run` runs commands without one")]
     NoTerminal(#[source] io::Error),
 }
 
-/// Boots a guest and connects this process's terminal with the command until it ends. The terminal is raw meanwhile:
-/// every key goes to the guest.
-///
-/// # Errors
-/// Any [`ShellError`].
+/// Boots a guest and connects the terminal with the command until it ends. The terminal is in raw mode meanwhile: every
+/// key goes to the guest.
 pub fn shell(spec: &GuestSpec, observer: &mut dyn Observer) -> Result<GuestExit, ShellError> {
     let input = io::stdin();
     let size = window_size(&input).map_err(ShellError::NoTerminal)?;
-    // Some terminals do not say how large they are.
+    // Some terminals report no size.
     let or = |number, usual| if number == 0 { usual } else { number };
     let size = TerminalSize { rows: or(size.rows, 24), columns: or(size.columns, 80) };
     let (ours, theirs) = UnixStream::pair().map_err(ShellError::NoTerminal)?;
@@ -40,14 +33,14 @@ pub fn shell(spec: &GuestSpec, observer: &mut dyn Observer) -> Result<GuestExit,
     let printer = thread::spawn(move || print(from_guest));
     let mut observer = Connecting { observer, keys: Some(&ours), input: &input, raw: None };
     let exit = run_on(spec, Some((size, theirs)), &mut observer);
-    // The guest is gone, so what is in the socket is all there is.
+    // The guest is gone; the rest is in the socket.
     let _ = ours.shutdown(Shutdown::Write);
     let _ = printer.join();
     drop(observer.raw);
     Ok(exit?)
 }
 
-/// Hands the keyboard over when the command starts, so that Ctrl-C still works while the guest boots.
+/// Connects the keyboard when the command starts, so that Ctrl-C works while the guest boots.
 struct Connecting<'a> {
     observer: &'a mut dyn Observer,
     keys: Option<&'a UnixStream>,
@@ -66,10 +59,10 @@ impl Observer for Connecting<'_> {
 
     fn started(&mut self) {
         self.observer.started();
-        // Without raw mode the shell works line by line, which is better than not at all.
+        // Without raw mode the shell still works line by line.
         self.raw = RawMode::enter(self.input.as_fd()).ok();
         if let Some(Ok(keys)) = self.keys.take().map(UnixStream::try_clone) {
-            // It waits for a key when the guest is gone, and ends with the process.
+            // Blocked in a read when the guest ends; it ends with the process.
             thread::spawn(move || copy_keys(keys));
         }
     }

@@ -1,5 +1,3 @@
-//! What a guest is to be.
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,64 +7,56 @@ use crate::image::{self, ProgramError};
 use crate::job::Topology;
 use crate::kernel::{ModuleParameter, Testbed};
 
-/// Everything about a guest. Equal specifications of equal files give equal guests, byte for byte.
+/// Equal specifications of equal files give identical guests.
 #[derive(Clone, Debug)]
 pub struct GuestSpec {
-    /// Which laboratory.
     pub testbed: Testbed,
-    /// Kernel by its name in `candor-lab kernels`; `None`: the plain one of the stable release.
+    /// Name in `candor-lab kernels`; `None`: the default kernel of the stable release.
     pub kernel: Option<String>,
-    /// Which interfaces.
     pub topology: Topology,
-    /// Adapters of [`Topology::Wire`] that have these interfaces, whichever bus they are on, such as [`WIRE_EARS`](crate::job::WIRE_EARS).
+    /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
-    /// A static candor: the guest's init, its `candor`, and on the host its guard.
+    /// Static candor-lab: the guest's init, and its guard on the host.
     pub lab: PathBuf,
-    /// Files for the working directory, by the last part of their name. Programs bring their libraries.
+    /// Files for the working directory. Programs get their libraries.
     pub copies: Vec<PathBuf>,
-    /// Programs of the host for the guest's PATH, by name or path. They bring their libraries.
+    /// Programs of the host for PATH, by name or path, with their libraries.
     pub programs: Vec<String>,
-    /// Other files: path in the guest and contents.
+    /// Path in the guest and contents.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Kernel modules that the guest must not have.
     pub without_modules: Vec<String>,
-    /// What kernel modules are loaded with.
     pub module_parameters: Vec<ModuleParameter>,
-    /// Environment of the command, besides [`GuestSpec::OWN_VARIABLES`].
+    /// Besides [`GuestSpec::OWN_VARIABLES`].
     pub environment: BTreeMap<String, String>,
-    /// Program and arguments, run as root in /root.
+    /// Run as root in /root.
     pub command: Vec<String>,
-    /// Folder for the files that the command leaves in `$CANDOR_OUT`.
+    /// Where to store the files of `$CANDOR_OUT`.
     pub out: Option<PathBuf>,
-    /// The guest is ended after this time on the host's clock.
+    /// On the host's clock.
     pub timeout: Duration,
-    /// How long an instruction lasts (icount only).
+    /// In icount.
     pub clock: ClockShift,
 }
 
-/// How long an instruction of the icount laboratory lasts: 2 to the power of this, in ns.
+/// Duration of an instruction in icount: 2^n ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClockShift(u8);
 
 impl ClockShift {
-    /// 1 ns.
     pub const ONE_NS: Self = Self(0);
 
-    /// `2^shift` ns, up to QEMU's limit of 10; `None` beyond.
-    #[must_use]
+    /// `None` above 10, QEMU's limit.
     pub const fn new(shift: u8) -> Option<Self> {
         if shift <= 10 { Some(Self(shift)) } else { None }
     }
 
-    /// The exponent.
-    #[must_use]
     pub const fn exponent(self) -> u8 {
         self.0
     }
 }
 
 impl GuestSpec {
-    /// Variables that the laboratory sets, whatever [`GuestSpec::environment`] has.
+    /// Set by the laboratory; they override [`GuestSpec::environment`].
     pub const OWN_VARIABLES: [&str; 8] = [
         "CANDOR_INSTRUCTION_NS",
         "CANDOR_OUT",
@@ -78,8 +68,7 @@ impl GuestSpec {
         "PATH",
     ];
 
-    /// A guest that runs this command and nothing else, for at most ten minutes.
-    #[must_use]
+    /// A guest with this command only, for at most ten minutes.
     pub fn new(testbed: Testbed, topology: Topology, lab: PathBuf, command: Vec<String>) -> Self {
         Self {
             testbed,
@@ -101,35 +90,19 @@ impl GuestSpec {
     }
 }
 
-/// Why there are no static programs for guests.
 #[derive(Debug, thiserror::Error)]
 pub enum StaticBinaryError {
-    /// A dynamic program.
     #[error("{path} needs libraries that guests lack; {HOW}")]
-    Dynamic {
-        /// Which.
-        path: PathBuf,
-    },
-    /// A file that cannot be looked at.
+    Dynamic { path: PathBuf },
     #[error("Cannot use {path} in guests; {HOW}")]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: ProgramError,
-    },
-    /// The running program is nowhere.
+    Unreadable { path: PathBuf, source: ProgramError },
     #[error("Cannot find the running program")]
     Whereabouts(#[source] std::io::Error),
 }
 
 const HOW: &str = "build both programs with: cargo xtask static, and name their folder in CANDOR_STATIC";
 
-/// The `candor-lab` that guests get, next to the `candor` that they get: those of the folder `$CANDOR_STATIC` if it is set, else
-/// the running program and its neighbour. Both have to be static.
-///
-/// # Errors
-/// [`StaticBinaryError`], whose text says how to build them.
+/// The static `candor-lab` for guests, with `candor` next to it: from `$CANDOR_STATIC`, else the running program.
 pub fn static_lab() -> Result<PathBuf, StaticBinaryError> {
     let lab = match std::env::var_os("CANDOR_STATIC") {
         Some(folder) => Path::new(&folder).join("candor-lab"),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use cpio::newc::{self, Builder};
 
-/// Files of a guest, by absolute path.
+/// By absolute path.
 #[derive(Clone, Debug, Default)]
 pub struct Archive {
     entries: BTreeMap<String, Entry>,
@@ -19,12 +19,10 @@ enum Entry {
     Link(String),
 }
 
-/// Whether a file may be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Read only.
     Data,
-    /// A program or library.
+    /// Or a library.
     Program,
 }
 
@@ -33,45 +31,37 @@ const CONSOLE_MODE: u32 = 0o020_600;
 const LINK_MODE: u32 = 0o120_777;
 const DATA_MODE: u32 = 0o100_644;
 const PROGRAM_MODE: u32 = 0o100_755;
-/// The system console, character device 5:1: the kernel opens it for init before anything is mounted.
+/// Character device 5:1: the kernel opens it for init before anything is mounted.
 const CONSOLE_DEVICE: (u32, u32) = (5, 1);
 
 impl Archive {
-    /// Adds a folder and those above it.
     pub fn folder(&mut self, path: &str) {
         self.parents(path);
         self.entries.entry(relative(path)).or_insert(Entry::Folder);
     }
 
-    /// Adds a file; one of the same path is replaced.
     pub fn file(&mut self, path: &str, kind: FileKind, bytes: Vec<u8>) {
         let mode = if kind == FileKind::Program { PROGRAM_MODE } else { DATA_MODE };
         self.parents(path);
         self.entries.insert(relative(path), Entry::File { mode, bytes });
     }
 
-    /// Adds a symbolic link.
     pub fn link(&mut self, path: &str, target: &str) {
         self.parents(path);
         self.entries.insert(relative(path), Entry::Link(target.to_owned()));
     }
 
-    /// Adds `/dev/console`.
     pub fn console(&mut self) {
         self.parents("/dev/console");
         self.entries.insert("dev/console".to_owned(), Entry::Console);
     }
 
-    /// Whether there is an entry of this path.
-    #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         self.entries.contains_key(&relative(path))
     }
 
-    /// Writes the archive: entries in the order of their names, all of root, without times, numbered from 1.
-    ///
-    /// # Errors
-    /// Whatever the stream reports; `InvalidInput` for a file of 4 GiB or more.
+    /// Entries in order of their names, owned by root, without times, inodes from 1. Files of 4 GiB or more are
+    /// `InvalidInput`.
     pub fn write(&self, mut stream: impl Write) -> io::Result<()> {
         for (number, (name, entry)) in (1..).zip(&self.entries) {
             let header = Builder::new(name).ino(number).uid(0).gid(0).nlink(1).mtime(0);
@@ -110,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_adding_does_not_show() {
+    fn archive_does_not_depend_on_insertion_order() {
         let mut forward = Archive::default();
         forward.console();
         forward.file("/bin/candor", FileKind::Program, vec![1, 2, 3]);
@@ -133,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_hold_what_the_kernel_reads() {
+    fn header_has_the_newc_layout() {
         let mut archive = Archive::default();
         archive.file("/f", FileKind::Data, b"abc".to_vec());
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Programs of the host for a guest: what else they need to start.
+//! Programs of the host for a guest, with everything they need to start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -10,55 +10,30 @@ use std::path::{Path, PathBuf};
 use object::elf;
 use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _};
 
-/// Files that a program needs: path in the guest → path on the host.
+/// Path in the guest → path on the host.
 pub(super) type Needs = BTreeMap<String, PathBuf>;
 
-/// Why a program cannot go into a guest.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ProgramError {
-    /// A library that is nowhere.
     #[error("The program {program} needs the library {library}, which this machine does not have")]
-    NoLibrary {
-        /// Which program or library needs it.
-        program: PathBuf,
-        /// Which library.
-        library: String,
-    },
-    /// No such program.
+    NoLibrary { program: PathBuf, library: String },
     #[error("This machine has no program {0}")]
     NotFound(String),
-    /// A program of another machine, or damaged.
     #[error("{path} is neither a program for this kind of machine nor a script: {reason}")]
-    Odd {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// A file that cannot be read.
+    Odd { path: PathBuf, reason: String },
     #[error("Cannot read {path}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
 }
 
-/// How a program starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linkage {
-    /// The loader of a dynamic program; `None` for a static one.
+    /// The dynamic loader; `None` for a static program.
     pub interpreter: Option<String>,
     libraries: Vec<String>,
     search: Vec<String>,
 }
 
-/// Where a program of this name is: as given if it has a `/`, otherwise in PATH and the folders of system programs.
-///
-/// # Errors
-/// [`ProgramError::NotFound`].
+/// Looks up a program in PATH and the system folders, unless the name has a `/`.
 pub fn locate(name: &str) -> Result<PathBuf, ProgramError> {
     let not_found = || ProgramError::NotFound(name.to_owned());
     if name.contains('/') {
@@ -74,10 +49,7 @@ pub fn locate(name: &str) -> Result<PathBuf, ProgramError> {
         .ok_or_else(not_found)
 }
 
-/// Adds a program as `/bin/NAME`, with its libraries, its loader, or its interpreter if it is a script.
-///
-/// # Errors
-/// Any [`ProgramError`].
+/// Adds a program as `/bin/NAME`, with libraries and loader, or the interpreter of a script.
 pub(super) fn add(needs: &mut Needs, program: &Path) -> Result<(), ProgramError> {
     let odd = |reason: &str| ProgramError::Odd { path: program.to_owned(), reason: reason.to_owned() };
     let name = program.file_name().and_then(OsStr::to_str).ok_or_else(|| odd("its name is not text"))?;
@@ -100,10 +72,7 @@ pub(super) fn add(needs: &mut Needs, program: &Path) -> Result<(), ProgramError>
     add_libraries(needs, program)
 }
 
-/// Adds the libraries of a program that is in the image already, under its own path or another.
-///
-/// # Errors
-/// Any [`ProgramError`].
+/// Adds the libraries of a program that is already in the image.
 pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), ProgramError> {
     let folders = library_folders();
     let mut queue = vec![program.to_owned()];
@@ -121,7 +90,7 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), Pro
                 PathBuf::from(folder.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy()))
             })
             .collect();
-        let beside = beside(&origin);
+        let unpacked_libraries = unpacked_libraries(&origin);
         for library in linkage.libraries {
             if !seen.insert(library.clone()) {
                 continue;
@@ -129,13 +98,13 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), Pro
             let found = own
                 .iter()
                 .chain(&folders)
-                .chain(&beside)
+                .chain(&unpacked_libraries)
                 .map(|folder| folder.join(&library))
                 .find(|path| path.is_file());
             let Some(found) = found else {
                 return Err(ProgramError::NoLibrary { program: path, library });
             };
-            // One folder that every loader of this architecture searches by itself, wherever the host keeps them.
+            // One folder for all, wherever the host keeps them.
             needs.insert(format!("{GUEST_LIBRARIES}/{library}"), found.clone());
             queue.push(found);
         }
@@ -143,15 +112,12 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), Pro
     Ok(())
 }
 
-/// How the program at this path starts.
-///
-/// # Errors
-/// [`ProgramError::Read`], or [`ProgramError::Odd`] if it is no 64-bit ELF file.
+/// Fails if the file is not a 64-bit ELF file.
 pub fn linkage(path: &Path) -> Result<Linkage, ProgramError> {
     parse(&read(path)?).map_err(|reason| ProgramError::Odd { path: path.to_owned(), reason })
 }
 
-/// The folder in guests that holds all libraries; the environment names it to the loader.
+/// Folder of all libraries in guests; `LD_LIBRARY_PATH` names it.
 pub const GUEST_LIBRARIES: &str = "/lib/candor";
 
 fn parse(bytes: &[u8]) -> Result<Linkage, String> {
@@ -183,14 +149,14 @@ fn text(bytes: &[u8]) -> String {
     OsStr::from_bytes(bytes).to_string_lossy().into_owned()
 }
 
-/// Library directories of a program that is unpacked instead of installed: for `TREE/usr/sbin` and `TREE/sbin`, those below
-/// `TREE/usr/lib` and `TREE/lib`; the same for libraries there.
-fn beside(origin: &Path) -> Vec<PathBuf> {
+/// Library folders of a program in an unpacked package: for `TREE/usr/sbin` and `TREE/sbin`, those below `TREE/usr/lib`
+/// and `TREE/lib`.
+fn unpacked_libraries(origin: &Path) -> Vec<PathBuf> {
     let usual = ["lib", "usr/lib"].map(|folder| format!("{folder}/{}-linux-gnu", std::env::consts::ARCH));
     origin.ancestors().skip(1).take(3).flat_map(|folder| usual.each_ref().map(|usual| folder.join(usual))).collect()
 }
 
-/// The folders in which the loader of this machine looks, those of its configuration first.
+/// Search path of this machine's loader, configured folders first.
 fn library_folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     read_configuration(Path::new("/etc/ld.so.conf"), &mut folders, 0);
@@ -206,7 +172,7 @@ fn read_configuration(path: &Path, folders: &mut Vec<PathBuf>, depth: u8) {
     let Ok(text) = fs::read_to_string(path) else { return };
     for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
         match line.strip_prefix("include ") {
-            // The usual pattern is `/etc/ld.so.conf.d/*.conf`.
+            // Usually `/etc/ld.so.conf.d/*.conf`.
             Some(pattern) if depth < 4 => {
                 let pattern = Path::new(pattern.trim());
                 let Some(Ok(entries)) = pattern.parent().map(fs::read_dir) else { continue };
@@ -233,13 +199,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unpacked_program_in_sbin_finds_libraries_below_usr() {
+    fn unpacked_program_in_sbin_finds_libraries_below_usr() {
         let wanted = format!("/tree/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-        assert!(beside(Path::new("/tree/sbin")).contains(&wanted.into()));
+        assert!(unpacked_libraries(Path::new("/tree/sbin")).contains(&wanted.into()));
     }
 
     #[test]
-    fn a_dynamic_program_brings_its_loader_and_libc() {
+    fn dynamic_program_needs_loader_and_libc() {
         let mut needs = Needs::new();
         let program = locate("dpkg").or_else(|_| locate("sh")).unwrap();
         add(&mut needs, &program).unwrap();
@@ -250,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_bring_their_interpreter() {
+    fn scripts_need_their_interpreter() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("hello");
         fs::write(&script, "#!/bin/sh -e\necho hello\n").unwrap();

@@ -1,4 +1,4 @@
-//! The guest's end of the channel: one thread that owns the port or the line.
+//! The guest's end of the channel: one thread owns the port or terminal.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,16 +15,14 @@ use crate::channel::{Message, Sender};
 use crate::job::TerminalSize;
 use crate::kernel::Testbed;
 
-/// Messages that wait for the port; more make their sender wait.
+/// Queue length; senders wait when it is full.
 const WAITING: usize = 16;
-/// The channel of user-mode Linux, and the terminals of both.
 const UML_CHANNEL: &str = "/dev/tty1";
 const UML_TERMINAL: &str = "/dev/tty2";
 const ICOUNT_TERMINAL: &str = "/dev/ttyS1";
-/// `O_NOCTTY`: init has no terminal of its own.
+/// Init has no controlling terminal.
 const O_NOCTTY: i32 = 0o400;
 
-/// Takes messages from any thread.
 #[derive(Clone, Debug)]
 pub(super) struct Outlet {
     messages: SyncSender<Message>,
@@ -32,7 +30,7 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    /// Opens the channel. Only its own thread may use the debug port, so the programs of the guest do not pay for it.
+    /// Only its own thread may use the debug port, so programs of the guest do not pay for it.
     pub(super) fn open(testbed: Testbed) -> Result<Self, InitError> {
         let (messages, waiting) = mpsc::sync_channel(WAITING);
         let (tell, opened) = mpsc::channel();
@@ -51,25 +49,23 @@ impl Outlet {
         Ok(Self { messages, writer: Arc::new(Mutex::new(Some(writer))) })
     }
 
-    /// Sends a message once those before it are out.
     pub(super) fn send(&self, message: Message) {
         if self.messages.send(message).is_err() {
             eprintln!("candor: the channel to the host is closed");
         }
     }
 
-    /// Waits until everything is out. No other copy of the outlet may be left.
+    /// Waits until everything is written. No other clone may be left.
     pub(super) fn close(self) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(self.messages);
         if let Some(writer) = writer {
-            // The writer only ends; what went wrong is on the console.
+            // The writer does not panic; errors are on the console.
             let _ = writer.join();
         }
     }
 }
 
-/// The terminal of an interactive guest.
 pub(super) fn terminal(testbed: Testbed, size: TerminalSize) -> Result<File, InitError> {
     let path = match testbed {
         Testbed::Icount => ICOUNT_TERMINAL,

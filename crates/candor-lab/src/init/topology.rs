@@ -1,16 +1,22 @@
 //! The interfaces of a guest.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use candor_core::units::BitRate;
 use candor_io::can;
+use candor_io::process as processes;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
-use super::InitError;
-use crate::job::Topology;
+use super::outlet::Outlet;
+use super::{InitError, file, kernel, pass_on, wait_for};
+use crate::channel::Message;
+use crate::job::{OUT, Topology, WIRE_BUSES};
 
-/// Bytes of a CAN FD frame; a vcan of this size carries classic frames too.
+/// Size of a CAN FD frame; classic frames pass too.
 const FD_FRAME_BYTES: u32 = 72;
 const KVASER_RATE: BitRate = BitRate::from_bits_per_second(1_000_000).expect("a million is not 0");
 const OPERATIONAL_WITHIN: Duration = Duration::from_secs(4);
@@ -21,7 +27,7 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
     let loopback = find(&mut client, "lo")?;
     link::set_up(&mut client, loopback.index).map_err(failed("lo"))?;
     if topology == Topology::Wire {
-        return Ok(()); // made by a program that goes on running
+        return Ok(()); // created by candor-lab wire
     }
     for name in topology.interfaces() {
         if topology == Topology::Vcan {
@@ -40,8 +46,7 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
     Ok(())
 }
 
-/// The kernel says at most once a second that interfaces have become operational. That work is better done before the
-/// command starts than while it measures.
+/// The kernel reports state changes at most once a second. That work should be done before the command starts.
 fn wait_until_operational(name: &str) -> Result<(), InitError> {
     let is_operational = can::wait_until_operational(name, OPERATIONAL_WITHIN);
     is_operational.then_some(()).ok_or_else(|| InitError::NotOperational(name.to_owned()))
@@ -54,4 +59,51 @@ fn find(client: &mut Client, name: &str) -> Result<Link, InitError> {
 fn failed(interface: &str) -> impl FnOnce(NetlinkError) -> InitError {
     let interface = interface.to_owned();
     move |source| InitError::Link { interface, source }
+}
+
+const PROGRAM: &str = "/bin/candor-lab";
+const LOG: &str = "wire.log";
+const REPORT: &str = "wire.json";
+
+/// `candor-lab wire`, which emulates the buses of the topology `wire`.
+pub(super) struct Wire {
+    pid: u32,
+    report: JoinHandle<std::io::Result<String>>,
+    warnings: Option<JoinHandle<()>>,
+}
+
+impl Wire {
+    pub(super) fn start(adapters: &[String], outlet: &Outlet) -> Result<Self, InitError> {
+        let mut command = Command::new(PROGRAM);
+        command.args(["wire", "--json", "--log", &format!("{OUT}/{LOG}")]);
+        command.args(WIRE_BUSES.iter().flat_map(|bus| ["--bus", bus]));
+        command.args(adapters.iter().flat_map(|adapter| ["--adapter", adapter]));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |source| InitError::Command { program: PROGRAM.to_owned(), source };
+        let mut child = command.spawn().map_err(failed)?;
+        let warnings = child.stderr.take().map(|pipe| pass_on(pipe, outlet.clone(), Message::Stderr));
+        let mut stdout = BufReader::new(child.stdout.take().ok_or(InitError::NoWire)?);
+        let mut report = String::new();
+        while !report.contains("\"ready\"") {
+            if stdout.read_line(&mut report).map_err(kernel("Cannot read from candor-lab wire"))? == 0 {
+                // Its error message has to arrive before the guest ends.
+                let _ = warnings.map(JoinHandle::join);
+                return Err(InitError::NoWire);
+            }
+        }
+        let rest = move || stdout.read_to_string(&mut report).map(|_| report);
+        Ok(Self { pid: child.id(), report: thread::spawn(rest), warnings })
+    }
+
+    /// Stops it and stores its report in `$CANDOR_OUT`. Returns whether the run is valid.
+    pub(super) fn end(self) -> Result<bool, InitError> {
+        processes::terminate(self.pid).map_err(|_gone| InitError::NoWire)?;
+        let status = wait_for(self.pid)?;
+        // A reader ends with its pipe and does not panic.
+        let _ = self.warnings.map(JoinHandle::join);
+        let report = self.report.join().map_err(|_panic| InitError::NoWire)?;
+        let path = format!("{OUT}/{REPORT}");
+        std::fs::write(&path, report.map_err(kernel("Cannot read from candor-lab wire"))?).map_err(file(&path))?;
+        Ok(status.success())
+    }
 }

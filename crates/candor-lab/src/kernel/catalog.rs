@@ -1,15 +1,15 @@
-//! From what the archive offers to names of kernels.
+//! Names of kernels from the packages in the archive.
 
 use super::{Kernel, Testbed};
 use crate::packages::{Archive, Offer, PackageError};
 
-/// The meta packages that always name the newest kernel of a suite, and what is added to the kernel's name.
+/// Meta packages for the newest kernel of a suite, and the suffix of the name.
 const META: [(&str, &str); 2] = [("linux-image-amd64", ""), ("linux-image-rt-amd64", "-rt")];
 const UML: &str = "user-mode-linux";
-/// What a package with a kernel is called, before the release.
+/// Prefix of kernel packages; the release follows.
 const IMAGE_PREFIX: &str = "linux-image-";
 
-/// Every kernel that the archive offers: those of the release first, each plain before real-time.
+/// Kernels of the release first, then backports; each without real-time patches before with them.
 pub(super) fn offered(archive: &Archive<'_>) -> Result<Vec<Kernel>, PackageError> {
     let mut kernels = Vec::new();
     for (meta, suffix) in META {
@@ -44,14 +44,14 @@ pub(super) fn offered(archive: &Archive<'_>) -> Result<Vec<Kernel>, PackageError
     Ok(kernels)
 }
 
-/// Major and minor number in a kernel's name, to sort by.
+/// Major and minor number in a name, for sorting.
 pub(super) fn series_key(name: &str) -> (u32, u32) {
     let series = name.split('-').nth(1).unwrap_or_default();
     let mut numbers = series.split('.').map(|number| number.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Names the newest offer of each series, apart for the release and its backports. Offers come newest first.
+/// Names the newest offer of each series, release and backports separately. Offers are sorted, newest first.
 fn named(offers: &[Offer], suffix: &str) -> Vec<(String, Offer)> {
     let mut named: Vec<(String, Offer)> = Vec::new();
     for offer in offers {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_each_series_has_the_name() {
+    fn newest_offer_of_a_series_gets_the_name() {
         let offers = [
             offer("6.12.95-1~bpo12+1", "bookworm-backports"),
             offer("6.1.192-2", "bookworm-security"),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn series_of_odd_versions() {
+    fn series_of_unusual_versions() {
         assert_eq!(series("6.1um4+b13").as_deref(), Some("6.1"));
         assert_eq!(series("1:6.12~rc1-1").as_deref(), Some("6.12"));
         assert_eq!(series("6"), None);

@@ -1,61 +1,39 @@
-//! Kernel modules: what they are called, what they need, and in which order they must be loaded.
+//! Kernel modules: names, dependencies, load order and parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use object::{Object as _, ObjectSection as _};
 
-/// One module, ready to be given to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Name with `_`, as `/proc/modules` has it.
+    /// With `_`, as in `/proc/modules`.
     pub name: String,
-    /// Modules that must be loaded before, by name.
     pub depends: Vec<String>,
-    /// Other names that the kernel asks for it by. Patterns are left out.
+    /// Without patterns.
     pub aliases: Vec<String>,
-    /// The ELF file.
     pub bytes: Vec<u8>,
 }
 
-/// The modules of a kernel on disk, by name.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleTree {
     files: BTreeMap<String, PathBuf>,
 }
 
-/// Why a module cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ModuleError {
-    /// Modules that need one another.
     #[error("The kernel modules {} need each other", .0.join(", "))]
     Circle(Vec<String>),
-    /// A file that cannot be read.
     #[error("Cannot read the kernel module {path}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file that is no module.
-    #[error("{path} is no kernel module: {reason}")]
-    Odd {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    Read { path: PathBuf, source: io::Error },
+    #[error("{path} is not a kernel module: {reason}")]
+    Odd { path: PathBuf, reason: String },
 }
 
 impl ModuleTree {
-    /// Finds all modules under a folder.
-    ///
-    /// # Errors
-    /// [`ModuleError::Read`] if a folder cannot be read.
     pub fn scan(folder: &Path) -> Result<Self, ModuleError> {
         let mut tree = Self::default();
         let mut folders = vec![folder.to_owned()];
@@ -73,11 +51,8 @@ impl ModuleTree {
         Ok(tree)
     }
 
-    /// The given modules and all that they need, each after what it needs. Those that the kernel does not have as
-    /// modules (built in, or not configured) are left out, and so are those that need an excluded one.
-    ///
-    /// # Errors
-    /// [`ModuleError`] if a file is missing or damaged, or the modules go round in a circle.
+    /// The given modules and their dependencies, each after what it depends on. Modules that do not exist (built in or
+    /// not configured) are left out, as are those that depend on an excluded one.
     pub fn closure(&self, wanted: &[&str], excluded: &BTreeSet<String>) -> Result<Vec<Module>, ModuleError> {
         let mut read: BTreeMap<String, Module> = BTreeMap::new();
         let mut queue: Vec<String> = wanted.iter().map(|name| plain(name)).collect();
@@ -95,13 +70,12 @@ impl ModuleTree {
     }
 }
 
-/// A name as the kernel keeps it: with `_` for `-`.
-#[must_use]
+/// `-` becomes `_`, as in the kernel.
 pub fn plain(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Loadable modules in an order in which each comes after those it depends on; equal ones by name.
+/// Loadable modules in dependency order, then by name.
 fn in_order(mut modules: BTreeMap<String, Module>, excluded: &BTreeSet<String>) -> Result<Vec<Module>, ModuleError> {
     let mut unloadable: BTreeSet<String> = excluded.clone();
     loop {
@@ -156,7 +130,6 @@ fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError> {
     Ok(Module { name: name.to_owned(), depends: info.depends, aliases: info.aliases, bytes })
 }
 
-/// What matters of a module's `.modinfo` section.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Modinfo {
     depends: Vec<String>,
@@ -164,7 +137,7 @@ struct Modinfo {
 }
 
 impl Modinfo {
-    /// Reads `name=value` texts that end in NUL. Whatever is not understood is skipped.
+    /// NUL-terminated `name=value`. The rest is ignored.
     fn parse(section: &[u8]) -> Self {
         let mut info = Self::default();
         for entry in section.split(|&byte| byte == 0) {
@@ -178,6 +151,35 @@ impl Modinfo {
             }
         }
         info
+    }
+}
+
+/// Parameter of a module, as on the kernel's command line: `can_gw.max_hops=6`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleParameter {
+    pub module: String,
+    pub setting: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a module parameter is written MODULE.NAME=VALUE, as in can_gw.max_hops=6, without spaces and quotes")]
+pub struct BadParameter;
+
+impl FromStr for ModuleParameter {
+    type Err = BadParameter;
+
+    fn from_str(text: &str) -> Result<Self, BadParameter> {
+        let (left, value) = text.split_once('=').ok_or(BadParameter)?;
+        let (module, name) = left.split_once('.').ok_or(BadParameter)?;
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        // The kernel splits parameters at spaces outside quotes.
+        let is_value = value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
+        if !is_name(module) || !is_name(name) || !is_value {
+            return Err(BadParameter);
+        }
+        Ok(Self { module: plain(module), setting: format!("{name}={value}") })
     }
 }
 
@@ -198,27 +200,27 @@ mod tests {
     }
 
     #[test]
-    fn modules_come_after_what_they_need() {
+    fn modules_follow_their_dependencies() {
         let modules = set(&[("can", &[]), ("can_dev", &[]), ("vcan", &["can_dev"]), ("can_gw", &["can", "builtin"])]);
         let ordered = in_order(modules, &BTreeSet::new()).unwrap();
         assert_eq!(names(&ordered), ["can", "can_dev", "can_gw", "vcan"]);
     }
 
     #[test]
-    fn what_needs_an_excluded_module_goes_too() {
+    fn dependents_of_excluded_modules_are_excluded() {
         let modules = set(&[("can_raw", &["can"]), ("vcan", &["can_dev"]), ("user", &["can_raw"])]);
         let ordered = in_order(modules, &BTreeSet::from(["can".to_owned()])).unwrap();
         assert_eq!(names(&ordered), ["vcan"]);
     }
 
     #[test]
-    fn circles_end() {
+    fn circular_dependencies_are_an_error() {
         let modules = set(&[("a", &["b"]), ("b", &["a"])]);
         assert!(matches!(in_order(modules, &BTreeSet::new()), Err(ModuleError::Circle(_))));
     }
 
     #[test]
-    fn modinfo_is_read() {
+    fn parses_modinfo() {
         let section =
             b"license=GPL\0alias=can-proto-1\0alias=pci:v*\0depends=can-dev,sja1000\0\0name=x\0depends=\0\xFF=";
         let expected =
@@ -227,9 +229,32 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files() {
+    fn module_names_of_files() {
         assert_eq!(module_name(Path::new("/x/can-raw.ko.xz")).as_deref(), Some("can_raw"));
         assert_eq!(module_name(Path::new("/x/vcan.ko")).as_deref(), Some("vcan"));
         assert_eq!(module_name(Path::new("/x/modules.dep")), None);
+    }
+
+    #[test]
+    fn parses_module_parameters() {
+        let parameter: ModuleParameter = "can-gw.max_hops=6".parse().unwrap();
+        assert_eq!((parameter.module.as_str(), parameter.setting.as_str()), ("can_gw", "max_hops=6"));
+        let empty: ModuleParameter = "vcan.echo=".parse().unwrap();
+        assert_eq!(empty.setting, "echo=");
+        let list: ModuleParameter = "slcan.maxdev=1,2.5".parse().unwrap();
+        assert_eq!(list.setting, "maxdev=1,2.5");
+        for text in [
+            "",
+            "can_gw",
+            "can_gw.max_hops",
+            "max_hops=6",
+            ".max_hops=6",
+            "can_gw.=6",
+            "a.b=1 2",
+            "a.b=\"1\"",
+            "../a.b=1",
+        ] {
+            assert_eq!(text.parse::<ModuleParameter>(), Err(BadParameter), "{text}");
+        }
     }
 }

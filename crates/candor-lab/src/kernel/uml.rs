@@ -1,31 +1,29 @@
-//! Makes room in user-mode Linux for processors with more registers than it knows.
+//! Extends user-mode Linux for processors with more registers than it supports.
 //!
-//! Linux 6.1 as a user-mode kernel keeps 2696 bytes of extended processor state for each task. It reads the host's
-//! state with `PTRACE_GETREGSET` into that room, which the host cuts off silently, and writes it back with
-//! `PTRACE_SETREGSET`, which the host refuses with `EFAULT` unless it gets its full size: on processors with AMX the
-//! guest's first process dies at its first instruction. The host takes less than it is offered, though, and what lies
-//! behind the 2696 bytes is never looked at, because the header of the state says that those registers are unused. So
-//! it is enough to offer more: one number in the program.
+//! Linux 6.1 as a user-mode kernel keeps 2696 bytes of extended processor state per task. It reads the host's state
+//! with `PTRACE_GETREGSET`, which the host truncates silently, and writes it back with `PTRACE_SETREGSET`, which fails
+//! with `EFAULT` unless it gets the full size: on processors with AMX the guest's first process dies at its first
+//! instruction. The host uses less than it is offered, and nothing after the 2696 bytes is read, because the header of
+//! the state marks those registers as unused. So it is enough to offer more: one number in the program.
 //!
-//! Leaving out the extended state altogether boots as well, but every page fault of the guest then clears the AVX
-//! registers, and the C library uses those to look for `%` in a format.
+//! Without extended state the kernel boots too, but then every page fault of the guest clears the AVX registers, which
+//! the C library uses to look for `%` in a format.
 
-/// `iov.iov_len = 2696` followed by `PTRACE_SETREGSET` as the first argument, as gcc writes them for x86-64.
+/// `iov.iov_len = 2696` and `PTRACE_SETREGSET` as the first argument, as compiled by gcc for x86-64.
 const OFFER: [u8; 9] = [0x88, 0x0A, 0x00, 0x00, 0xBF, 0x05, 0x42, 0x00, 0x00];
-/// More than any processor state of today, and a multiple of the registers' 8 bytes.
+/// More than the state of any current processor; a multiple of 8 bytes.
 const MORE_BYTES: u32 = 0x4000;
 
 /// Whether a user-mode Linux works on hosts with a large processor state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Room {
-    /// It has been widened.
     Any,
-    /// The place was not found, or was not the only one.
+    /// The code was not found, or not unique.
     AsBuilt,
 }
 
-/// Changes the program in place where it can be changed safely.
+/// Changes the program in place if that is safe.
 pub(super) fn widen(program: &mut [u8]) -> Room {
     let mut found = program.windows(OFFER.len()).enumerate().filter(|(_, window)| *window == OFFER);
     let (Some((at, _)), None) = (found.next(), found.next()) else { return Room::AsBuilt };
@@ -38,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_one_number_changes() {
+    fn only_one_number_changes() {
         let mut program = [[1; 9], OFFER, [2; 9]].concat();
         assert_eq!(widen(&mut program), Room::Any);
         let widened = [0x00, 0x40, 0x00, 0x00, 0xBF, 0x05, 0x42, 0x00, 0x00];
@@ -46,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn doubt_changes_nothing() {
+    fn unknown_programs_are_unchanged() {
         for program in [vec![], vec![0; 100], [OFFER, OFFER].concat()] {
             let mut changed = program.clone();
             assert_eq!(widen(&mut changed), Room::AsBuilt);

@@ -1,16 +1,16 @@
-//! The kernel out of its self-extracting envelope.
+//! Unpacks the kernel from its self-extracting image.
 //!
-//! A guest whose instructions are counted needs about five thousand million of them to unpack a Debian 6.1 kernel,
-//! as many as for all the rest of its start and most of a run. The host does it once, when the kernel is fetched.
+//! A guest that counts instructions needs about 5 billion of them to unpack a Debian 6.1 kernel, as many as for the
+//! rest of the boot and most of a run. The host does it once, when the kernel is fetched.
 //!
 //! # Source
 //! Documentation/arch/x86/boot.rst of the kernel; the .xz file format; the PVH boot protocol of Xen, which QEMU uses
-//! for kernels that are ELF files.
+//! for ELF kernels.
 
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
-/// `HdrS` in the setup header, and the first version that tells where the payload is.
+/// `HdrS` in the setup header; version 2.08 added the location of the payload.
 const MAGIC_AT: usize = 0x202;
 const MAGIC: &[u8] = b"HdrS";
 const VERSION_AT: usize = 0x206;
@@ -25,10 +25,9 @@ const XZ_HEADER_BYTES: usize = 12;
 const XZ_FILTER_X86: u64 = 0x04;
 const XZ_FILTER_LZMA2: u64 = 0x21;
 
-/// `XEN_ELFNOTE_PHYS32_ENTRY`.
 const PVH_ENTRY: u32 = 18;
 
-/// The kernel as an ELF file that QEMU can start, or `None` if it is packed otherwise than known here.
+/// The kernel as an ELF file that QEMU can boot, or `None` if it is packed in another way.
 pub(super) fn unpack(image: &[u8]) -> Option<Vec<u8>> {
     let kernel = unpack_xz(payload(image)?)?;
     has_pvh_entry(&kernel).then_some(kernel)
@@ -49,7 +48,7 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
     image.get(start..)?.get(..number(PAYLOAD_LENGTH_AT)?)
 }
 
-/// Unpacks the one block of an .xz stream. The checksum is left alone: the package's own was checked by apt.
+/// Unpacks the only block of an .xz stream. apt has checked the checksum of the package.
 fn unpack_xz(stream: &[u8]) -> Option<Vec<u8>> {
     let block = stream.strip_prefix(XZ_MAGIC).and_then(|_| stream.get(XZ_HEADER_BYTES..))?;
     let header_bytes = (usize::from(*block.first()?) + 1) * 4;
@@ -75,7 +74,7 @@ fn unpack_xz(stream: &[u8]) -> Option<Vec<u8>> {
     Some(unpacked)
 }
 
-/// A number of the .xz format: 7 bits a byte, lowest first.
+/// A number of the .xz format: 7 bits per byte, lowest first.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {
@@ -89,15 +88,15 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Undoes the x86 filter of .xz: the targets of calls and jumps (`E8`, `E9`) were made absolute before packing,
-/// because equal bytes pack better.
+/// Undoes the x86 filter of .xz, which makes targets of calls and jumps (`E8`, `E9`) absolute so that equal bytes pack
+/// better.
 ///
-/// A byte that looks like an instruction may be part of the operand of the one before; `near` remembers which of the
-/// last three bytes looked like one, lowest bit last.
+/// A byte that looks like an instruction may be part of an earlier operand; `near` has a bit for each of the last three
+/// bytes that looked like one, latest lowest.
 fn make_calls_relative(code: &mut [u8]) {
-    /// Whether a target can stand here, by what was near.
+    /// Whether a target can be here, by `near`.
     const POSSIBLE: [bool; 8] = [true, true, true, false, true, false, false, false];
-    /// Which byte of the target, from its end, the nearest of those bytes was.
+    /// Byte of the target, from its end, that was the nearest such byte.
     const BYTE: [usize; 8] = [0, 1, 2, 2, 3, 3, 3, 3];
     let is_sign = |byte: u8| byte == 0 || byte == 0xFF;
 
@@ -122,15 +121,14 @@ fn make_calls_relative(code: &mut [u8]) {
         let relative = relative_target(u32::from_le_bytes(operand), at, near, BYTE[near] * 8, is_sign);
         code[at + 1..at + 5].copy_from_slice(&relative.to_le_bytes());
         at += 5;
-        // The operand's last byte counts as the position after the instruction: nothing near it looked like one.
+        // The operand's last byte counts as the position after the instruction.
         near = 0;
         last = None;
     }
 }
 
-/// The packer went on until the byte that made it doubtful was one no longer; so does this.
+/// The packer repeats the conversion until the doubtful byte is no longer a sign; so does this.
 fn relative_target(absolute: u32, at: usize, near: usize, shift: usize, is_sign: impl Fn(u8) -> bool) -> u32 {
-    // Positions count modulo 2^32.
     #[expect(clippy::cast_possible_truncation, reason = "positions count modulo 2^32")]
     let end = (at as u32).wrapping_add(5);
     let mut source = absolute;
@@ -141,7 +139,7 @@ fn relative_target(absolute: u32, at: usize, near: usize, shift: usize, is_sign:
         }
         source = target ^ ((1 << (32 - shift)) - 1);
     };
-    // 25 bits with sign.
+    // Sign-extended from 25 bits.
     let target = target & 0x01FF_FFFF;
     if target & 0x0100_0000 == 0 { target } else { target | 0xFE00_0000 }
 }
@@ -167,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// What the packer does, by the book: the same walk with the addition the other way round.
+    /// The packer: the same walk with the inverse addition.
     fn make_calls_absolute(code: &mut [u8]) {
         let is_sign = |byte: u8| byte == 0 || byte == 0xFF;
         let (mut mask, mut previous) = (0_u32, -1_i64);
@@ -203,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn calls_come_back(code in proptest::collection::vec(
+        fn undoes_the_x86_filter(code in proptest::collection::vec(
             prop_oneof![Just(0xE8_u8), Just(0xE9), Just(0), Just(0xFF), any::<u8>()], 0..400,
         )) {
             let mut changed = code.clone();
@@ -213,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_left_packed(mut image in proptest::collection::vec(any::<u8>(), 0..2000), header in any::<bool>()) {
+        fn garbage_is_not_unpacked(mut image in proptest::collection::vec(any::<u8>(), 0..2000), header in any::<bool>()) {
             if header && image.len() > MAGIC_AT + 8 {
                 image[MAGIC_AT..MAGIC_AT + 4].copy_from_slice(MAGIC);
             }
@@ -222,12 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_one_block_is_unpacked() {
+    fn unpacks_a_stream_of_one_block() {
         let mut stream = Vec::new();
         lzma_rs::xz_compress(&mut b"hello hello hello".as_slice(), &mut stream).unwrap();
         assert_eq!(unpack_xz(&stream).as_deref(), Some(b"hello hello hello".as_slice()));
         for cut in 0..stream.len() {
-            // A cut stream gives less or nothing, never a panic.
+            // Truncated streams must not panic.
             let _ = unpack_xz(&stream[..cut]);
         }
     }

@@ -1,4 +1,4 @@
-//! Which frame that arrived is which that was sent, and where each has ended.
+//! Matches frames that arrived with frames that were sent.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::{Expected, Frames, Pattern, Series};
 use crate::record::{Disposition, Inside, Sample};
 use crate::tester::{TimeLine, tag_of, tag_of_number, wire_ns};
 
-/// Everything that happened, each kind in its order.
+/// Everything that happened, each kind in order.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pub(super) start_realtime_ns: i64,
@@ -18,28 +18,25 @@ pub(super) struct Events {
     pub(super) arrived: Vec<Passed>,
 }
 
-/// A frame that was to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) due_ns: i64,
     pub(super) sent_ns: i64,
     /// Whether the interface had room for it.
     pub(super) is_taken: bool,
-    /// The sender's stamps.
     pub(super) inside: Inside,
 }
 
-/// A frame that passed a tap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passed {
     pub(super) frame: Frame,
-    /// By the kernel: what it is looked for by, because sending has the same clock.
+    /// Kernel stamp. Used for matching, because it has the clock of sending.
     pub(super) at_ns: i64,
-    /// By the adapter, if the samples are to have its stamps.
+    /// Adapter stamp, if the samples are to have it.
     pub(super) adapter: Option<AdapterNs>,
 }
 
-/// Frames that look alike, the oldest first.
+/// Positions of frames that look alike, oldest first.
 type Queues<K> = HashMap<K, VecDeque<usize>>;
 
 impl Events {
@@ -52,13 +49,12 @@ impl Events {
         }
     }
 
-    /// What the taps have seen.
     pub(super) fn passed(&self) -> usize {
         self.monitored.len() + self.arrived.len()
     }
 }
 
-/// What a frame is told by before a gateway has changed it.
+/// How a frame is recognised before a gateway has changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Look {
     Bytes(Frame),
@@ -74,8 +70,8 @@ impl Look {
     }
 }
 
-/// What became of the frames. With `expected`, a frame that arrives is looked for by all of its bytes, so that a gateway may
-/// change also its number; without, by its number alone, or as it was sent if it has none.
+/// Result of each frame. With `expected`, arriving frames are matched by all of their bytes, so a gateway may even
+/// change the number; without it by the number alone, or unchanged if they have none.
 pub(super) fn series(pattern: &Pattern, events: &Events, expected: Option<Expected<'_>>) -> Series {
     let mut as_sent: Queues<Look> = HashMap::new();
     let mut on_first: Queues<Look> = HashMap::new();
@@ -145,7 +141,6 @@ pub(super) fn series(pattern: &Pattern, events: &Events, expected: Option<Expect
     Series { samples, doubled, strange, start_realtime_ns: events.start_realtime_ns }
 }
 
-/// A frame that has arrived.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     far_ns: i64,
@@ -171,8 +166,8 @@ fn is_past(pattern: &Pattern, sent: &Sent, at_ns: i64) -> bool {
     u64::try_from(at_ns - sent.sent_ns).is_ok_and(|age| u128::from(age) > pattern.lost_after.as_nanos())
 }
 
-/// The oldest frame of a look that was sent before this moment. Numbers come again after 65 536 frames: one whose time is up is
-/// passed over where a younger one may be meant.
+/// The oldest matching frame sent before this time. Numbers repeat after 65 536 frames: an expired one is skipped if a
+/// younger one matches.
 fn take<K: std::hash::Hash + Eq>(
     queues: &mut Queues<K>,
     look: &K,
@@ -194,6 +189,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use Disposition::{Altered, Filtered, Late, Lost, Refused, Reordered, Unseen};
 
     const PERIOD: i64 = 1000;
 
@@ -208,10 +204,10 @@ mod tests {
     }
 
     /// A gateway of 400 ns that changes the last byte.
-    fn changed(frame: &Frame) -> Frame {
+    fn changed(frame: &Frame) -> Option<Frame> {
         let mut out = *frame;
         out.data[3] = 0x99;
-        out
+        Some(out)
     }
 
     fn events(pattern: &Pattern) -> Events {
@@ -220,20 +216,21 @@ mod tests {
             let due_ns = i64::from(number) * PERIOD;
             events.sent.push(Sent { due_ns, sent_ns: due_ns + 5, is_taken: true, inside: Inside::default() });
             events.monitored.push(Passed { frame: pattern.frame(number), at_ns: due_ns + 10, adapter: None });
-            events.arrived.push(Passed { frame: changed(&pattern.frame(number)), at_ns: due_ns + 410, adapter: None });
+            let frame = changed(&pattern.frame(number)).unwrap();
+            events.arrived.push(Passed { frame, at_ns: due_ns + 410, adapter: None });
         }
         events
     }
 
     fn dispositions(pattern: &Pattern, events: &Events) -> (Vec<Disposition>, u32, u32) {
-        let series = series(pattern, events, Some(&|frame| Some(changed(frame))));
+        let series = series(pattern, events, Some(&changed));
         (series.samples.iter().map(|sample| sample.disposition).collect(), series.doubled, series.strange)
     }
 
     #[test]
-    fn frames_that_pass_are_ok_and_have_their_latency() {
+    fn forwarded_frames_are_ok_and_have_a_latency() {
         let pattern = pattern(5);
-        let series = series(&pattern, &events(&pattern), Some(&|frame| Some(changed(frame))));
+        let series = series(&pattern, &events(&pattern), Some(&changed));
         assert!(series.samples.iter().all(|sample| sample.disposition == Disposition::Ok));
         assert!(series.samples.iter().all(|sample| sample.latency().is_some_and(|latency| latency.0 == 400)));
         let warm = Pattern { warm_up: 2, ..pattern.clone() };
@@ -241,9 +238,9 @@ mod tests {
         assert_eq!(samples.iter().map(|sample| sample.sequence).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
-    /// Frames are looked for by the machine's clock: the adapter's may stay behind it until stamps are earlier than sending.
+    /// Matching uses the kernel's clock: the adapter's may lag until stamps are earlier than sending.
     #[test]
-    fn stamps_of_an_adapter_give_the_latencies_and_those_of_the_kernel_the_fates() {
+    fn adapter_stamps_give_latencies_and_kernel_stamps_dispositions() {
         let pattern = pattern(8);
         let mut all = events(&pattern);
         all.arrived[6].at_ns += 200_000;
@@ -251,27 +248,24 @@ mod tests {
         for passed in all.monitored.iter_mut().chain(&mut all.arrived) {
             passed.adapter = clock(passed.at_ns);
         }
-        let samples = series(&pattern, &all, Some(&|frame| Some(changed(frame)))).samples;
+        let samples = series(&pattern, &all, Some(&changed)).samples;
         let latencies: Vec<_> = samples.iter().filter_map(|sample| sample.latency()).map(|latency| latency.0).collect();
         assert_eq!(latencies, [200, 200, 200, 200, 200, 200, 100_200, 200]);
         let monitored: Vec<_> = samples.iter().filter_map(|sample| sample.monitor_ns).collect();
         assert_eq!(monitored, [10, 510, 1010, 1510, 2010, 2510, 3010, 3510]);
         assert!(monitored[7] < samples[7].sent_ns);
-        let late: Vec<_> = samples.iter().filter(|sample| sample.disposition != Disposition::Ok).collect();
-        assert_eq!(
-            late.iter().map(|sample| (sample.sequence, sample.disposition)).collect::<Vec<_>>(),
-            [(6, Disposition::Late)]
-        );
+        let late = samples.iter().filter(|sample| sample.disposition != Disposition::Ok);
+        assert_eq!(late.map(|sample| (sample.sequence, sample.disposition)).collect::<Vec<_>>(), [(6, Late)]);
     }
 
     #[test]
-    fn each_frame_ends_in_one_place() {
+    fn every_frame_has_one_disposition() {
         let pattern = pattern(8);
         let mut all = events(&pattern);
         all.sent[0].is_taken = false;
         all.monitored.remove(0);
         all.arrived.remove(0);
-        // 1 unseen, 2 lost, 3 altered, 4 after 5, 6 late, 7 twice, and a stranger.
+        // 1 unseen, 2 lost, 3 altered, 4 after 5, 6 late, 7 twice, and an unknown frame.
         all.monitored.remove(0);
         all.arrived.drain(..2);
         all.arrived[0].frame = pattern.frame(3);
@@ -281,24 +275,12 @@ mod tests {
         all.arrived.push(twice);
         all.arrived.push(Passed { frame: "7FF#FFFF".parse().unwrap(), at_ns: 300_000, adapter: None });
         let (dispositions, doubled, strange) = dispositions(&pattern, &all);
-        assert_eq!(
-            dispositions,
-            [
-                Disposition::Refused,
-                Disposition::Unseen,
-                Disposition::Lost,
-                Disposition::Altered,
-                Disposition::Reordered,
-                Disposition::Ok,
-                Disposition::Late,
-                Disposition::Ok,
-            ]
-        );
+        assert_eq!(dispositions, [Refused, Unseen, Lost, Altered, Reordered, Disposition::Ok, Late, Disposition::Ok]);
         assert_eq!((doubled, strange), (1, 1));
     }
 
     #[test]
-    fn a_gateway_may_overwrite_the_number() {
+    fn gateway_may_overwrite_the_number() {
         let pattern = pattern(4);
         let wiped = |_: &Frame| "123#DEADBEEF".parse::<Frame>().ok();
         let mut all = events(&pattern);
@@ -309,13 +291,13 @@ mod tests {
         assert!(series.samples.iter().all(|sample| sample.disposition == Disposition::Ok));
     }
 
-    /// A log: frames without numbers, of which two are alike, and one that the rules keep back.
+    /// A log: frames without numbers, two of them equal, and two that the rules do not forward.
     fn replayed() -> Pattern {
         let frames = ["100#11", "200#", "100#11", "300#22334455", "200#01"].map(|frame| frame.parse().unwrap());
         Pattern { frames: Frames::Given(frames.into()), ..pattern(5) }
     }
 
-    /// A gateway that lets no 200 through, and puts the others elsewhere.
+    /// Does not forward 200, and changes the other identifiers.
     fn moved(frame: &Frame) -> Option<Frame> {
         let mut out = *frame;
         out.id.0 += 0x400;
@@ -332,31 +314,30 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_a_log_are_told_by_their_bytes_and_by_what_the_rules_make_of_them() {
+    fn frames_of_a_log_are_matched_by_their_bytes_and_the_rules() {
         let pattern = replayed();
         let mut all = replayed_events(&pattern);
-        let told = |all: &Events| {
+        let results = |all: &Events| {
             let series = series(&pattern, all, Some(&moved));
             (series.samples.iter().map(|sample| sample.disposition).collect::<Vec<_>>(), series.doubled, series.strange)
         };
-        let usual = [Disposition::Ok, Disposition::Filtered, Disposition::Ok, Disposition::Ok, Disposition::Filtered];
-        assert_eq!(told(&all), (usual.into(), 0, 0));
+        let usual = [Disposition::Ok, Filtered, Disposition::Ok, Disposition::Ok, Filtered];
+        assert_eq!(results(&all), (usual.into(), 0, 0));
         let latencies = series(&pattern, &all, Some(&moved)).samples;
         assert!(latencies.iter().filter_map(Sample::latency).all(|latency| latency.0 == 400));
-        // One that should be kept back comes as it was sent, one comes twice, one is lost, and a stranger passes.
+        // A filtered frame arrives unchanged, one arrives twice, one is lost, and an unknown one arrives.
         all.arrived[2] = Passed { frame: pattern.frame(4), at_ns: 4_900, adapter: None };
         let twice = Passed { at_ns: 4_950, ..all.arrived[0] };
         all.arrived.extend([twice, Passed { frame: "7FF#".parse().unwrap(), at_ns: 4_960, adapter: None }]);
-        let dispositions =
-            [Disposition::Ok, Disposition::Filtered, Disposition::Ok, Disposition::Lost, Disposition::Altered];
-        assert_eq!(told(&all), (dispositions.into(), 1, 1));
-        // One that never came onto the first bus was not kept back by anybody.
+        let dispositions = [Disposition::Ok, Filtered, Disposition::Ok, Lost, Altered];
+        assert_eq!(results(&all), (dispositions.into(), 1, 1));
+        // A frame that never reached the first bus was not filtered.
         all.monitored.remove(1);
-        assert_eq!(told(&all).0[1], Disposition::Unseen);
+        assert_eq!(results(&all).0[1], Unseen);
     }
 
     #[test]
-    fn a_black_box_is_taken_to_change_nothing() {
+    fn black_box_is_expected_to_change_nothing() {
         let pattern = replayed();
         let mut all = replayed_events(&pattern);
         all.arrived.clear();
@@ -364,20 +345,17 @@ mod tests {
         all.arrived.remove(1);
         let dispositions: Vec<_> =
             series(&pattern, &all, None).samples.iter().map(|sample| sample.disposition).collect();
-        assert_eq!(
-            dispositions,
-            [Disposition::Ok, Disposition::Lost, Disposition::Ok, Disposition::Ok, Disposition::Ok]
-        );
+        assert_eq!(dispositions, [Disposition::Ok, Lost, Disposition::Ok, Disposition::Ok, Disposition::Ok]);
     }
 
     #[test]
-    fn numbers_come_again() {
+    fn numbers_repeat_after_65536_frames() {
         let pattern = pattern(65_536 + 10);
         let mut all = events(&pattern);
-        // The first frame is lost, and 65 536 later there is another of its number.
+        // The first frame is lost; 65 536 later there is another with its number.
         all.arrived.remove(0);
         let (dispositions, doubled, strange) = dispositions(&pattern, &all);
         assert_eq!(dispositions.iter().filter(|disposition| **disposition == Disposition::Ok).count(), 65_545);
-        assert_eq!((dispositions[0], doubled, strange), (Disposition::Lost, 0, 0));
+        assert_eq!((dispositions[0], doubled, strange), (Lost, 0, 0));
     }
 }

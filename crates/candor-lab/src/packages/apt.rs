@@ -1,4 +1,4 @@
-//! Calls of apt and dpkg, and what they print.
+//! Calls of apt and dpkg.
 
 use std::fs;
 use std::io;
@@ -9,15 +9,13 @@ use std::time::{Duration, SystemTime};
 use candor_io::process;
 
 use super::sources;
-use super::{Offer, PackageError, Wanted};
+use super::{Download, Offer, PackageError};
 use crate::cache::Cache;
 use crate::observer::Observer;
 
-/// How long lists of packages are good.
 pub(super) const LISTS_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
-/// The file that is touched when the lists are complete.
+/// Touched when the lists are complete.
 const STAMP: &str = "apt/updated";
-/// Between the complaints of a program.
 const SEPARATOR: &str = "; ";
 const POLL: Duration = Duration::from_millis(100);
 
@@ -26,7 +24,7 @@ pub(super) fn configure(cache: &Cache) -> Result<PathBuf, PackageError> {
     for folder in ["apt/lists/partial", "apt/state", "apt/archives/partial", "apt/none"] {
         cache.create(folder)?;
     }
-    let settings = run(cache, "apt-config", None, &["dump"], Path::new("/"))?;
+    let settings = run(cache, "apt-config", None, &["dump"])?;
     let settings = String::from_utf8_lossy(&settings);
     let text = sources::of_machine(&sources::etc_folder(&settings))?;
     write_if_changed(&cache.path("apt/candor.sources"), &text)?;
@@ -35,8 +33,7 @@ pub(super) fn configure(cache: &Cache) -> Result<PathBuf, PackageError> {
     Ok(configuration)
 }
 
-/// Settings of the private root: everything that apt writes is in the cache, and the machine's own settings for
-/// downloads (proxies above all) hold, but none of its hooks.
+/// apt writes only to the cache. The machine's settings for downloads (mainly proxies) apply, but none of its hooks.
 fn private_settings(cache: &Cache, machine: &str) -> String {
     let path = |name| cache.path(name).display().to_string();
     let own = [
@@ -71,21 +68,21 @@ fn private_settings(cache: &Cache, machine: &str) -> String {
     text
 }
 
-/// How old the lists are; `None` if there are none.
+/// `None` if there are no lists.
 pub(super) fn age_of_lists(cache: &Cache) -> Option<Duration> {
     let written = fs::metadata(cache.path(STAMP)).and_then(|metadata| metadata.modified()).ok()?;
     Some(SystemTime::now().duration_since(written).unwrap_or_default())
 }
 
-/// Fetches the lists. A mirror without backports is asked again without them.
+/// Fetches the lists; without backports if the mirror has none.
 pub(super) fn update(cache: &Cache, configuration: &Path) -> Result<(), PackageError> {
-    let fetch = || run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"], Path::new("/")).map(drop);
+    let fetch = || run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"]).map(drop);
     update_with(&cache.path("apt/candor.sources"), fetch)?;
     let stamp = cache.path(STAMP);
     fs::write(&stamp, "").map_err(file(&stamp))
 }
 
-/// The sources are left without backports only if that helps.
+/// Removes backports from the sources only if that helps.
 fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> Result<(), PackageError> {
     let Err(error) = fetch() else { return Ok(()) };
     let all = fs::read_to_string(sources).map_err(file(sources))?;
@@ -101,13 +98,13 @@ fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> 
     })
 }
 
-/// Whether everything that apt could not get belongs to backports. A dead network fails for the other suites too.
+/// Whether only backports could not be fetched. Without a network, the other suites fail too.
 fn blames_backports_only(message: &str) -> bool {
     const FETCH: &str = "Failed to fetch ";
     const RELEASE: &str = "does not have a Release file";
-    let mut blamed = message.split(SEPARATOR).filter_map(|said| match said.split_once(FETCH) {
+    let mut blamed = message.split(SEPARATOR).filter_map(|one| match one.split_once(FETCH) {
         Some((_, rest)) => rest.split_whitespace().next(),
-        None => said.contains(RELEASE).then_some(said),
+        None => one.contains(RELEASE).then_some(one),
     });
     let first = blamed.next().is_some_and(|what| what.contains("-backports"));
     first && blamed.all(|what| what.contains("-backports"))
@@ -124,21 +121,21 @@ pub(super) fn offer(line: &str) -> Option<Offer> {
 }
 
 /// A line of `--print-uris`: `'URI' name_version_architecture.deb size checksum`.
-pub(super) fn wanted(line: &str) -> Option<Wanted> {
+pub(super) fn download_of(line: &str) -> Option<Download> {
     let mut words = line.strip_prefix('\'')?.split_whitespace();
     let (_uri, file_name, bytes) = (words.next()?, words.next()?, words.next()?);
     let mut parts = file_name.strip_suffix(".deb")?.split('_');
     let (name, version) = (parts.next()?, parts.next()?);
     let version = version.replace("%3a", ":").replace("%3A", ":");
-    Some(Wanted { request: format!("{name}={version}"), bytes: bytes.parse().ok()? })
+    Some(Download { request: format!("{name}={version}"), bytes: bytes.parse().ok()? })
 }
 
-/// Downloads packages into a folder and reports how far it is.
+/// Downloads packages into a folder and reports progress.
 pub(super) fn download(
     cache: &Cache,
     configuration: &Path,
     what: &str,
-    wanted: &[Wanted],
+    wanted: &[Download],
     folder: &Path,
     observer: &mut dyn Observer,
 ) -> Result<(), PackageError> {
@@ -151,7 +148,7 @@ pub(super) fn download(
         .spawn()
         .map_err(cannot_start("apt-get"))?;
     observer.fetched(what, 0, total);
-    // apt says little with --quiet=2; a pipe holds it until the end.
+    // With --quiet=2, apt prints little enough for the pipe.
     while child.try_wait().map_err(file(folder))?.is_none() {
         std::thread::sleep(POLL);
         observer.fetched(what, bytes_in(folder), total);
@@ -162,7 +159,7 @@ pub(super) fn download(
     Ok(())
 }
 
-/// The package files of a folder, in a fixed order.
+/// The package files of a folder, sorted.
 pub(super) fn package_files(folder: &Path) -> Result<Vec<PathBuf>, PackageError> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(folder).map_err(file(folder))? {
@@ -175,22 +172,21 @@ pub(super) fn package_files(folder: &Path) -> Result<Vec<PathBuf>, PackageError>
     Ok(packages)
 }
 
-/// Unpacks a package file without running anything of it.
+/// Unpacks a package without running its scripts.
 pub(super) fn extract(cache: &Cache, package: &Path, tree: &Path) -> Result<(), PackageError> {
     let package = package.to_string_lossy();
     let tree = tree.to_string_lossy();
-    run(cache, "dpkg", None, &["-x", &package, &tree], Path::new("/")).map(drop)
+    run(cache, "dpkg", None, &["-x", &package, &tree]).map(drop)
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program and returns its output.
 pub(super) fn run(
     cache: &Cache,
     program: &'static str,
     configuration: Option<&Path>,
     arguments: &[&str],
-    folder: &Path,
 ) -> Result<Vec<u8>, PackageError> {
-    let output = command(program, configuration, arguments, folder).output().map_err(cannot_start(program))?;
+    let output = command(program, configuration, arguments, Path::new("/")).output().map_err(cannot_start(program))?;
     finished(cache, program, output)
 }
 
@@ -218,16 +214,16 @@ fn finished(cache: &Cache, program: &'static str, output: Output) -> Result<Vec<
     if let Some(line) = text.lines().find(|line| line.contains("Unable to locate package")) {
         return Err(PackageError::NotFound { package: quoted(line).unwrap_or_default() });
     }
-    let said: Vec<&str> =
+    let messages: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("E: ").or_else(|| line.strip_prefix("W: "))).collect();
-    let message = match said.as_slice() {
+    let message = match messages.as_slice() {
         [] => text.lines().last().unwrap_or("no reason given").trim().to_owned(),
         lines => lines.join(SEPARATOR),
     };
     Err(PackageError::Failed { program, message })
 }
 
-/// A failed download is most often a network that is not there.
+/// A download most often fails for lack of a network.
 fn no_network(error: PackageError) -> PackageError {
     match error {
         PackageError::Failed { message, .. } => PackageError::NoNetwork { message },
@@ -267,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offers_are_read() {
+    fn parses_offers() {
         let line = "linux-image-amd64 | 6.12.95-1~bpo12+1 | http://mirror.example/debian bookworm-backports/main amd64 Packages";
         let expected = Offer { version: "6.12.95-1~bpo12+1".into(), suite: "bookworm-backports".into() };
         assert_eq!(offer(line), Some(expected));
@@ -276,18 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn uris_are_read() {
+    fn parses_uris() {
         let line =
             "'http://mirror.example/q/qemu_7.2%2bb3_amd64.deb' qemu-system-x86_1%3a7.2+b3_amd64.deb 9281168 MD5Sum:aa";
-        assert_eq!(wanted(line), Some(Wanted { request: "qemu-system-x86=1:7.2+b3".into(), bytes: 9_281_168 }));
-        assert_eq!(wanted("Reading package lists..."), None);
+        assert_eq!(download_of(line), Some(Download { request: "qemu-system-x86=1:7.2+b3".into(), bytes: 9_281_168 }));
+        assert_eq!(download_of("Reading package lists..."), None);
     }
 
     fn failed(message: &str) -> PackageError {
         PackageError::Failed { program: "apt-get", message: message.to_owned() }
     }
 
-    /// Updates sources that have backports; `fetch` gets them and says what apt would.
+    /// Updates sources with backports; `fetch` gets the sources and returns apt's result. Returns whether backports are
+    /// still there.
     fn update(fetch: impl Fn(&str) -> Result<(), PackageError>) -> (Result<(), PackageError>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("candor.sources");
@@ -297,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_without_backports_is_used_without_them() {
+    fn mirror_without_backports_is_used_without_them() {
         for message in [
             "The repository 'http://mirror.example/debian bookworm-backports Release' does not have a Release file.",
             "Failed to fetch http://mirror.example/dists/bookworm-backports/InRelease  404  Not Found; Some index files \
@@ -310,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_network_is_no_mirror_without_backports() {
+    fn missing_network_is_not_a_mirror_without_backports() {
         let message = "Failed to fetch http://mirror.example/dists/bookworm/InRelease  Could not connect; Failed to \
                        fetch http://mirror.example/dists/bookworm-backports/InRelease  Unable to connect";
         let calls = std::cell::Cell::new(0);
@@ -323,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn backports_come_back_if_leaving_them_out_does_not_help() {
+    fn backports_are_restored_if_removing_them_does_not_help() {
         let (result, kept) = update(|sources| {
             let suite = if sources.contains("-backports") { "bookworm-backports" } else { "bookworm" };
             Err(failed(&format!("Failed to fetch http://mirror.example/dists/{suite}/InRelease  Timed out")))
@@ -333,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_of_the_machine_do_not_run() {
+    fn hooks_of_the_machine_are_not_inherited() {
         let cache = Cache::at("/nowhere/candor".into());
         let machine = "Acquire::http::Proxy \"http://proxy.example:3128\";\nAPT::Update::Post-Invoke:: \"rm\";\n\
                        Acquire::IndexTargets::deb::DEP-11::MetaKey \"x\";\n";

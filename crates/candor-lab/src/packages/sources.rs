@@ -1,28 +1,20 @@
-//! Where packages come from: the Debian archive that this machine is configured for, and its backports.
+//! Sources of packages: the Debian archive that this machine is configured for, and its backports.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Why this machine's sources are of no use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SourcesError {
-    /// /etc/os-release names no release.
-    #[error("This machine does not say which Debian release it is (VERSION_CODENAME in /etc/os-release)")]
+    #[error("Unknown Debian release: no VERSION_CODENAME in /etc/os-release")]
     NoCodename,
-    /// No source for the release.
     #[error(
-        "No package source of this machine has the Debian release {codename}, by that name or as stable, testing or \
-         unstable; candor needs its main archive"
+        "No package source of this machine offers the Debian release {codename} (or stable, testing, unstable); candor needs \
+         its component main"
     )]
-    NoMainArchive {
-        /// The release.
-        codename: String,
-    },
+    NoMainArchive { codename: String },
 }
 
-/// One source of packages, whatever the notation it was written in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Source {
     uris: Vec<String>,
@@ -32,19 +24,17 @@ struct Source {
     options: Vec<(&'static str, String)>,
 }
 
-/// What is taken along of a source besides its place: the keys it is checked with, and the checks that are off. One-line
-/// notation has the same names in lower case.
+/// Options to keep: signing keys, and disabled checks. One-line format has the same names in lower case.
 const OPTIONS: [&str; 3] = ["Signed-By", "Trusted", "Check-Valid-Until"];
 
-/// The release of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Release<'a> {
     codename: &'a str,
-    /// Testing and unstable have no number, and no backports.
+    /// Testing and unstable have no version number and no backports.
     released: bool,
 }
 
-/// The folder with apt's sources, from its settings.
+/// apt's configuration folder, from its settings.
 pub(super) fn etc_folder(settings: &str) -> PathBuf {
     let value = |name: &str| {
         let line = settings.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" \""));
@@ -60,7 +50,6 @@ pub(super) fn etc_folder(settings: &str) -> PathBuf {
     }
 }
 
-/// The sources of the private root for this machine.
 pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let release = this_release(&release).ok_or(SourcesError::NoCodename)?;
@@ -81,7 +70,6 @@ pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
     derive(&configured, release)
 }
 
-/// The same sources, less the backports.
 pub(super) fn without_backports(text: &str) -> String {
     let keep = |stanza: &&str| !stanza.lines().any(|line| line.starts_with("Suites:") && line.contains("-backports"));
     text.split_inclusive("\n\n").filter(keep).collect()
@@ -95,8 +83,7 @@ fn this_release(os_release: &str) -> Option<Release<'_>> {
     Some(Release { codename: value("VERSION_CODENAME")?, released: value("VERSION_ID").is_some() })
 }
 
-/// The release, its updates and its security fixes as configured, and the backports of a stable one from the same
-/// archive.
+/// The configured release, updates and security suites, and for a stable release the backports of the same archive.
 fn derive(configured: &[Source], release: Release<'_>) -> Result<String, SourcesError> {
     let (archive, base) = main_archive(configured, release)
         .ok_or_else(|| SourcesError::NoMainArchive { codename: release.codename.to_owned() })?;
@@ -117,11 +104,11 @@ fn derive(configured: &[Source], release: Release<'_>) -> Result<String, Sources
     Ok(text)
 }
 
-/// Suites that change all the time.
+/// Rolling suites.
 const UNRELEASED: [&str; 3] = ["testing", "unstable", "sid"];
 
-/// The source that has the release, and under which name. A machine may have several suites, the others for a few
-/// packages: its own name counts most, then what it is.
+/// The source of the release, and its suite name. A machine may have further suites for a few packages: its codename
+/// comes first, then its class.
 fn main_archive<'a>(configured: &'a [Source], release: Release<'a>) -> Option<(&'a Source, &'a str)> {
     let stable = release.released.then_some("stable");
     let names = [Some(release.codename), stable].into_iter().flatten().chain(UNRELEASED);
@@ -147,7 +134,7 @@ fn stanza(text: &mut String, source: &Source, suite: &str) {
     text.push('\n');
 }
 
-/// One-line notation: `deb [option=value …] URI suite component…`.
+/// One-line format: `deb [option=value …] URI suite component…`.
 fn parse_lines(text: &str) -> Vec<Source> {
     text.lines().filter_map(parse_line).collect()
 }
@@ -163,7 +150,7 @@ fn parse_line(line: &str) -> Option<Source> {
     let option = |wanted: &str| {
         let written = options.split_whitespace().filter_map(|option| option.split_once('='));
         let (_, value) = { written }.find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
-        // Several values are separated by commas here and by blanks in stanzas.
+        // Values are separated by commas here, by blanks in deb822.
         Some(value.replace(',', " "))
     };
     let options = taken_along(option);
@@ -171,7 +158,7 @@ fn parse_line(line: &str) -> Option<Source> {
     usable(&uri).then(|| Source { uris: vec![uri], suites: vec![suite], components: words.collect(), options })
 }
 
-/// deb822 notation: stanzas of `Name: value`, with continuation lines.
+/// deb822 format: stanzas of `Name: value`, with continuation lines.
 fn parse_stanzas(text: &str) -> Vec<Source> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     lines.split(|line| line.trim().is_empty()).filter_map(parse_stanza).collect()
@@ -203,7 +190,7 @@ fn taken_along(value: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, Str
     OPTIONS.into_iter().filter_map(|name| Some((name, value(name)?))).collect()
 }
 
-/// A medium that must be put into a drive is no archive to take kernels from.
+/// Removable media have no kernels.
 fn usable(uri: &str) -> bool {
     uri.contains(":/") && !uri.starts_with("cdrom:")
 }
@@ -221,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn both_notations_give_the_same_sources() {
+    fn both_formats_give_the_same_sources() {
         let lines = "# comment\n\
             deb [arch=amd64 signed-by=/keys/a.gpg,/keys/b.gpg trusted=yes check-valid-until=no] http://mirror.example/debian trixie main contrib # why\n\
             deb-src http://mirror.example/debian trixie main\n\
@@ -256,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn releases_have_numbers() {
+    fn parses_os_release() {
         assert_eq!(this_release("ID=x\nVERSION_ID=\"12\"\nVERSION_CODENAME=\"bookworm\"\n"), Some(BOOKWORM));
         assert_eq!(this_release("PRETTY_NAME=\"forky/sid\"\nVERSION_CODENAME=forky\n"), Some(FORKY));
         assert_eq!(this_release("ID=x\n"), None);
     }
 
     #[test]
-    fn other_names_of_the_release_stay_as_they_are() {
+    fn suite_names_are_kept() {
         let with = |names: &[&str]| {
             let line = |name: &&str| format!("deb http://mirror.example/debian {name} main\n");
             parse_lines(&names.iter().map(line).collect::<String>())
@@ -283,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn etc_is_found_in_the_settings() {
+    fn finds_the_etc_folder_in_the_settings() {
         assert_eq!(
             etc_folder("Dir \"/\";\nDir::Etc \"etc/apt\";\nDir::Etc::main \"apt.conf\";\n"),
             Path::new("/etc/apt")

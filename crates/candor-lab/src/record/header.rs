@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tester::Origin;
+use super::Origin;
 use crate::throughput::Searched;
 
 /// [`Header::stamps`] if the timestamps are those of one adapter.

@@ -1,4 +1,4 @@
-//! The tester's end of the line to a supervisor.
+//! The tester's end of the connection to a supervisor.
 
 use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -7,64 +7,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Charge, END, Ended, Machine, Word};
+use super::{Assignment, END, Ended, Machine, Reply};
 use crate::device::{Lines, lines_of};
 
-/// Longer than a gateway and a load may take to begin and to end.
+/// More than gateway and load may take to start and to stop.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long a supervisor whose line has ended may take to end what it has.
+/// Limit for a supervisor to stop when its input has ended.
 const LAST_PATIENCE: Duration = Duration::from_secs(30);
-/// How often something is said so that silence means something.
+/// Interval of empty lines.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// A charge that a supervisor has; ended when this is dropped.
+/// An assignment that runs. Stopped on drop.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Supervised {
     child: Child,
-    words: Receiver<Word>,
+    replies: Receiver<Reply>,
     line: Line,
-    /// What the gateway runs on.
     pub machine: Machine,
 }
 
-/// The way to the supervisor, and the thread that says that there is somebody; dropping it ends both.
+/// The supervisor's input, and the thread that sends empty lines. Both end on drop.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// `None` when it has ended.
+    /// `None` when closed.
     to_supervisor: Arc<Mutex<Option<ChildStdin>>>,
     end: Option<(Sender<()>, thread::JoinHandle<()>)>,
 }
 
-/// A charge that is not kept.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SupervisorError {
-    /// There is no supervisor.
     #[error("Cannot start {program}")]
-    Start {
-        /// Its program, or that which reaches it.
-        program: String,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// The gateway or the load does not run, or did not end well.
+    Start { program: String, source: io::Error },
     #[error("{0}")]
-    Charge(String),
-    /// The supervisor is gone, and nobody knows what became of the charge; it ends what it has by itself.
-    #[error("The line to whoever runs the gateway broke")]
+    Failed(String),
+    #[error("Lost the connection to the supervisor of the gateway")]
     Gone,
 }
 
-impl Kept {
-    /// Gives a charge to the supervisor that this command starts. Gateway and load run when this returns. `gone` is called, on a thread
-    /// of its own, if the supervisor is gone before anybody has asked for the end.
-    ///
-    /// # Errors
-    /// [`SupervisorError`].
+impl Supervised {
+    /// Runs an assignment by the supervisor that this command starts. Gateway and load run when this returns. `gone` is
+    /// called on another thread if the supervisor ends unexpectedly.
     pub fn start(
         command: &[String],
-        charge: &Charge,
+        assignment: &Assignment,
         gone: impl FnOnce() + Send + 'static,
     ) -> Result<Self, SupervisorError> {
         let (program, arguments) = command.split_first().ok_or(SupervisorError::Gone)?;
@@ -76,72 +61,69 @@ impl Kept {
             .map_err(|source| SupervisorError::Start { program: program.clone(), source })?;
         let lines = lines_of(&mut child);
         let to_supervisor = child.stdin.take().ok_or(SupervisorError::Gone)?;
-        let line = Line::new(to_supervisor, charge.silence_s.is_some());
-        let words = words_of(lines, Arc::clone(&line.to_supervisor), gone);
-        let mut kept = Self { child, words, line, machine: Machine::default() };
-        let text = serde_json::to_string(charge).map_err(|error| SupervisorError::Charge(error.to_string()))?;
-        kept.line.say(&text).map_err(|_broken| SupervisorError::Gone)?;
-        match kept.hear()? {
-            Word::Ready(machine) => {
-                kept.machine = machine;
-                Ok(kept)
+        let line = Line::new(to_supervisor, assignment.silence_s.is_some());
+        let replies = replies_of(lines, Arc::clone(&line.to_supervisor), gone);
+        let mut supervised = Self { child, replies, line, machine: Machine::default() };
+        let text = serde_json::to_string(assignment).map_err(|error| SupervisorError::Failed(error.to_string()))?;
+        supervised.line.send(&text).map_err(|_broken| SupervisorError::Gone)?;
+        match supervised.receive()? {
+            Reply::Ready(machine) => {
+                supervised.machine = machine;
+                Ok(supervised)
             }
-            Word::Failed(why) => Err(SupervisorError::Charge(why)),
-            Word::Ended(_) => Err(SupervisorError::Gone),
+            Reply::Failed(why) => Err(SupervisorError::Failed(why)),
+            Reply::Ended(_) => Err(SupervisorError::Gone),
         }
     }
 
-    /// Ends gateway and load as a user would.
-    ///
-    /// # Errors
-    /// [`SupervisorError`]; also of a gateway that did not end well, or had ended before.
+    /// Stops gateway and load. A gateway that fails, or had ended before, is an error.
     pub fn end(mut self) -> Result<Ended, SupervisorError> {
-        self.line.say(END).map_err(|_broken| SupervisorError::Gone)?;
-        match self.hear()? {
-            Word::Ended(ended) => Ok(ended),
-            Word::Failed(why) => Err(SupervisorError::Charge(why)),
-            Word::Ready(_) => Err(SupervisorError::Gone),
+        self.line.send(END).map_err(|_broken| SupervisorError::Gone)?;
+        match self.receive()? {
+            Reply::Ended(ended) => Ok(ended),
+            Reply::Failed(why) => Err(SupervisorError::Failed(why)),
+            Reply::Ready(_) => Err(SupervisorError::Gone),
         }
     }
 
-    fn hear(&mut self) -> Result<Word, SupervisorError> {
-        self.words.recv_timeout(PATIENCE).map_err(|_silent| SupervisorError::Gone)
+    fn receive(&mut self) -> Result<Reply, SupervisorError> {
+        self.replies.recv_timeout(PATIENCE).map_err(|_silent| SupervisorError::Gone)
     }
 }
 
-impl Drop for Kept {
+impl Drop for Supervised {
     fn drop(&mut self) {
         self.line.end();
-        wait(&mut self.child, &self.words);
+        wait(&mut self.child, &self.replies);
     }
 }
 
-/// What a supervisor says. What a login prints on the way is nobody's word. If the supervisor is gone while its charge runs and its line has
-/// not been ended, somebody is told.
-fn words_of(
+/// Replies of a supervisor, without login banners. If it ends while its assignment runs and its input is open, `gone`
+/// is called.
+fn replies_of(
     lines: Lines,
     to_supervisor: Arc<Mutex<Option<ChildStdin>>>,
     gone: impl FnOnce() + Send + 'static,
-) -> Receiver<Word> {
-    let (sender, words) = mpsc::channel();
+) -> Receiver<Reply> {
+    let (sender, replies) = mpsc::channel();
     thread::spawn(move || {
         let mut runs = false;
-        for word in lines.iter().filter_map(|line| serde_json::from_str(&line).ok()) {
-            runs = matches!(word, Word::Ready(_));
-            // Who does not hear it any more has ended the line.
-            let _ = sender.send(word);
+        for reply in lines.iter().filter_map(|line| serde_json::from_str(&line).ok()) {
+            runs = matches!(reply, Reply::Ready(_));
+            // The receiver is gone if the input was closed.
+            let _ = sender.send(reply);
         }
         let has_line = to_supervisor.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         if runs && has_line {
             gone();
         }
     });
-    words
+    replies
 }
 
-/// Waits for a process whose line has ended, and has patience with it, but not for ever.
+/// Waits for a process whose input has ended, and kills it after a while.
 pub(crate) fn wait<T>(child: &mut Child, lines: &Receiver<T>) {
-    // Its standard output ends when it does, which is when all that it had has ended.
+    // Standard output ends when the process and its children have ended.
     let begin = Instant::now();
     loop {
         match lines.recv_timeout(LAST_PATIENCE.saturating_sub(begin.elapsed())) {
@@ -174,7 +156,7 @@ impl Line {
         Self { to_supervisor, end }
     }
 
-    fn say(&self, text: &str) -> io::Result<()> {
+    fn send(&self, text: &str) -> io::Result<()> {
         write(&self.to_supervisor, text)
     }
 

@@ -3,106 +3,106 @@ use std::path::PathBuf;
 
 use super::*;
 
-fn charge(start: &[&str], stop: &[&str]) -> Charge {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let device = Device::Command { start: words(start), stop: words(stop) };
-    Charge { name: "c".to_owned(), device, load: "none".to_owned(), silence_s: None }
+fn assignment(start: &[&str], stop: &[&str]) -> Assignment {
+    let list = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
+    let device = Device::Command { start: list(start), stop: list(stop) };
+    Assignment { name: "c".to_owned(), device, load: "none".to_owned(), silence_s: None }
 }
 
-fn said(output: &[u8]) -> Vec<Word> {
+fn replies_in(output: &[u8]) -> Vec<Reply> {
     let text = String::from_utf8_lossy(output);
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A supervisor that reads these lines, and then the end of them.
-fn kept(lines: &str) -> Vec<Word> {
+/// Replies of a supervisor to these lines and the end of input.
+fn replies_to(lines: &str) -> Vec<Reply> {
     let mut output = Vec::new();
-    keep(&PathBuf::from("/nonexistent"), Cursor::new(lines.to_owned()), &mut output).unwrap();
-    said(&output)
+    run(&PathBuf::from("/nonexistent"), Cursor::new(lines.to_owned()), &mut output).unwrap();
+    replies_in(&output)
 }
 
-fn text(charge: &Charge) -> String {
-    serde_json::to_string(charge).unwrap()
+fn text(assignment: &Assignment) -> String {
+    serde_json::to_string(assignment).unwrap()
 }
 
 #[test]
-fn a_charge_is_kept_until_its_end_is_asked_for() {
-    let charge = charge(&["/bin/sleep", "60"], &[]);
-    let words = kept(&format!("{}\n\nend\n", text(&charge)));
+fn assignment_runs_until_its_end_is_requested() {
+    let assignment = assignment(&["/bin/sleep", "60"], &[]);
+    let replies = replies_to(&format!("{}\n\nend\n", text(&assignment)));
     assert!(
-        matches!(&words[..], [Word::Ready(machine), Word::Ended(_)] if !machine.kernel_release.is_empty()),
-        "{words:?}"
+        matches!(&replies[..], [Reply::Ready(machine), Reply::Ended(_)] if !machine.kernel_release.is_empty()),
+        "{replies:?}"
     );
 }
 
 #[test]
-fn an_abandoned_charge_is_ended_as_one_that_is_not() {
+fn abandoned_assignment_is_stopped_properly() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("stopped");
-    let charge = charge(&["/bin/sleep", "60"], &["/bin/touch", mark.to_str().unwrap()]);
-    let words = kept(&format!("{}\n", text(&charge)));
-    assert!(matches!(&words[..], [Word::Ready(_)]), "{words:?}");
+    let assignment = assignment(&["/bin/sleep", "60"], &["/bin/touch", mark.to_str().unwrap()]);
+    let replies = replies_to(&format!("{}\n", text(&assignment)));
+    assert!(matches!(&replies[..], [Reply::Ready(_)]), "{replies:?}");
     assert!(mark.exists());
 }
 
 #[test]
-fn silence_is_an_end_where_somebody_should_speak() {
-    let charge = Charge { silence_s: Some(0), ..charge(&["/bin/sleep", "60"], &[]) };
-    // It stays open.
+fn silence_ends_an_assignment() {
+    let assignment = Assignment { silence_s: Some(0), ..assignment(&["/bin/sleep", "60"], &[]) };
+    // Stays open.
     let (input, mut line) = io::pipe().unwrap();
-    writeln!(line, "{}", text(&charge)).unwrap();
+    writeln!(line, "{}", text(&assignment)).unwrap();
     let mut output = Vec::new();
-    keep(&PathBuf::from("/nonexistent"), io::BufReader::new(input), &mut output).unwrap();
-    assert!(matches!(&said(&output)[..], [Word::Ready(_)]));
+    run(&PathBuf::from("/nonexistent"), io::BufReader::new(input), &mut output).unwrap();
+    assert!(matches!(&replies_in(&output)[..], [Reply::Ready(_)]));
 }
 
 #[test]
-fn what_does_not_run_is_told() {
-    let words = kept(&format!("{}\n", text(&charge(&["/nonexistent"], &[]))));
-    assert!(matches!(&words[..], [Word::Failed(why)] if why.contains("/nonexistent")), "{words:?}");
-    let words = kept(&format!("{}\n", text(&charge(&["/bin/false"], &[]))));
-    assert!(matches!(&words[..], [Word::Failed(why)] if why.contains("ended before")), "{words:?}");
+fn failed_start_is_reported() {
+    let replies = replies_to(&format!("{}\n", text(&assignment(&["/nonexistent"], &[]))));
+    assert!(matches!(&replies[..], [Reply::Failed(why)] if why.contains("/nonexistent")), "{replies:?}");
+    let replies = replies_to(&format!("{}\n", text(&assignment(&["/bin/false"], &[]))));
+    assert!(matches!(&replies[..], [Reply::Failed(why)] if why.contains("ended before")), "{replies:?}");
 }
 
 #[test]
-fn a_folder_is_held_as_long_as_somebody_wants_it() {
+fn folder_is_removed_when_the_input_ends() {
     let folder = tempfile::tempdir().unwrap().keep();
     hold(&folder, Cursor::new("\n\n"), Duration::from_secs(60)).unwrap();
     assert!(!folder.exists());
 }
 
 #[test]
-fn a_supervisor_that_is_gone_is_told_from_a_gateway_that_does_not_run() {
-    let charge = charge(&[], &[]);
+fn lost_supervisor_and_failed_gateway_are_different_errors() {
+    let assignment = assignment(&[], &[]);
     let start = |command: &[&str]| {
-        let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
-        Kept::start(&command, &charge, || panic!("nothing ran")).unwrap_err()
+        let command: Vec<_> = command.iter().map(|reply| (*reply).to_owned()).collect();
+        Supervised::start(&command, &assignment, || panic!("nothing ran")).unwrap_err()
     };
     assert!(matches!(start(&["/bin/true"]), SupervisorError::Gone));
     assert!(matches!(start(&["/nonexistent"]), SupervisorError::Start { .. }));
     assert!(matches!(start(&["/bin/sh", "-c", "read a; echo hello; echo '{\"failed\":\"no room\"}'; read b"]),
-        SupervisorError::Charge(why) if why == "no room"));
+        SupervisorError::Failed(why) if why == "no room"));
 }
 
-/// The tester would go on measuring for as long as its series lasts.
+/// Otherwise the tester would continue to the end of its series.
 #[test]
-fn who_measures_is_told_when_the_supervisor_is_gone() {
+fn tester_is_notified_when_the_supervisor_is_lost() {
     let start = |rest: &str| {
-        let ready = serde_json::to_string(&Word::Ready(Machine::default())).unwrap();
+        let ready = serde_json::to_string(&Reply::Ready(Machine::default())).unwrap();
         let command = ["/bin/sh", "-c", &format!("read a; echo '{ready}'; {rest}")].map(str::to_owned);
-        let (tell, told) = mpsc::channel();
-        let kept = Kept::start(&command, &charge(&[], &[]), move || tell.send(()).unwrap()).unwrap();
-        (kept, told)
+        let (notify, notified) = mpsc::channel();
+        let supervised = Supervised::start(&command, &assignment(&[], &[]), move || notify.send(()).unwrap()).unwrap();
+        (supervised, notified)
     };
-    let (kept, told) = start("exit 3");
-    assert_eq!(told.recv(), Ok(()));
-    assert!(matches!(kept.end(), Err(SupervisorError::Gone)));
-    // Not when its end was asked for, or nobody has an interest in it any more.
-    let ended = serde_json::to_string(&Word::Ended(Ended::default())).unwrap();
-    let (kept, told) = start(&format!("read b; echo '{ended}'"));
-    assert_eq!(kept.end().unwrap(), Ended::default());
-    assert!(told.recv().is_err());
-    let (kept, told) = start("read b");
-    drop(kept);
-    assert!(told.recv().is_err());
+    let (supervised, notified) = start("exit 3");
+    assert_eq!(notified.recv(), Ok(()));
+    assert!(matches!(supervised.end(), Err(SupervisorError::Gone)));
+    // Not after the end was requested, or on drop.
+    let ended = serde_json::to_string(&Reply::Ended(Ended::default())).unwrap();
+    let (supervised, notified) = start(&format!("read b; echo '{ended}'"));
+    assert_eq!(supervised.end().unwrap(), Ended::default());
+    assert!(notified.recv().is_err());
+    let (supervised, notified) = start("read b");
+    drop(supervised);
+    assert!(notified.recv().is_err());
 }

@@ -1,4 +1,4 @@
-//! The tester's two buses as CAN_RAW sockets of this machine.
+//! The tester's two buses as CAN_RAW sockets.
 
 use std::io;
 use std::time::Duration;
@@ -11,141 +11,87 @@ use candor_io::errno::EPROTONOSUPPORT;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
-use super::{AdapterEar, Bench, Origin, Pattern, StampSource, Stamped, share_a_clock};
+use super::{AdapterListener, Bench, Origin, Pattern, StampSource, Stamped, share_a_clock};
 
-/// How the kernel's stamps are asked for.
+/// How to select kernel stamps.
 pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a plan";
 
-/// Three sockets: one sends, one watches the first bus, one receives on the second.
 #[derive(Debug)]
 pub struct Interfaces {
     send: Sender,
-    monitor: Ear,
-    receive: Ear,
+    monitor: Listener,
+    receive: Listener,
 }
 
-/// What hears a bus.
 #[derive(Debug)]
-enum Ear {
-    Adapter(AdapterEar),
+enum Listener {
+    Adapter(AdapterListener),
     Kernel(CanSocket),
 }
 
-/// What sends on the first bus.
 #[derive(Debug)]
 enum Sender {
     Now(CanSocket),
     Later(TimedSender),
 }
 
-/// The names of the interfaces that [`Interfaces`] opens.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
-    /// Sends.
     pub send: &'a str,
-    /// Watches the first bus. May be the sending interface where an interface is a bus of its own (vcan).
+    /// Monitors the first bus. The same as `send` if an interface is a bus of its own (vcan).
     pub monitor: &'a str,
-    /// Receives on the second bus.
+    /// On the second bus.
     pub receive: &'a str,
 }
 
-/// A tester that cannot reach its buses.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum InterfacesError {
-    /// The kernel's list of interfaces cannot be read.
-    #[error("Cannot ask the kernel for its interfaces")]
+    #[error("Cannot list the kernel's interfaces")]
     List(#[source] NetlinkError),
-    /// There is none of this name.
-    #[error("There is no interface {name}; `ip link` lists those that are there")]
-    Missing {
-        /// The name asked for.
-        name: String,
-    },
-    /// It is something else.
-    #[error("Interface {name} is no CAN interface")]
-    NoCan {
-        /// The name asked for.
-        name: String,
-    },
-    /// It is down.
+    #[error("There is no interface {name}; `ip link` lists the existing ones")]
+    Missing { name: String },
+    #[error("Interface {name} is not a CAN interface")]
+    NoCan { name: String },
     #[error("Interface {name} is down; bring it up with `ip link set {name} up`")]
-    Down {
-        /// The name asked for.
-        name: String,
-    },
-    /// The kernel has no broadcast manager.
-    #[error("This kernel has no frames from a timer: load the module with `sudo modprobe can-bcm`")]
-    NoTimer {
-        /// What the kernel says.
-        #[source]
-        source: io::Error,
-    },
-    /// Stamps of an adapter were asked for, and two adapters have two clocks.
+    Down { name: String },
+    #[error("This kernel cannot send frames from a timer: load the module with `sudo modprobe can-bcm`")]
+    NoTimer { source: io::Error },
     #[error(
-        "{monitor} and {receive} are not channels of one adapter, and stamps of two clocks cannot be subtracted: watch both buses by \
-         channels of one adapter, or take the kernel's stamps ({KERNELS})"
+        "{monitor} and {receive} are not channels of one adapter, and stamps of two clocks cannot be subtracted: monitor both buses with \
+         channels of one adapter, or use the kernel's stamps ({KERNELS})"
     )]
-    TwoClocks {
-        /// Watches the first bus.
-        monitor: String,
-        /// Receives on the second.
-        receive: String,
-    },
-    /// Stamps of an adapter were asked for, and one interface hears both.
+    TwoClocks { monitor: String, receive: String },
     #[error(
-        "{name} is monitor and far side at once, so that both stamps of a frame would be one: the adapter's stamps need two of its \
+        "{name} is both monitor and receiver, so both stamps of a frame would be the same: adapter stamps need two of its \
          channels"
     )]
-    OneInterface {
-        /// The name asked for.
-        name: String,
-    },
-    /// Stamps of an adapter were asked for, and there is none.
+    OneInterface { name: String },
     #[error(
-        "Interface {name} has no adapter that could stamp (no /sys/class/net/{name}/device): take the kernel's \
+        "Interface {name} has no adapter to take stamps (no /sys/class/net/{name}/device): use the kernel's \
          stamps ({KERNELS})"
     )]
-    NoAdapter {
-        /// The name asked for.
-        name: String,
-    },
-    /// Stamps of an adapter were asked for, and it takes none.
+    NoAdapter { name: String },
     #[error(
-        "The adapter of {name} takes no receive stamps, or its driver does not tell them (`ethtool -T {name}`): take the \
+        "The adapter of {name} takes no receive stamps, or its driver does not report them (`ethtool -T {name}`): use the \
          kernel's stamps ({KERNELS})"
     )]
-    NoAdapterStamps {
-        /// The name asked for.
-        name: String,
-    },
-    /// What an interface is cannot be learnt.
-    #[error("Cannot find out whether the adapter of {name} stamps frames")]
-    Ask {
-        /// The name asked for.
-        name: String,
-        /// What the kernel says.
-        #[source]
-        source: io::Error,
-    },
-    /// The socket cannot be opened.
+    NoAdapterStamps { name: String },
+    #[error("Cannot determine whether the adapter of {name} stamps frames")]
+    Ask { name: String, source: io::Error },
     #[error("Cannot open a CAN socket on {name}")]
-    Open {
-        /// The name asked for.
-        name: String,
-        /// What the kernel says.
-        #[source]
-        source: io::Error,
-    },
+    Open { name: String, source: io::Error },
+}
+
+impl InterfacesError {
+    pub(crate) fn opening(name: &str) -> impl Fn(io::Error) -> Self {
+        let name = name.to_owned();
+        move |source| Self::Open { name: name.clone(), source }
+    }
 }
 
 impl Interfaces {
-    /// Opens the sockets. The sender's frames are seen by other sockets of this machine only if the monitor sits on
-    /// the same interface: everywhere else the echo would run on the processor that is being measured. The pattern says what sends and
-    /// whose stamps are taken.
-    ///
-    /// # Errors
-    /// [`InterfacesError`] names the interface and what is wrong with it.
+    /// Loopback is on only if the monitor shares the sending interface: elsewhere the echo would use CPU time that is
+    /// being measured.
     pub fn open(names: Names<'_>, pattern: &Pattern) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
@@ -154,16 +100,14 @@ impl Interfaces {
                 let only_sends = Options { filters: &[], loopback, ..Options::default() };
                 let socket = open(&mut client, names.send, &only_sends)?;
                 if pattern.inside == Stamps::On {
-                    socket
-                        .stamp_sending()
-                        .map_err(|source| InterfacesError::Open { name: names.send.to_owned(), source })?;
+                    socket.stamp_sending().map_err(InterfacesError::opening(names.send))?;
                 }
                 Sender::Now(socket)
             }
             Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
         };
         let mut listen = |name: &str| match pattern.stamps {
-            StampSource::Hardware => AdapterEar::open(&mut client, name).map(Ear::Adapter),
+            StampSource::Hardware => AdapterListener::open(&mut client, name).map(Listener::Adapter),
             StampSource::Kernel => {
                 let options = Options {
                     stamps: Stamps::On,
@@ -171,7 +115,7 @@ impl Interfaces {
                     loopback: Loopback::Off,
                     ..Options::default()
                 };
-                open(&mut client, name, &options).map(Ear::Kernel)
+                open(&mut client, name, &options).map(Listener::Kernel)
             }
         };
         let (monitor, receive) = (listen(names.monitor)?, listen(names.receive)?);
@@ -184,22 +128,18 @@ impl Interfaces {
 
 pub(crate) fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSocket, InterfacesError> {
     let link = find(client, name)?;
-    CanSocket::open(link.index, options).map_err(|source| InterfacesError::Open { name: name.to_owned(), source })
+    CanSocket::open(link.index, options).map_err(InterfacesError::opening(name))
 }
 
 pub(crate) fn open_timed(client: &mut Client, name: &str) -> Result<TimedSender, InterfacesError> {
     let link = find(client, name)?;
     TimedSender::open(link.index).map_err(|source| match source.raw_os_error() {
-        // The kernel has CAN, but no broadcast manager.
         Some(EPROTONOSUPPORT) => InterfacesError::NoTimer { source },
-        _ => InterfacesError::Open { name: name.to_owned(), source },
+        _ => InterfacesError::opening(name)(source),
     })
 }
 
-/// The CAN interface of this name, if it is up.
-///
-/// # Errors
-/// [`InterfacesError`] says what is wrong with it.
+/// The CAN interface of this name; it has to be up.
 pub fn find(client: &mut Client, name: &str) -> Result<Link, InterfacesError> {
     let found = link::by_name(client, name).map_err(InterfacesError::List)?;
     let name = name.to_owned();
@@ -256,11 +196,10 @@ impl Bench for Interfaces {
     }
 }
 
-impl Ear {
-    /// The next frame, waiting for it at most so long.
+impl Listener {
     fn next(&self, timeout: Duration) -> io::Result<Option<Stamped>> {
         let socket = match self {
-            Self::Adapter(ear) => return ear.next(timeout),
+            Self::Adapter(listener) => return listener.next(timeout),
             Self::Kernel(socket) => socket,
         };
         if can::poll(&[socket], Some(timeout))?.is_empty() {
@@ -269,7 +208,7 @@ impl Ear {
         let mut bytes = [0; CANFD_MTU];
         let seen = socket.recv_stamped(&mut bytes)?;
         let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
-        let at = seen.at.ok_or_else(|| io::Error::other("the kernel gave a frame without its receive stamp"))?;
+        let at = seen.at.ok_or_else(|| io::Error::other("the kernel delivered a frame without a receive stamp"))?;
         Ok(Some(Stamped { frame, at, adapter: None }))
     }
 }

@@ -1,55 +1,41 @@
 use std::collections::VecDeque;
 
+use Behaviour::{Drop, Forward, Late, Twice};
 use candor_core::frame::{FrameFormat, RawId};
 use candor_core::units::BitRate;
 
 use super::*;
 
-/// What a scripted gateway does to the frame with a given number.
+/// Scripted behaviour of the gateway for a frame.
 #[derive(Clone, Copy)]
-enum Disposition {
-    /// Forwards it after this many nanoseconds.
+enum Behaviour {
+    /// Delay in nanoseconds.
     Forward(i64),
-    /// Drops it.
     Drop,
-    /// Forwards it twice.
     Twice(i64),
-    /// Forwards it too late: during the wait for the next frame.
+    /// Delivered during the wait for the next frame.
     Late,
 }
 
-/// A gateway of which the tester sees only the interfaces.
+#[derive(Default)]
 struct Script {
     now: i64,
-    dispositions: Vec<Disposition>,
+    behaviours: Vec<Behaviour>,
     sent: usize,
     far: VecDeque<Stamped>,
     held: Option<Frame>,
     near: VecDeque<Stamped>,
     slow: VecDeque<Stamped>,
     monitor_is_slow: bool,
-    /// When the timer ends, and what it sends.
+    /// Expiry of the timer, and its frame.
     timed: Option<(i64, Frame)>,
-    /// The adapter's clock at a moment of the machine's.
+    /// Adapter clock at a time of the kernel's clock.
     adapter: Option<fn(i64) -> i64>,
 }
 
 impl Script {
-    fn new(dispositions: &[Disposition]) -> Self {
-        let (far, near, slow) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        let dispositions = dispositions.to_vec();
-        Self {
-            now: 5_000,
-            dispositions,
-            sent: 0,
-            far,
-            held: None,
-            near,
-            slow,
-            monitor_is_slow: false,
-            timed: None,
-            adapter: None,
-        }
+    fn new(behaviours: &[Behaviour]) -> Self {
+        Self { now: 5_000, behaviours: behaviours.to_vec(), ..Self::default() }
     }
 
     fn stamped(&self, frame: Frame, at: i64) -> Stamped {
@@ -78,14 +64,14 @@ impl Bench for Script {
         if let Some(held) = self.held.take() {
             self.deliver(held, 1);
         }
-        match self.dispositions[self.sent] {
-            Disposition::Forward(after) => self.deliver(*frame, after),
-            Disposition::Drop => {}
-            Disposition::Twice(after) => {
+        match self.behaviours[self.sent] {
+            Forward(after) => self.deliver(*frame, after),
+            Drop => {}
+            Twice(after) => {
                 self.deliver(*frame, after);
                 self.deliver(*frame, after + 5);
             }
-            Disposition::Late => self.held = Some(*frame),
+            Late => self.held = Some(*frame),
         }
         self.sent += 1;
         Ok(())
@@ -119,7 +105,7 @@ impl Bench for Script {
 
     fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
         if self.near.is_empty() && !timeout.is_zero() {
-            // The slow monitor of the test hands its frame over only to those who wait.
+            // The slow monitor delivers only to callers that wait.
             return Ok(self.slow.pop_front());
         }
         Ok(self.near.pop_front())
@@ -141,8 +127,8 @@ fn pattern(frames: usize) -> Pattern {
     }
 }
 
-fn run(dispositions: &[Disposition]) -> Series {
-    measure(&mut Script::new(dispositions), &pattern(dispositions.len()), |_| {}).unwrap()
+fn run(behaviours: &[Behaviour]) -> Series {
+    measure(&mut Script::new(behaviours), &pattern(behaviours.len()), |_| {}).unwrap()
 }
 
 fn latencies(series: &Series) -> Vec<Option<i64>> {
@@ -150,44 +136,43 @@ fn latencies(series: &Series) -> Vec<Option<i64>> {
 }
 
 #[test]
-fn every_frame_gets_its_own_latency() {
-    let series = run(&[Disposition::Forward(300), Disposition::Forward(100), Disposition::Forward(200)]);
+fn every_frame_has_its_own_latency() {
+    let series = run(&[Forward(300), Forward(100), Forward(200)]);
     assert_eq!(latencies(&series), [Some(300), Some(100), Some(200)]);
     assert_eq!((series.late_or_duplicate, series.foreign), (0, 0));
     assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 #[test]
-fn a_monitor_that_is_slower_than_the_gateway_is_waited_for() {
-    let mut script = Script::new(&[Disposition::Forward(300), Disposition::Forward(100)]);
+fn waits_for_a_slow_monitor() {
+    let mut script = Script::new(&[Forward(300), Forward(100)]);
     script.monitor_is_slow = true;
     let series = measure(&mut script, &pattern(2), |_| {}).unwrap();
     assert_eq!(latencies(&series), [Some(300), Some(100)]);
 }
 
 #[test]
-fn a_lost_frame_does_not_shift_the_pairs() {
-    let series = run(&[Disposition::Forward(300), Disposition::Drop, Disposition::Forward(200)]);
+fn lost_frame_does_not_shift_the_pairs() {
+    let series = run(&[Forward(300), Drop, Forward(200)]);
     assert_eq!(latencies(&series), [Some(300), None, Some(200)]);
     assert!(series.samples[1].monitor_ns.is_some());
 }
 
 #[test]
-fn duplicates_and_late_frames_are_counted_and_do_not_shift_the_pairs() {
-    let series =
-        run(&[Disposition::Twice(300), Disposition::Forward(100), Disposition::Late, Disposition::Forward(200)]);
+fn duplicates_and_late_frames_do_not_shift_the_pairs() {
+    let series = run(&[Twice(300), Forward(100), Late, Forward(200)]);
     assert_eq!(latencies(&series), [Some(300), Some(100), None, Some(200)]);
     assert_eq!((series.late_or_duplicate, series.foreign), (2, 0));
 }
 
 #[test]
-fn a_duplicate_of_the_last_frame_is_found_when_draining() {
-    assert_eq!(run(&[Disposition::Twice(300)]).late_or_duplicate, 1);
+fn duplicate_of_the_last_frame_is_counted() {
+    assert_eq!(run(&[Twice(300)]).late_or_duplicate, 1);
 }
 
 #[test]
-fn strangers_are_not_taken_for_ours() {
-    let mut script = Script::new(&[Disposition::Forward(300)]);
+fn foreign_frames_are_counted() {
+    let mut script = Script::new(&[Forward(300)]);
     script.deliver(Frame::classic(RawId(0x7FF), &[0xFF, 0xFF]).unwrap(), 0);
     script.deliver(Frame::classic(RawId(0x7FF), &[]).unwrap(), 0);
     let series = measure(&mut script, &pattern(1), |_| {}).unwrap();
@@ -197,63 +182,53 @@ fn strangers_are_not_taken_for_ours() {
 
 #[test]
 fn warm_up_frames_are_sent_but_not_recorded() {
-    let mut script = Script::new(&[Disposition::Forward(900), Disposition::Forward(1), Disposition::Forward(2)]);
-    let mut told = Vec::new();
-    let series = measure(&mut script, &Pattern { warm_up: 1, ..pattern(2) }, |done| told.push(done)).unwrap();
+    let mut script = Script::new(&[Forward(900), Forward(1), Forward(2)]);
+    let mut progress = Vec::new();
+    let series = measure(&mut script, &Pattern { warm_up: 1, ..pattern(2) }, |done| progress.push(done)).unwrap();
     assert_eq!(latencies(&series), [Some(1), Some(2)]);
     assert_eq!(series.samples.iter().map(|sample| (sample.sequence, sample.tag)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
-    assert_eq!(told, [1, 2]);
+    assert_eq!(progress, [1, 2]);
 }
 
 #[test]
-fn tags_wrap_without_a_loss() {
-    let dispositions = vec![Disposition::Forward(50); 65_540];
-    let series = run(&dispositions);
+fn tags_wrap_without_losses() {
+    let behaviours = vec![Forward(50); 65_540];
+    let series = run(&behaviours);
     assert!(series.samples.iter().all(|sample| sample.latency().is_some()));
     assert_eq!(series.samples.last().map(|sample| sample.tag), Some(3));
 }
 
-fn timed(dispositions: &[Disposition]) -> (Series, Script) {
-    let mut script = Script::new(dispositions);
+fn timed(behaviours: &[Behaviour]) -> (Series, Script) {
+    let mut script = Script::new(behaviours);
     let gap = Duration::from_millis(1);
-    let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), ..pattern(dispositions.len() / 2) };
+    let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), ..pattern(behaviours.len() / 2) };
     (measure(&mut script, &pattern, |_| {}).unwrap(), script)
 }
 
 #[test]
-fn of_frames_from_a_timer_every_second_one_is_measured() {
-    let (series, script) = timed(&[
-        Disposition::Forward(10),
-        Disposition::Forward(300),
-        Disposition::Forward(20),
-        Disposition::Forward(100),
-    ]);
+fn every_second_frame_from_a_timer_is_measured() {
+    let (series, script) = timed(&[Forward(10), Forward(300), Forward(20), Forward(100)]);
     assert_eq!(latencies(&series), [Some(300), Some(100)]);
     assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [1, 3]);
-    // Sent when the timer ended.
+    // Sent when the timer expired.
     assert_eq!(series.samples.iter().map(|sample| sample.sent_ns).collect::<Vec<_>>(), [1_000_000, 2_000_320]);
     assert_eq!((script.sent, series.late_or_duplicate, series.foreign), (4, 0, 0));
 }
 
 #[test]
-fn frames_that_went_ahead_of_the_timer_may_be_lost_late_or_doubled() {
-    let dispositions = [
-        [Disposition::Drop, Disposition::Forward(300)],
-        [Disposition::Late, Disposition::Forward(100)],
-        [Disposition::Twice(10), Disposition::Forward(200)],
-        [Disposition::Forward(10), Disposition::Drop],
-    ];
-    let (series, _) = timed(&dispositions.concat());
+fn leading_frames_may_be_lost_late_or_doubled() {
+    let behaviours = [[Drop, Forward(300)], [Late, Forward(100)], [Twice(10), Forward(200)], [Forward(10), Drop]];
+    let (series, _) = timed(&behaviours.concat());
     assert_eq!(latencies(&series), [Some(300), Some(100), Some(200), None]);
     assert_eq!((series.late_or_duplicate, series.foreign, series.overlapped), (1, 0, 1));
 }
 
 /// As on a real-time kernel: a frame takes longer than the shortest pause.
 #[test]
-fn the_timer_waits_for_frames_that_go_ahead_slowly() {
-    let slow = [Disposition::Forward(1_500_000), Disposition::Forward(400)];
+fn timer_waits_for_slow_leading_frames() {
+    let slow = [Forward(1_500_000), Forward(400)];
     let (series, _) = timed(&slow.repeat(5));
-    // The first one is met, for nothing is known yet. From then on the frame ahead has twice the time that it takes.
+    // The first overlaps, because nothing is known yet. From then on the leading frame has twice its latency.
     assert_eq!((series.overlapped, series.late_or_duplicate), (1, 0));
     let between = series.samples.windows(2).map(|pair| pair[1].sent_ns - pair[0].sent_ns);
     assert!(
@@ -261,7 +236,7 @@ fn the_timer_waits_for_frames_that_go_ahead_slowly() {
         "{:?}",
         between.collect::<Vec<_>>()
     );
-    // What is learnt while the gateway warms up does not count.
+    // Overlaps during warm-up do not count.
     let mut script = Script::new(&slow.repeat(5));
     let gap = Duration::from_millis(1);
     let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), warm_up: 1, ..pattern(4) };
@@ -269,17 +244,17 @@ fn the_timer_waits_for_frames_that_go_ahead_slowly() {
 }
 
 #[test]
-fn the_frame_time_of_the_far_wire_is_subtracted() {
+fn time_on_the_second_wire_is_subtracted() {
     let rate = BitRate::from_bits_per_second(1_000_000).unwrap();
     let wire = Some(Wire { nominal: rate, data: None });
     let pattern = Pattern { template: Frame::classic(RawId(0x123), &[0, 0]).unwrap(), wire, ..pattern(1) };
-    let series = measure(&mut Script::new(&[Disposition::Forward(100_000)]), &pattern, |_| {}).unwrap();
-    // 123#0000 has 67 bits with its stuff bits and the 3 bits of intermission, so 64 µs at 1 Mbit/s without them.
+    let series = measure(&mut Script::new(&[Forward(100_000)]), &pattern, |_| {}).unwrap();
+    // 123#0000 has 67 bits including stuff bits and 3 bits of intermission: 64 µs at 1 Mbit/s without intermission.
     assert_eq!(latencies(&series), [Some(36_000)]);
 }
 
 #[test]
-fn a_template_needs_room_for_the_number() {
+fn template_needs_room_for_the_number() {
     let mut short = pattern(1);
     short.template = Frame::classic(RawId(0x123), &[1]).unwrap();
     assert!(short.check().is_err());
@@ -291,54 +266,54 @@ fn a_template_needs_room_for_the_number() {
 }
 
 #[test]
-fn pauses_must_leave_room_for_the_frame_that_goes_ahead() {
+fn pauses_leave_time_for_the_leading_frame() {
     let gap = |shortest, longest| (Duration::from_micros(shortest), Duration::from_micros(longest));
-    assert_eq!(Pattern { gap: gap(2, 1), ..pattern(1) }.check(), Err(BadLaw::Gap));
+    assert_eq!(Pattern { gap: gap(2, 1), ..pattern(1) }.check(), Err(PatternError::Gap));
     let short = Pattern { gap: gap(199, 500), ..pattern(1) };
     assert!(short.check().is_ok());
     let error = Pattern { origin: Origin::Timer, ..short }.check().unwrap_err();
-    assert_eq!(error.to_string(), "With frames from a timer --gap-min must be at least 200 us: a frame goes ahead");
+    assert_eq!(error.to_string(), "With frames from a timer, --gap-min must be at least 200 us, for the leading frame");
 }
 
 #[test]
-fn stamps_within_the_machine_are_those_of_the_frame() {
-    let mut script = Script::new(&[Disposition::Forward(100), Disposition::Drop]);
+fn transmit_stamps_belong_to_their_frame() {
+    let mut script = Script::new(&[Forward(100), Drop]);
     let series = measure(&mut script, &Pattern { inside: Stamps::On, ..pattern(2) }, |_| ()).unwrap();
     let inside = |sample: &Sample| (sample.inside.queued_ns, sample.inside.handed_ns);
-    // The script's clock begins at 5000, and its stamps tell the position of the frame.
+    // The script's clock starts at 5000, and its stamps encode the position of the frame.
     assert_eq!(series.samples.iter().map(inside).collect::<Vec<_>>(), [(Some(-5_000), None), (Some(995_000), None)]);
     assert!(series.samples[0].inside.read_ns.is_some() && series.samples[1].inside.read_ns.is_none());
-    let mut script = Script::new(&[Disposition::Forward(100)]);
+    let mut script = Script::new(&[Forward(100)]);
     let series = measure(&mut script, &pattern(1), |_| ()).unwrap();
     assert_eq!(series.samples[0].inside, Inside::default());
 }
 
-/// A clock that began long ago and is a tenth faster, so that it can be seen.
+/// Starts elsewhere and runs a tenth faster, so that the difference is visible.
 fn fast_clock(at: i64) -> i64 {
     9_000_000_000 + at + at / 10
 }
 
 #[test]
-fn latencies_are_those_of_the_adapters_clock() {
-    let dispositions = [Disposition::Forward(300), Disposition::Drop, Disposition::Forward(1000)];
-    let mut script = Script { adapter: Some(fast_clock), ..Script::new(&dispositions) };
+fn latencies_use_the_adapter_clock() {
+    let behaviours = [Forward(300), Drop, Forward(1000)];
+    let mut script = Script { adapter: Some(fast_clock), ..Script::new(&behaviours) };
     let pattern = Pattern { stamps: StampSource::Hardware, ..pattern(3) };
     let series = measure(&mut script, &pattern, |_| {}).unwrap();
     assert_eq!(latencies(&series), [Some(330), None, Some(1100)]);
-    // The first stamp stands where the kernel's does, and all others as far from it as the adapter says.
-    let by_kernel = run(&dispositions).samples;
+    // The first stamp is placed at the kernel's; all others keep the adapter's distances.
+    let by_kernel = run(&behaviours).samples;
     let monitored: Vec<_> = series.samples.iter().filter_map(|sample| sample.monitor_ns).collect();
     let by_kernel: Vec<_> = by_kernel.iter().filter_map(|sample| sample.monitor_ns).collect();
     let since_first = |stamps: &[i64]| stamps.iter().map(|at| at - stamps[0]).collect::<Vec<_>>();
     assert_eq!(monitored[0], by_kernel[0]);
     assert_ne!(since_first(&monitored), since_first(&by_kernel));
-    assert_eq!(series.samples[1].disposition, crate::record::Disposition::Lost);
+    assert_eq!(series.samples[1].disposition, Disposition::Lost);
 }
 
-/// What is decided while it is measured is decided by the machine's clock.
+/// Decisions during the measurement use the kernel's clock.
 #[test]
-fn a_timer_waits_for_the_frame_ahead_by_the_machines_clock() {
-    let slow = [Disposition::Forward(1_500_000), Disposition::Forward(400)];
+fn timer_uses_the_kernel_clock() {
+    let slow = [Forward(1_500_000), Forward(400)];
     let gap = Duration::from_millis(1);
     let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), stamps: StampSource::Hardware, ..pattern(5) };
     let mut script = Script { adapter: Some(fast_clock), ..Script::new(&slow.repeat(5)) };

@@ -1,4 +1,4 @@
-//! Which browser there is: the machine's own, or one from packages in the cache of the laboratories.
+//! Finds a browser: installed, or from packages in the cache of the laboratory.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,16 +6,15 @@ use std::process::{Command, Stdio};
 
 use candor_lab::cache::Cache;
 use candor_lab::observer::Silent;
-use candor_lab::packages;
+use candor_lab::packages::{self, PackageError};
 
 const PACKAGE: &str = "chromium";
 const INSTALLED: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const IN_TREE: &str = "usr/lib/chromium/chromium";
-/// The last one is where the sound library looks for its own parts, if it is installed.
+/// The last is for the sound library, if it is installed.
 const LIBRARIES: [&str; 3] =
     ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"];
 
-/// A browser that has been seen to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Chromium {
     pub(crate) program: PathBuf,
@@ -23,38 +22,27 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// `None`, after saying why, if there is none. One that is required (`CANDOR_REQUIRE=browser`) is fetched, as QEMU is.
+    /// `None`, after printing why, if there is none. With `CANDOR_REQUIRE=browser` it is fetched.
     pub(crate) fn require() -> Option<Self> {
         let is_required = std::env::var("CANDOR_REQUIRE").unwrap_or_default().split(',').any(|one| one == "browser");
-        if let Some(there) = Self::installed().or_else(|| Self::cached(&Cache::of_user().ok()?)) {
+        let installed = INSTALLED.iter().find_map(|name| Self::check(name.into(), Vec::new()));
+        if let Some(there) = installed.or_else(|| Self::cached(&Cache::of_user().ok()?)) {
             return Some(there);
         }
         if is_required {
-            return Some(Self::fetch());
+            let cache = Cache::of_user().unwrap();
+            let missing = || PackageError::NotFound { package: PACKAGE.to_owned() };
+            let cached = || Self::cached(&cache).ok_or_else(missing);
+            return Some(packages::obtain(&cache, PACKAGE, PACKAGE, &mut Silent, cached).unwrap());
         }
         println!("SKIP needs browser: there is no chromium; CANDOR_REQUIRE=browser fetches one");
         None
-    }
-
-    fn installed() -> Option<Self> {
-        INSTALLED.iter().find_map(|name| Self::check(name.into(), Vec::new()))
     }
 
     fn cached(cache: &Cache) -> Option<Self> {
         let tree = cache.path(PACKAGE);
         let libraries = std::env::join_paths(LIBRARIES.map(|folder| tree.join(folder))).ok()?;
         Self::check(tree.join(IN_TREE), vec![("LD_LIBRARY_PATH".into(), libraries)])
-    }
-
-    fn fetch() -> Self {
-        let cache = Cache::of_user().unwrap();
-        let lock = cache.lock(&mut Silent).unwrap();
-        if let Some(there) = Self::cached(&cache) {
-            return there;
-        }
-        let tree = packages::fetch(&cache, &lock, "Chromium", PACKAGE, &mut Silent).unwrap();
-        cache.publish(&lock, &tree.keep(), PACKAGE).unwrap();
-        Self::cached(&cache).expect("browser is required, but the one that was fetched does not run")
     }
 
     fn check(program: PathBuf, environment: Vec<(OsString, OsString)>) -> Option<Self> {

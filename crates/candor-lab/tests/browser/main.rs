@@ -1,9 +1,10 @@
-//! The report of a plan in a browser: 650 cells, by keyboard, in the dark and on paper.
+//! Reports in a browser: 650 cells, by keyboard, in dark mode and in print.
 //!
-//! Without a browser these tests print `SKIP` and the reason; with `CANDOR_REQUIRE=browser` one is fetched, and a skip is a failure.
+//! Without a browser these tests print `SKIP` and the reason; with `CANDOR_REQUIRE=browser` one is fetched, and a skip
+//! is a failure.
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, reason = "a skipped test says why")]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+#![expect(clippy::print_stdout, reason = "a skipped test prints why")]
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod chromium;
 mod page;
@@ -17,16 +18,14 @@ use chromium::Chromium;
 use page::Page;
 use serde_json::{Value, json};
 
-/// Words on the page that are hard to read, and why.
+/// Text with too little contrast.
 const FAINT: &str = include_str!("faint.js");
 
-/// What somebody who does not see the page cannot know.
+/// Elements without an accessible name.
 const UNNAMED: &str = include_str!("unnamed.js");
 
-/// All tests look at the same page.
 static HTML: LazyLock<String> = LazyLock::new(|| matrix_html(&plan::plan()));
 
-/// The page of the plan, open; `None` without a browser.
 fn open() -> Option<(Page, tempfile::TempDir)> {
     show(&HTML)
 }
@@ -41,7 +40,7 @@ fn show(html: &str) -> Option<(Page, tempfile::TempDir)> {
 
 #[test]
 #[ignore = "needs a browser"]
-fn the_page_of_650_cells_is_whole_asks_for_nothing_and_complains_of_nothing() {
+fn page_of_650_cells_loads_without_requests_or_errors() {
     let Some((mut page, folder)) = open() else { return };
     assert_eq!(page.value("document.querySelectorAll('table.map td a').length"), 650);
     assert_eq!(page.value("document.querySelector('h1').textContent"), "A plan <that> is made up");
@@ -57,7 +56,7 @@ fn the_page_of_650_cells_is_whole_asks_for_nothing_and_complains_of_nothing() {
 
 #[test]
 #[ignore = "needs a browser"]
-fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
+fn keyboard_selects_figures_and_opens_cells() {
     let Some((mut page, _folder)) = open() else { return };
     let shown = "getComputedStyle(document.querySelector('table.map .f1')).display";
     assert_eq!(page.value(shown), "none");
@@ -72,14 +71,14 @@ fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
     page.press("Enter");
     assert_eq!(page.value(is_seen), true);
     assert_eq!(page.value("document.activeElement.tagName"), "SUMMARY");
-    // And back, by the keyboard as by the mouse: a summary closes what it has opened.
+    // A summary also closes by keyboard.
     page.press("Enter");
     assert_eq!(page.value(is_seen), false);
 }
 
 #[test]
 #[ignore = "needs a browser"]
-fn words_can_be_read_by_day_by_night_and_on_paper() {
+fn contrast_is_sufficient_in_all_schemes_and_print() {
     let Some((mut page, _folder)) = open() else { return };
     page.value("document.querySelectorAll('details').forEach((one, at) => { if (at < 60) one.open = true; })");
     for (media, scheme) in [("screen", "light"), ("screen", "dark"), ("print", "light"), ("print", "dark")] {
@@ -90,20 +89,20 @@ fn words_can_be_read_by_day_by_night_and_on_paper() {
         assert!(words.as_u64().is_some_and(|words| words > 1000), "{media} {scheme}: {words}");
         assert_eq!(page.value(FAINT), json!([]), "{media}, {scheme}");
     }
-    // Paper is white, whatever the screen is.
+    // Print has a white background in both schemes.
     assert_eq!(page.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
 }
 
 #[test]
 #[ignore = "needs a browser"]
-fn who_does_not_see_the_page_is_told_everything() {
+fn elements_have_accessible_names() {
     let Some((mut page, _folder)) = open() else { return };
     assert_eq!(page.value(UNNAMED), json!([]));
 }
 
 #[test]
 #[ignore = "needs a browser"]
-fn the_page_of_records_is_as_good() {
+fn page_of_records_meets_the_same_requirements() {
     let records = [plan::record([0, 1, 2, 0], 1), plan::record([0, 4, 4, 12], 2)];
     let Some((mut page, folder)) = show(&report::html(&records)) else { return };
     assert_eq!(page.requests(), [format!("file://{}", folder.path().join("plan.html").display())]);
@@ -113,17 +112,17 @@ fn the_page_of_records_is_as_good() {
         page.look(media, scheme);
         assert_eq!(page.value(FAINT), json!([]), "{media}, {scheme}");
     }
-    // What the mouse points at is told in words, too.
+    // The readout follows the mouse.
     let at = json!({ "type": "mouseMoved", "x": 600, "y": 500 });
     page.look("screen", "light");
     page.ask("Input.dispatchMouseEvent", &at);
-    let told = page.value("document.getElementById('readout').textContent");
-    assert!(told.as_str().is_some_and(|told| told.starts_with("At least ")), "{told}");
+    let readout = page.value("document.getElementById('readout').textContent");
+    assert!(readout.as_str().is_some_and(|readout| readout.starts_with("At least ")), "{readout}");
 }
 
 #[test]
 #[ignore = "needs a browser"]
-fn nothing_is_wider_than_a_telephone_but_tables_that_scroll() {
+fn page_fits_a_phone() {
     let Some((mut page, _folder)) = open() else { return };
     let telephone = json!({ "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true });
     page.ask("Emulation.setDeviceMetricsOverride", &telephone);

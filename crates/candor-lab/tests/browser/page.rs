@@ -1,4 +1,4 @@
-//! A page in a browser without a window, spoken to over two pipes in the DevTools protocol.
+//! A page in a headless browser, controlled over two pipes with the DevTools protocol.
 //!
 //! ```text
 //!  test ─▶ {"id":1,"method":…}\0 ─▶ pipe ─▶ chromium --remote-debugging-pipe ─▶ pipe ─▶ {"id":1,"result":…}\0 ─▶ test
@@ -17,22 +17,19 @@ use tempfile::TempDir;
 
 use crate::chromium::Chromium;
 
-/// A page that is open.
 #[derive(Debug)]
 pub(crate) struct Page {
     browser: Child,
     to: File,
     from: BufReader<File>,
     session: Option<String>,
-    asked: u64,
-    /// What came without being asked for.
+    last_id: u64,
     events: Vec<Value>,
-    /// The profile of the browser, and its pipes.
     _folder: TempDir,
 }
 
 impl Page {
-    /// Opens a file and waits until it is there as a whole.
+    /// Opens a file and waits until it has loaded.
     pub(crate) fn open(chromium: &Chromium, file: &Path) -> Self {
         let mut page = Self::start(chromium);
         let target = page.ask("Target.createTarget", &json!({ "url": "about:blank" }));
@@ -49,7 +46,7 @@ impl Page {
         page
     }
 
-    /// Named pipes become the descriptors that the browser wants: a shell can do that, and safe Rust cannot.
+    /// A shell opens named pipes as descriptors 3 and 4, which safe Rust cannot.
     fn start(chromium: &Chromium) -> Self {
         let folder = TempDir::new().unwrap();
         let [to, from] = ["to", "from"].map(|name| folder.path().join(name));
@@ -70,24 +67,23 @@ impl Page {
         let browser = browser.spawn().unwrap();
         let to = File::options().write(true).open(to).unwrap();
         let from = BufReader::new(File::open(from).unwrap());
-        Self { browser, to, from, session: None, asked: 0, events: Vec::new(), _folder: folder }
+        Self { browser, to, from, session: None, last_id: 0, events: Vec::new(), _folder: folder }
     }
 
-    /// The answer to a question.
     pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
-        self.asked += 1;
-        let mut question = json!({ "id": self.asked, "method": method, "params": parameters });
+        self.last_id += 1;
+        let mut question = json!({ "id": self.last_id, "method": method, "params": parameters });
         if let Some(session) = &self.session {
             question["sessionId"] = session.as_str().into();
         }
         self.to.write_all(format!("{question}\0").as_bytes()).unwrap();
         loop {
-            let said = self.next();
-            if said["id"] == self.asked {
-                assert!(said["error"].is_null(), "{method}: {}", said["error"]);
-                return said["result"].clone();
+            let message = self.next();
+            if message["id"] == self.last_id {
+                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
+                return message["result"].clone();
             }
-            self.events.push(said);
+            self.events.push(message);
         }
     }
 
@@ -98,14 +94,12 @@ impl Page {
         serde_json::from_slice(&message).unwrap()
     }
 
-    /// The value of an expression in JavaScript.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let answer = self.ask("Runtime.evaluate", &json!({ "expression": expression, "returnByValue": true }));
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
 
-    /// Presses a key.
     pub(crate) fn press(&mut self, key: &str) {
         let code = match key {
             "Tab" => 9,
@@ -121,20 +115,18 @@ impl Page {
         }
     }
 
-    /// Shows the page as a screen or a printer does, light or dark.
+    /// Emulates screen or print, light or dark.
     pub(crate) fn look(&mut self, media: &str, scheme: &str) {
         let scheme = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.ask("Emulation.setEmulatedMedia", &json!({ "media": media, "features": scheme }));
     }
 
-    /// Everything that the browser complained of.
     pub(crate) fn complaints(&self) -> Vec<&Value> {
         const COMPLAINTS: [&str; 3] = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
         let is_complaint = |event: &&Value| event["method"].as_str().is_some_and(|method| COMPLAINTS.contains(&method));
         self.events.iter().filter(is_complaint).collect()
     }
 
-    /// Everything that was asked of a network or a disk, in the order of asking.
     pub(crate) fn requests(&self) -> Vec<&str> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         sent.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()
@@ -143,7 +135,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // Its helpers end with it; the folder goes away after it.
+        // Its helper processes end with it.
         let _ended_already = self.browser.kill();
         let _status = self.browser.wait();
     }

@@ -1,4 +1,4 @@
-//! A plan of 650 cells that nobody measured, with cells of every kind and losses where rates are high.
+//! A made-up plan of 650 cells: every state, and losses at high rates.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const LOADS: [&str; 13] = [
     "timers 1000",
 ];
 
-/// More than a profile keeps, and few enough for a test.
+/// More than a profile keeps.
 const FRAMES: u32 = 1000;
 
 pub(crate) fn plan() -> Matrix {
@@ -65,7 +65,7 @@ fn cell(at: [usize; 4], index: usize) -> Cell {
     Cell { name: format!("{index:016x}"), levels, state, measured }
 }
 
-/// Latencies that grow with the place of gateway, load and rate in their lists, and rare slow frames.
+/// Latencies that grow with gateway, load and rate, and a few slow frames.
 pub(crate) fn record([kernel, gateway, traffic, load]: [usize; 4], index: usize) -> Record {
     let mut random = SplitMix64::new(index as u64);
     let mut below = |most: usize| i64::try_from(random.below(most)).unwrap();

@@ -1,55 +1,48 @@
-//! Guests end: in time, with their candor, and when they cannot begin.
+//! Guests end: at the timeout, with candor, and when they do not boot.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::{lab_run, static_lab, text};
-
-const FORWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/01-forward.toml");
+use super::{Called, Lab, example};
 
 #[test]
 #[ignore = "boots guests"]
-fn a_guest_that_takes_too_long_is_ended() {
-    let Some(lab) = static_lab() else { return };
-    let run = lab_run(&lab, &["--timeout", "4s", "--copy", FORWARD], &["candor", "run", "01-forward.toml"]);
-    assert_eq!(run.status.code(), Some(2));
-    assert!(text(&run.stderr).contains("The guest was ended after 4 s"), "{}", text(&run.stderr));
+fn guest_is_ended_at_the_timeout() {
+    let Some(lab) = Lab::find() else { return };
+    let options = ["--timeout", "4s", "--copy", &example("01-forward")];
+    let run = lab.run(&options, &["candor", "run", "01-forward.toml"]).exits_with(2);
+    run.reports("The guest was ended after 4 s");
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn a_guest_that_does_not_boot_says_why() {
-    let Some(lab) = static_lab() else { return };
-    // A cache whose kernel is a program that prints something and ends, as a broken kernel would.
-    assert!(lab_run(&lab, &[], &["candor", "--version"]).status.success());
-    let cache = tempfile::tempdir().unwrap();
-    let kernels = cache.path().join("candor/kernels");
+fn console_explains_a_failed_boot() {
+    let Some(lab) = Lab::find() else { return };
+    // A cache whose kernel is a script that prints a message and exits.
+    lab.run(&[], &["candor", "--version"]).exits_with(0);
+    let kernels = lab.path("candor/kernels");
     copy_folder(&real_cache().join("kernels/uml-6.1"), &kernels.join("uml-6.1"));
     let kernel = kernels.join("uml-6.1/kernel");
     fs::remove_file(&kernel).unwrap();
     fs::write(&kernel, "#!/bin/sh\necho Kernel panic: no working init >&2\nexit 3\n").unwrap();
     fs::set_permissions(&kernel, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let run = Command::new(&lab)
-        .args(["run", "--kernel", "uml-6.1", "--", "candor", "--version"])
-        .env("XDG_CACHE_HOME", cache.path())
-        .output()
-        .unwrap();
-    let said = text(&run.stderr);
-    assert_eq!(run.status.code(), Some(2), "{said}");
-    assert!(said.contains("The guest did not boot") && said.contains("Kernel panic: no working init"), "{said}");
+    let mut command = lab.command(&["run", "--kernel", "uml-6.1", "--", "candor", "--version"]);
+    let run = Called::of(command.env("XDG_CACHE_HOME", lab.folder.path())).exits_with(2);
+    run.reports("The guest did not boot").reports("Kernel panic: no working init");
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn killing_candor_ends_the_guest() {
-    let Some(lab) = static_lab() else { return };
+fn guest_ends_when_candor_is_killed() {
+    let Some(lab) = Lab::find() else { return };
     for testbed in ["uml", "icount"] {
-        let mut running = Command::new(&lab)
-            .args(["run", "--testbed", testbed, "--copy", FORWARD, "--", "candor", "run", "01-forward.toml"])
+        let mut running = lab
+            .command(&["run", "--testbed", testbed, "--copy", &example("01-forward")])
+            .args(["--", "candor", "run", "01-forward.toml"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -68,7 +61,7 @@ fn killing_candor_ends_the_guest() {
     }
 }
 
-fn real_cache() -> std::path::PathBuf {
+fn real_cache() -> PathBuf {
     let home = || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache");
     std::env::var_os("XDG_CACHE_HOME").map_or_else(home, Into::into).join("candor")
 }
@@ -86,14 +79,13 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Process numbers of children, their children and so on.
 fn descendants(of: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut open = vec![of];
     while let Some(parent) = open.pop() {
         let children = fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            (parent_of(pid)? == parent).then_some(pid)
+            (stat(pid)?.1 == parent).then_some(pid)
         });
         for child in children {
             if found.insert(child) {
@@ -104,18 +96,14 @@ fn descendants(of: u32) -> BTreeSet<u32> {
     found
 }
 
-fn stat_fields(pid: u32) -> Option<(String, u32)> {
+fn stat(pid: u32) -> Option<(String, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may hold blanks and parentheses.
+    // The name may contain blanks and parentheses.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
-    stat_fields(pid).map(|(_, parent)| parent)
-}
-
-/// A zombie runs no more; whoever adopted it collects it when it likes.
+/// Zombies do not count: their new parent collects them later.
 fn is_alive(pid: u32) -> bool {
-    stat_fields(pid).is_some_and(|(state, _)| state != "Z")
+    stat(pid).is_some_and(|(state, _)| state != "Z")
 }

@@ -1,24 +1,18 @@
-//! What people are shown is so.
+//! The demonstrations show what they claim.
 
-use std::process::Command;
+use std::fs;
 
 use serde_json::Value;
 
-use super::{static_lab, text};
+use super::Lab;
 
-/// Urgent frames are bounded by bits once bands have put them first, and wait far longer than that otherwise.
 #[test]
 #[ignore = "boots guests"]
-fn urgent_frames_stay_within_their_bound_with_egress_and_far_beyond_it_without() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(&lab)
-        .args(["demo", "inversion", "--json", "--frames", "50", "--depth", "2", "--out"])
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+fn urgent_frames_meet_their_bound_only_with_egress() {
+    let Some(lab) = Lab::find() else { return };
+    let arguments = ["demo", "inversion", "--json", "--frames", "50", "--depth", "2", "--out", &lab.at("out")];
+    let demo = lab.call(&arguments).exits_with(0);
+    let report = demo.json();
     let acts = report["acts"].as_array().unwrap();
     let titles: Vec<_> = acts.iter().map(|act| act["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["one queue", "two nodes", "gateway"]);
@@ -34,22 +28,20 @@ fn urgent_frames_stay_within_their_bound_with_egress_and_far_beyond_it_without()
             assert_eq!(part("controller_ns"), 2 * part("blocking_ns"));
             assert!(run["holds"] == true && longest(run) <= part("total_ns"), "{run:#}");
             assert!(longest(without) > 2 * part("total_ns"), "{act:#}");
-            // Each further cure helps.
+            // Each further measure helps.
             assert!(longest(run) < before, "{act:#}");
             before = longest(run);
             for file in run["files"].as_array().unwrap() {
-                let file = folder.path().join(file.as_str().unwrap());
-                let checked = Command::new(&lab).args(["check", "--deny", "warnings"]).arg(&file).output().unwrap();
-                assert!(checked.status.success(), "{}", text(&checked.stderr));
+                let file = lab.at(&format!("out/{}", file.as_str().unwrap()));
+                lab.candor(&["check", "--deny", "warnings", &file]).exits_with(0);
             }
         }
-        let picture = std::fs::read_to_string(folder.path().join(format!("act-{number}.svg"))).unwrap();
+        let picture = fs::read_to_string(lab.path(&format!("out/act-{number}.svg"))).unwrap();
         assert_eq!(picture.matches("<path").count(), 1 + with.len());
     }
-    assert_eq!(std::fs::read(folder.path().join("inversion.json")).unwrap(), output.stdout);
+    assert_eq!(fs::read_to_string(lab.path("out/inversion.json")).unwrap(), demo.stdout);
 }
 
-/// The longest of the latencies, each of which is there.
 fn longest(run: &Value) -> i64 {
     let all: Vec<i64> = run["latencies_ns"].as_array().unwrap().iter().map(|ns| ns.as_i64().unwrap()).collect();
     assert_eq!((all.len(), &run["refused"], &run["lost"]), (50, &0.into(), &0.into()), "{run:#}");

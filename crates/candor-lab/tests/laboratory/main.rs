@@ -1,10 +1,10 @@
-//! The laboratories from outside: what `candor lab` invariants to whoever calls it.
+//! The laboratory from outside: the behaviour of `candor-lab`.
 //!
-//! Tests T3. They need a static candor in `CANDOR_STATIC` (`cargo xtask test` builds it) and what a guest needs; without
+//! These tests need a static candor in `CANDOR_STATIC` (`cargo xtask test` builds it) and what a guest needs; without
 //! it they print `SKIP` and the reason, and with `CANDOR_REQUIRE=laboratory` a skip is a failure.
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, reason = "a skipped test says why")]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+#![expect(clippy::print_stdout, reason = "a skipped test prints why")]
+#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod bounds;
 mod demo;
@@ -13,86 +13,143 @@ mod measurement;
 mod papers;
 mod plans;
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// The static candor, or `None` after saying why the test is skipped.
-fn static_lab() -> Option<PathBuf> {
-    let path = std::env::var_os("CANDOR_STATIC").map(|folder| PathBuf::from(folder).join("candor-lab"));
-    if path.is_none() {
-        let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
-        assert!(
-            !demanded.split(',').any(|one| one == "laboratory"),
-            "laboratory is required, but CANDOR_STATIC is unset"
-        );
-        println!("SKIP needs laboratory: CANDOR_STATIC names no static candor");
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The static candor-lab, and a folder for the files of a test.
+struct Lab {
+    program: PathBuf,
+    folder: TempDir,
+}
+
+impl Lab {
+    /// `None` after printing why.
+    fn find() -> Option<Self> {
+        let Some(programs) = std::env::var_os("CANDOR_STATIC") else {
+            let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
+            assert!(
+                !demanded.split(',').any(|one| one == "laboratory"),
+                "laboratory is required, but CANDOR_STATIC is unset"
+            );
+            println!("SKIP needs laboratory: CANDOR_STATIC names no static candor");
+            return None;
+        };
+        Some(Self { program: Path::new(&programs).join("candor-lab"), folder: tempfile::tempdir().unwrap() })
     }
-    path
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments);
+        command
+    }
+
+    fn call(&self, arguments: &[&str]) -> Called {
+        Called::of(&mut self.command(arguments))
+    }
+
+    fn candor(&self, arguments: &[&str]) -> Called {
+        Called::of(Command::new(self.program.with_file_name("candor")).args(arguments))
+    }
+
+    fn run(&self, options: &[&str], command: &[&str]) -> Called {
+        self.call(&[&["run"], options, &["--"], command].concat())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// [`path`](Self::path) as an argument.
+    fn at(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Writes a file and returns its path.
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.path(name), text).unwrap();
+        self.at(name)
+    }
 }
 
-fn lab_run(lab: &PathBuf, options: &[&str], command: &[&str]) -> Output {
-    Command::new(lab).args(["run"]).args(options).arg("--").args(command).output().unwrap()
+/// Exit status and output of a program.
+struct Called {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+impl Called {
+    fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Self { status: output.status.code(), stdout, stderr }
+    }
+
+    #[track_caller]
+    fn exits_with(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    fn reports(self, message: &str) -> Self {
+        assert!(self.stderr.contains(message), "{}", self.stderr);
+        self
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}
+
+fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn a_command_runs_in_uml_and_its_output_and_status_come_back() {
-    let Some(lab) = static_lab() else { return };
-    let version = lab_run(&lab, &[], &["candor", "--version"]);
-    assert!(version.status.success(), "{}", text(&version.stderr));
-    assert_eq!(text(&version.stdout), format!("candor {}\n", env!("CARGO_PKG_VERSION")));
-    let missing = lab_run(&lab, &[], &["candor", "check", "nothing.toml"]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("cannot read nothing.toml"), "{}", text(&missing.stderr));
+fn output_and_status_of_a_command_are_passed_on() {
+    let Some(lab) = Lab::find() else { return };
+    let version = lab.run(&[], &["candor", "--version"]).exits_with(0);
+    assert_eq!(version.stdout, format!("candor {}\n", env!("CARGO_PKG_VERSION")));
+    lab.run(&[], &["candor", "check", "nothing.toml"]).exits_with(2).reports("cannot read nothing.toml");
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn a_command_that_is_not_there_is_the_callers_mistake() {
-    let Some(lab) = static_lab() else { return };
-    let run = lab_run(&lab, &[], &["no-such-program"]);
-    assert_eq!(run.status.code(), Some(127));
-    assert!(text(&run.stderr).contains("There is no program no-such-program in the guest"), "{}", text(&run.stderr));
-    let forgotten = lab_run(&lab, &[], &["candor", "check", "Cargo.toml"]);
-    assert!(
-        text(&forgotten.stderr).contains("--copy Cargo.toml puts it into the guest"),
-        "{}",
-        text(&forgotten.stderr)
-    );
+fn missing_command_is_the_callers_mistake() {
+    let Some(lab) = Lab::find() else { return };
+    let missing = lab.run(&[], &["no-such-program"]).exits_with(127);
+    missing.reports("No program no-such-program in the guest");
+    lab.run(&[], &["candor", "check", "Cargo.toml"]).reports("--copy Cargo.toml puts it into the guest");
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn a_tester_that_receives_nothing_says_no() {
-    let Some(lab) = static_lab() else { return };
+fn tester_that_receives_nothing_fails() {
+    let Some(lab) = Lab::find() else { return };
     let options = ["--send", "vcan0", "--monitor", "vcan0", "--receive", "vcan1", "--frames", "3", "--warm-up", "0"];
     let command = ["candor-lab", "tester", "--lost-after", "50ms", "--records", "/root/out"];
-    let run = lab_run(&lab, &[], &[&command[..], &options].concat());
-    assert_eq!(run.status.code(), Some(1));
-    assert!(text(&run.stderr).contains("no frame arrived on vcan1"), "{}", text(&run.stderr));
+    lab.run(&[], &[&command[..], &options].concat()).exits_with(1).reports("no frame arrived on vcan1");
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn files_go_in_and_come_out_unchanged() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let gateway = folder.path().join("gateway.toml");
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/01-forward.toml"), &gateway).unwrap();
-    let (inside, outside) = (folder.path().join("inside"), folder.path().join("outside"));
-    let options = ["--copy", gateway.to_str().unwrap(), "--out", inside.to_str().unwrap()];
-    let check = lab_run(&lab, &options, &["candor", "check", "gateway.toml"]);
-    assert!(check.status.success(), "{}", text(&check.stderr));
-    let made = lab_run(&lab, &options, &["candor", "generate", "man", "/root/out"]);
-    assert!(made.status.success(), "{}", text(&made.stderr));
-    assert!(Command::new(&lab).args(["generate", "man"]).arg(&outside).status().unwrap().success());
-    for page in std::fs::read_dir(&outside).unwrap() {
+fn files_are_copied_in_and_out_unchanged() {
+    let Some(lab) = Lab::find() else { return };
+    let gateway = lab.write("gateway.toml", &fs::read_to_string(example("01-forward")).unwrap());
+    let (inside, outside) = (lab.path("inside"), lab.path("outside"));
+    let options = ["--copy", &gateway, "--out", &lab.at("inside")];
+    lab.run(&options, &["candor", "check", "gateway.toml"]).exits_with(0);
+    lab.run(&options, &["candor", "generate", "man", "/root/out"]).exits_with(0);
+    lab.candor(&["generate", "man", &lab.at("outside")]).exits_with(0);
+    for page in fs::read_dir(&outside).unwrap() {
         let page = page.unwrap();
-        let inside = std::fs::read(inside.join(page.file_name())).unwrap();
-        assert_eq!(inside, std::fs::read(page.path()).unwrap(), "{}", page.path().display());
+        let inside = fs::read(inside.join(page.file_name())).unwrap();
+        assert_eq!(inside, fs::read(page.path()).unwrap(), "{}", page.path().display());
     }
 }

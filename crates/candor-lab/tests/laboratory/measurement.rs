@@ -1,21 +1,17 @@
-//! Figures repeat to the instruction, whatever else the host does.
+//! Results repeat to the instruction, even on a busy host.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{static_lab, text};
+use super::{Called, Lab, example};
 
 const GATEWAYS: [&str; 2] = ["kvaser-kernel", "kvaser-read-write"];
 
 #[test]
 #[ignore = "boots guests"]
-fn two_measurements_are_equal_byte_for_byte_though_the_host_is_busy() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let (idle, busy) = (folder.path().join("idle"), folder.path().join("busy"));
-    measure(&lab, &idle);
+fn measurements_are_identical_on_an_idle_and_a_busy_host() {
+    let Some(lab) = Lab::find() else { return };
+    measure(&lab, "idle");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().unwrap().get() {
@@ -25,68 +21,52 @@ fn two_measurements_are_equal_byte_for_byte_though_the_host_is_busy() {
                 }
             });
         }
-        measure(&lab, &busy);
+        measure(&lab, "busy");
         stop.store(true, Ordering::Relaxed);
     });
     for gateway in GATEWAYS {
-        let record = |folder: &Path| fs::read_to_string(folder.join(format!("{gateway}.record.csv"))).unwrap();
-        assert_eq!(record(&idle), record(&busy), "{gateway}");
+        let record = |of: &str| fs::read_to_string(lab.path(&format!("{of}/{gateway}.record.csv"))).unwrap();
+        assert_eq!(record("idle"), record("busy"), "{gateway}");
     }
 }
 
 /// The tester shares the guest's only processor with a gateway that never sleeps.
 #[test]
 #[ignore = "boots guests"]
-fn an_engine_that_never_waits_is_measured_beside_the_kernels_gateway() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
+fn busy_engine_is_measured_by_a_timer() {
+    let Some(lab) = Lab::find() else { return };
     let kernel = fs::read_to_string(example("kvaser-kernel")).unwrap();
-    let files = ["kernel", "mmapbusy-write"].map(|engine| {
-        let file = folder.path().join(format!("{engine}.toml"));
-        fs::write(&file, kernel.replace("\"kernel\"", &format!("\"{engine}\""))).unwrap();
-        file
-    });
+    let files = ["kernel", "mmapbusy-write"]
+        .map(|engine| lab.write(&format!("{engine}.toml"), &kernel.replace("\"kernel\"", &format!("\"{engine}\""))));
     let measure = || {
-        let mut command = Command::new(&lab);
-        command.args(["bench", "--json", "--frames", "20", "--warm-up", "5", "--lost-after", "20ms"]);
-        command.args(&files).arg("--records").arg(folder.path());
+        let mut command = lab.command(&["bench", "--json", "--frames", "20", "--warm-up", "5", "--lost-after", "20ms"]);
+        command.args(&files).arg("--records").arg(lab.folder.path());
         command
     };
-    let output = measure().output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("The engine mmapbusy-write never waits"), "{}", text(&output.stderr));
-    let series: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = Called::of(&mut measure()).exits_with(0).reports("The engine mmapbusy-write never waits");
+    let series = run.json();
     for one in series.as_array().unwrap() {
         assert_eq!((&one["frames"], &one["lost"]), (&20.into(), &0.into()), "{series:#}");
         assert_eq!(one["conditions"]["traffic"], "one-at-a-time from a timer");
         assert_eq!(one["conditions"]["tester_policy"], "SCHED_FIFO 95");
     }
-    // Above 1: it is a ratio of two that were measured alike. It was 1.39 when this was written.
+    // A ratio of two gateways measured alike; 1.39 when this was written.
     assert!(series[1]["p50_ratio_to_kernel"].as_f64().unwrap() > 1.0, "{series:#}");
-    let refused = measure().args(["--frames-from", "call"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("--frames-from timer"), "{}", text(&refused.stderr));
+    Called::of(measure().args(["--frames-from", "call"])).exits_with(2).reports("--frames-from timer");
 }
 
-/// What the tester says of its sockets is held against what happened on the buses.
+/// Compares the tester's latencies with the log of the buses.
 #[test]
 #[ignore = "boots guests"]
-fn latencies_on_the_wire_are_those_of_its_log() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(&lab)
-        .args(["bench", "--topology", "wire", "--json", "--frames", "20", "--warm-up", "5", "--records"])
-        .arg(folder.path())
-        .arg(example("kvaser-read-write"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let series: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+fn latencies_agree_with_the_log_of_the_wire() {
+    let Some(lab) = Lab::find() else { return };
+    let arguments = ["bench", "--topology", "wire", "--json", "--frames", "20", "--warm-up", "5", "--records"];
+    let mut bench = lab.command(&arguments);
+    let series = Called::of(bench.arg(lab.folder.path()).arg(example("kvaser-read-write"))).exits_with(0).json();
     assert_eq!((&series[0]["frames"], &series[0]["lost"]), (&20.into(), &0.into()), "{series:#}");
     let latency = |key: &str| series[0]["latency"][key].as_u64().unwrap();
 
-    let log = fs::read_to_string(folder.path().join("wire.log")).unwrap();
-    // frame BUS START END …, in seconds with nine digits
+    let log = fs::read_to_string(lab.path("wire.log")).unwrap();
     let frames = |bus: &str| -> Vec<[u64; 2]> {
         let times = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
@@ -96,34 +76,22 @@ fn latencies_on_the_wire_are_those_of_its_log() {
     };
     let (first, second) = (frames("first"), frames("second"));
     assert_eq!((first.len(), second.len()), (25, 25), "{log}");
-    // From the end on the first bus to the start on the second; sockets hear of both ends a little later.
+    // From the end on the first bus to the start on the second; sockets see both ends a little later.
     let truth = first.iter().zip(&second).skip(5).map(|(first, second)| second[0] - first[1]);
     let (shortest, longest) = (truth.clone().min().unwrap(), truth.max().unwrap());
     let sockets_ns = 20_000;
     assert!(latency("min_ns").abs_diff(shortest) < sockets_ns, "{shortest} {series:#}");
     assert!(latency("max_ns").abs_diff(longest) < sockets_ns, "{longest} {series:#}");
-    let report = fs::read_to_string(folder.path().join("wire.json")).unwrap();
+    let report = fs::read_to_string(lab.path("wire.json")).unwrap();
     assert!(report.lines().last().unwrap().contains("\"is_valid\":true"), "{report}");
 }
 
-fn example(name: &str) -> String {
-    format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"))
-}
-
-fn measure(lab: &Path, records: &Path) {
-    let output = Command::new(lab)
-        .args(["bench", "--frames", "400", "--warm-up", "50"])
-        .args(GATEWAYS.map(example))
-        .arg("--records")
-        .arg(records)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let table = text(&output.stdout);
+fn measure(lab: &Lab, records: &str) {
+    let mut bench = lab.command(&["bench", "--frames", "400", "--warm-up", "50", "--records", &lab.at(records)]);
+    let table = Called::of(bench.args(GATEWAYS.map(example))).exits_with(0).stdout;
     for gateway in GATEWAYS {
         let row = table.lines().find(|line| line.contains(gateway)).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
-        // Border, gateway, unit, frames, lost.
         assert_eq!(cells[3..5], ["400", "0"], "{table}");
     }
 }

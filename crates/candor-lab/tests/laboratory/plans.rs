@@ -1,13 +1,13 @@
-//! Plans: cells become records, whatever interrupts it and however it is spread.
+//! Plans: cells become records, even if interrupted or split.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use super::{static_lab, text};
+use serde_json::Value;
 
-/// Two boots of two cells each.
+use super::{Called, Lab};
+
 const PLAN: &str = r#"
 frames = 60
 warm-up = 5
@@ -18,17 +18,35 @@ gateway = ["kernel", "read-write"]
 traffic = ["one at a time", "50 %"]
 "#;
 
-fn measure(lab: &Path, plan: &Path, options: &[&str]) -> Output {
-    Command::new(lab).arg("measure").arg(plan).args(options).output().unwrap()
+fn measure(lab: &Lab, plan: &str, options: &[&str]) -> Called {
+    lab.call(&[&["measure", plan], options].concat())
 }
 
-fn written(folder: &Path, plan: &str) -> PathBuf {
-    let path = folder.join("plan.toml");
-    fs::write(&path, plan).unwrap();
-    path
+fn merge(lab: &Lab, parts: &[&str], out: &str) -> Called {
+    let parts: Vec<_> = parts.iter().map(|part| lab.at(part)).collect();
+    Called::of(lab.command(&["merge", "--out", &lab.at(out)]).args(parts))
 }
 
-/// All files of a folder and their bytes.
+fn cells(results: &Value) -> &[Value] {
+    results["cells"].as_array().unwrap()
+}
+
+fn cell<'a>(results: &'a Value, gateway: &str) -> &'a Value {
+    cells(results).iter().find(|cell| cell["levels"]["gateway"] == gateway).unwrap()
+}
+
+#[track_caller]
+fn all_frames_arrived(results: &Value, frames: u32) {
+    for cell in cells(results) {
+        assert_eq!(
+            (&cell["state"], &cell["frames"], &cell["lost"]),
+            (&"ok".into(), &frames.into(), &0.into()),
+            "{cell:#}"
+        );
+    }
+}
+
+/// All files in a folder with their contents.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -42,288 +60,220 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all.into_iter().map(|(path, bytes)| (path.strip_prefix(folder).unwrap_or(&path).to_owned(), bytes)).collect()
 }
 
-#[test]
-#[ignore = "boots guests"]
-fn a_program_that_is_missing_is_said_before_a_guest_boots() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let plan = folder.path().join("plan.toml");
-    let text_of_plan =
-        "[factor]\ngateway = [\"kernel\", \"mine\"]\n[gateway.mine]\ncommand = [\"candor-has-no-such-program\"]\n";
-    fs::write(&plan, text_of_plan).unwrap();
-    let run = Command::new(&lab).arg("measure").arg(&plan).output().unwrap();
-    let said = text(&run.stderr);
-    assert_eq!(run.status.code(), Some(2), "{said}");
-    assert!(said.contains("no program candor-has-no-such-program") && !said.contains("block"), "{said}");
+fn records(folder: &Path) -> Vec<String> {
+    let all = files(folder).into_iter().filter(|(path, _)| path.to_string_lossy().ends_with(".record.csv"));
+    all.map(|(_, bytes)| String::from_utf8(bytes).unwrap()).collect()
+}
+
+/// The rows of a record, and the positions of some columns.
+fn rows<'a, const N: usize>(record: &'a str, columns: [&str; N]) -> (Vec<Vec<&'a str>>, [usize; N]) {
+    let mut rows: Vec<Vec<&str>> = record.lines().skip(2).map(|line| line.split(',').collect()).collect();
+    let names = rows.remove(0);
+    (rows, columns.map(|column| names.iter().position(|name| *name == column).unwrap()))
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(folder.path(), PLAN);
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let whole = measure(&lab, &plan, &["--json"]);
-    assert!(whole.status.success(), "{}", text(&whole.stderr));
-    let told: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
-    let cells = told["cells"].as_array().unwrap();
-    assert_eq!((cells.len(), &told["missing"]), (4, &0.into()));
-    for cell in cells {
-        assert_eq!((&cell["state"], &cell["frames"], &cell["lost"]), (&"ok".into(), &60.into(), &0.into()), "{cell:#}");
+fn missing_program_is_reported_before_a_guest_boots() {
+    let Some(lab) = Lab::find() else { return };
+    let plan =
+        "[factor]\ngateway = [\"kernel\", \"mine\"]\n[gateway.mine]\ncommand = [\"candor-has-no-such-program\"]\n";
+    let run = measure(&lab, &lab.write("plan.toml", plan), &[]).exits_with(2);
+    let run = run.reports("no program candor-has-no-such-program");
+    assert!(!run.stderr.contains("block"), "{}", run.stderr);
+}
+
+#[test]
+#[ignore = "boots guests"]
+fn plan_in_parts_gives_the_same_results() {
+    let Some(lab) = Lab::find() else { return };
+    let plan = lab.write("plan.toml", PLAN);
+    let whole = measure(&lab, &plan, &["--json"]).exits_with(0);
+    let results = whole.json();
+    assert_eq!((cells(&results).len(), &results["missing"]), (4, &0.into()));
+    all_frames_arrived(&results, 60);
+    for cell in cells(&results) {
         assert!(cell["p50_ns"].as_i64().unwrap() > 1000, "{cell:#}");
     }
-    // Nothing is measured twice: no guest boots, and the answer is the same.
-    let again = measure(&lab, &plan, &["--json"]);
+    // Nothing is measured again, and the output is the same.
+    let again = measure(&lab, &plan, &["--json"]).reports("4 of 4 cells have been measured already");
     assert_eq!(again.stdout, whole.stdout);
-    assert!(text(&again.stderr).contains("4 of 4 cells have been measured already"), "{}", text(&again.stderr));
-    // In two parts, one of which was interrupted.
     for part in ["1", "2"] {
-        let options = ["--shard", &format!("{part}/2"), "--out", &at(part)];
-        let run = measure(&lab, &plan, &options);
-        assert!(run.status.success(), "{}", text(&run.stderr));
+        measure(&lab, &plan, &["--shard", &format!("{part}/2"), "--out", &lab.at(part)]).exits_with(0);
     }
-    let merge = |parts: &[String]| {
-        Command::new(&lab).arg("merge").args(parts).args(["--out", &at("together")]).output().unwrap()
-    };
-    let half = merge(&[at("1")]);
-    assert_eq!(half.status.code(), Some(1));
-    assert!(text(&half.stderr).contains("2 cells are missing"), "{}", text(&half.stderr));
-    assert!(merge(&[at("1"), at("2")]).status.success());
-    let (one, other) = (files(&folder.path().join("plan.results")), files(&folder.path().join("together")));
+    merge(&lab, &["1"], "together").exits_with(1).reports("2 cells are missing");
+    merge(&lab, &["1", "2"], "together").exits_with(0);
+    let (one, other) = (files(&lab.path("plan.results")), files(&lab.path("together")));
     assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
     for (name, bytes) in &one {
         assert!(other[name] == *bytes, "{} differs", name.display());
     }
 }
 
-/// A log goes into the guest with its plan, and its copy stays with the results.
+/// The log is copied into the guest and stored with the results.
 #[test]
 #[ignore = "boots guests"]
-fn a_log_is_replayed_and_kept() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let factors = "frames = 30\nwarm-up = 5\n[factor]\ngateway = [\"none\", \"kernel\", \"read-write\"]\ntraffic = \"replay a/drive.log\"\n";
-    let plan = written(folder.path(), factors);
+fn log_is_replayed_and_stored() {
+    let Some(lab) = Lab::find() else { return };
+    let plan = "frames = 30\nwarm-up = 5\n[factor]\ngateway = [\"none\", \"kernel\", \"read-write\"]\ntraffic = \"replay a/drive.log\"\n";
+    let plan = lab.write("plan.toml", plan);
     let line = |number: u32| format!("(7.{:06}) can0 {:03X}#{number:02X}\n", number * 700, number % 5);
-    fs::create_dir(folder.path().join("a")).unwrap();
-    fs::write(folder.path().join("a/drive.log"), (0..35).map(line).collect::<String>()).unwrap();
-    let out = |name: &str| folder.path().join(name);
+    fs::create_dir(lab.path("a")).unwrap();
+    lab.write("a/drive.log", &(0..35).map(line).collect::<String>());
     for name in ["one", "other"] {
-        let run = measure(&lab, &plan, &["--json", "--out", &out(name).display().to_string()]);
-        assert!(run.status.success(), "{}", text(&run.stderr));
-        let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
-        for cell in told["cells"].as_array().unwrap() {
-            assert_eq!(
-                (&cell["state"], &cell["frames"], &cell["lost"]),
-                (&"ok".into(), &30.into(), &0.into()),
-                "{cell:#}"
-            );
-        }
+        all_frames_arrived(&measure(&lab, &plan, &["--json", "--out", &lab.at(name)]).exits_with(0).json(), 30);
     }
-    assert!(files(&out("one")) == files(&out("other")), "two runs differ");
-    assert!(out("one").join("logs/1-drive.log").is_file());
-    // The plan beside its results needs no other log than theirs.
-    let again = measure(&lab, &out("one/plan.toml"), &["--out", &out("one").display().to_string()]);
-    assert!(text(&again.stderr).contains("3 of 3 cells have been measured already"), "{}", text(&again.stderr));
-    let merge = Command::new(&lab).arg("merge").arg(out("one")).arg("--out").arg(out("whole")).output().unwrap();
-    assert!(merge.status.success(), "{}", text(&merge.stderr));
-    assert!(files(&out("one")) == files(&out("whole")));
-    fs::write(out("other/logs/1-drive.log"), "(1.0) can0 001#\n").unwrap();
-    let merge = Command::new(&lab)
-        .arg("merge")
-        .args([out("one"), out("other")])
-        .arg("--out")
-        .arg(out("both"))
-        .output()
-        .unwrap();
-    assert_eq!(merge.status.code(), Some(2));
-    assert!(text(&merge.stderr).contains("results of another a/drive.log"), "{}", text(&merge.stderr));
+    assert!(files(&lab.path("one")) == files(&lab.path("other")), "two runs differ");
+    assert!(lab.path("one/logs/1-drive.log").is_file());
+    // The plan in the results uses the log stored there.
+    let again = measure(&lab, &lab.at("one/plan.toml"), &["--out", &lab.at("one")]);
+    again.reports("3 of 3 cells have been measured already");
+    merge(&lab, &["one"], "whole").exits_with(0);
+    assert!(files(&lab.path("one")) == files(&lab.path("whole")));
+    lab.write("other/logs/1-drive.log", "(1.0) can0 001#\n");
+    merge(&lab, &["one", "other"], "both").exits_with(2).reports("results of another a/drive.log");
 }
 
-/// A load, a foreign program, the tester itself, and what cannot work.
+/// Load, another program, no gateway, and gateways that cannot work.
 #[test]
 #[ignore = "boots guests"]
-fn cells_that_do_not_work_stay_visible() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(
-        folder.path(),
+fn failed_cells_stay_visible() {
+    let Some(lab) = Lab::find() else { return };
+    let plan = lab.write(
+        "plan.toml",
         r#"
 frames = 40
 warm-up = 5
 lost-after = "20ms"
 [factor]
-gateway = ["none", "cangw", "broken", "deaf"]
+gateway = ["none", "cangw", "broken", "silent"]
 load = "cpu 2"
 [gateway.cangw]
 command = ["cangw", "-A", "-s", "{from}", "-d", "{to}", "-e"]
 stop = ["cangw", "-F"]
 [gateway.broken]
 command = ["cangw", "-A", "-s", "nothing"]
-[gateway.deaf]
+[gateway.silent]
 command = ["candor-lab", "load", "timers", "1"]
 "#,
     );
-    let run = measure(&lab, &plan, &["--json"]);
-    assert_eq!(run.status.code(), Some(1), "{}", text(&run.stderr));
-    let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
-    let of = |gateway: &str| {
-        let cells = told["cells"].as_array().unwrap();
-        cells.iter().find(|cell| cell["levels"]["gateway"] == gateway).unwrap()
-    };
-    assert_eq!(of("none")["state"], "ok", "{told:#}");
-    assert_eq!(of("cangw")["state"], "ok", "{told:#}");
-    assert!(of("broken")["state"]["failed"].as_str().unwrap().contains("ended before it was ready"), "{told:#}");
-    assert_eq!(of("deaf")["state"]["invalid"], "no frame arrived");
-    let record = files(&folder.path().join("plan.results"));
+    let results = measure(&lab, &plan, &["--json"]).exits_with(1).json();
+    let of = |gateway| cell(&results, gateway);
+    assert_eq!(of("none")["state"], "ok", "{results:#}");
+    assert_eq!(of("cangw")["state"], "ok", "{results:#}");
+    assert!(of("broken")["state"]["failed"].as_str().unwrap().contains("ended before it was ready"), "{results:#}");
+    assert_eq!(of("silent")["state"]["invalid"], "no frame arrived");
     let name = format!("{}.record.csv", of("cangw")["name"].as_str().unwrap());
-    let (_, bytes) = record.iter().find(|(path, _)| path.ends_with(&name)).unwrap();
-    let header: serde_json::Value =
-        serde_json::from_str(text(bytes).lines().nth(1).unwrap().trim_start_matches("# ")).unwrap();
+    let all = files(&lab.path("plan.results"));
+    let (_, bytes) = all.iter().find(|(path, _)| path.ends_with(&name)).unwrap();
+    let header = str::from_utf8(bytes).unwrap().lines().nth(1).unwrap();
+    let header: Value = serde_json::from_str(header.trim_start_matches("# ")).unwrap();
     assert_eq!(header["load"], "cpu 2");
     assert!(header["activity_per_second"]["context_switches"].as_u64().unwrap() > 1000, "{header:#}");
 }
 
-/// With the stamps of the sender each frame has all of its parts, and two runs are still the same.
 #[test]
 #[ignore = "boots guests"]
-fn the_stages_of_a_frame_repeat_byte_for_byte() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(
-        folder.path(),
+fn stages_of_frames_are_complete_and_repeat() {
+    let Some(lab) = Lab::find() else { return };
+    let plan = lab.write(
+        "plan.toml",
         "frames = 40\nwarm-up = 5\nstages = true\n[factor]\ntopology = [\"vcan\", \"kvaser\"]\ngateway = [\"none\", \"kernel\"]\n\
          traffic = [\"one at a time\", \"every 1ms\"]\n",
     );
-    let out = |name: &str| folder.path().join(name);
     for name in ["one", "other"] {
-        let run = measure(&lab, &plan, &["--out", &out(name).display().to_string()]);
-        assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
+        measure(&lab, &plan, &["--out", &lab.at(name)]).exits_with(0);
     }
-    let one = files(&out("one"));
-    assert!(one == files(&out("other")), "two runs differ");
-    let records: Vec<String> = one
-        .iter()
-        .filter(|(path, _)| path.to_string_lossy().ends_with(".record.csv"))
-        .map(|(_, bytes)| text(bytes))
-        .collect();
+    assert!(files(&lab.path("one")) == files(&lab.path("other")), "two runs differ");
+    let records = records(&lab.path("one"));
     assert_eq!(records.len(), 8);
-    for record in records {
-        let rows: Vec<Vec<&str>> = record.lines().skip(2).map(|line| line.split(',').collect()).collect();
-        let at = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
-        let order = ["sent_ns", "queued_ns", "handed_ns"].map(at);
-        for row in &rows[1..] {
+    for record in &records {
+        let (rows, order) = rows(record, ["sent_ns", "queued_ns", "handed_ns"]);
+        for row in rows {
             let times = order.map(|at| row[at].parse::<i64>().unwrap_or_else(|_| panic!("{row:?}")));
             assert!(times.is_sorted(), "{row:?}");
         }
     }
 }
 
-/// The guest gets the adapter that such a plan needs, and no stamp is from anywhere else.
+/// The guest gets the adapter that the plan needs.
 #[test]
 #[ignore = "boots guests"]
-fn all_stamps_of_a_plan_are_of_one_adapter() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(
-        folder.path(),
+fn hardware_stamps_are_of_one_adapter() {
+    let Some(lab) = Lab::find() else { return };
+    let plan = lab.write(
+        "plan.toml",
         "frames = 30\nwarm-up = 5\nstamps = \"hardware\"\n[factor]\ntopology = \"wire\"\ngateway = [\"none\", \"kernel\"]\n\
          traffic = [\"one at a time\", \"every 2ms\"]\n",
     );
-    let run = measure(&lab, &plan, &["--json"]);
-    assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
-    let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
-    for cell in told["cells"].as_array().unwrap() {
+    let results = measure(&lab, &plan, &["--json"]).exits_with(0).json();
+    for cell in cells(&results) {
         assert_eq!((&cell["state"], &cell["lost"]), (&"ok".into(), &0.into()), "{cell:#}");
-        // Without a gateway both channels hear the same end of frame.
+        // Without a gateway, both channels receive the same frame.
         let is_null = cell["levels"]["gateway"] == "none";
         assert_eq!(cell["p50_ns"].as_i64().unwrap() == 0, is_null, "{cell:#}");
     }
-    let all = files(&folder.path().join("plan.results"));
-    let records = all.iter().filter(|(path, _)| path.to_string_lossy().ends_with(".record.csv"));
-    assert_eq!(records.clone().count(), 4);
-    for (_, bytes) in records {
-        let record = text(bytes);
+    let records = records(&lab.path("plan.results"));
+    assert_eq!(records.len(), 4);
+    for record in &records {
         assert!(record.contains("\"stamps\":\"adapter receive stamps"), "{record}");
-        let rows: Vec<Vec<&str>> = record.lines().skip(2).map(|line| line.split(',').collect()).collect();
-        let at = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
-        let [monitor, far] = ["monitor_ns", "far_ns"].map(at);
-        for row in &rows[1..] {
-            let [monitor, far] = [monitor, far].map(|at| row[at].parse::<i64>().unwrap());
+        let (rows, columns) = rows(record, ["monitor_ns", "far_ns"]);
+        for row in rows {
+            let [monitor, far] = columns.map(|at| row[at].parse::<i64>().unwrap());
             assert_eq!((far - monitor) % 1000, 0, "the adapter counts microseconds: {row:?}");
         }
     }
 }
 
-/// The kernel's gateway follows where one in user space no longer does, and both rates are those of their trials.
+/// can-gw keeps up at rates where user space no longer does.
 #[test]
 #[ignore = "boots guests"]
-fn the_highest_rate_without_loss_is_searched_and_found_again() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(
-        folder.path(),
+fn highest_rate_without_loss_is_reproducible() {
+    let Some(lab) = Lab::find() else { return };
+    let plan = lab.write(
+        "plan.toml",
         "frames = 3000\nwarm-up = 50\nlost-after = \"50ms\"\n[factor]\nshift = 3\ngateway = [\"kernel\", \"read-write\"]\n\
          traffic = \"throughput up to 20000 frames/s\"\n",
     );
-    let out = |name: &str| folder.path().join(name);
-    let run = measure(&lab, &plan, &["--json", "--out", &out("one").display().to_string()]);
-    assert!(run.status.success(), "{}", text(&run.stderr));
-    let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let results = measure(&lab, &plan, &["--json", "--out", &lab.at("one")]).exits_with(0).json();
     let rate = |gateway: &str, which: &str| {
-        let cells = told["cells"].as_array().unwrap();
-        let cell = cells.iter().find(|cell| cell["levels"]["gateway"] == gateway).unwrap();
+        let cell = cell(&results, gateway);
         assert_eq!((&cell["state"], &cell["frames"]), (&"ok".into(), &3000.into()), "{cell:#}");
-        cell[which].as_u64().unwrap_or_else(|| panic!("{told:#}"))
+        cell[which].as_u64().unwrap_or_else(|| panic!("{results:#}"))
     };
     let (user, kernel) = (rate("read-write", "no_loss_frames_per_s"), rate("kernel", "no_loss_frames_per_s"));
     assert!(user < kernel && user > 1000, "{user} {kernel}");
     assert!(rate("read-write", "partial_loss_frames_per_s") >= user);
-    assert!(
-        text(&measure(&lab, &plan, &["--out", &out("one").display().to_string()]).stdout).contains(" without loss, ")
-    );
+    assert!(measure(&lab, &plan, &["--out", &lab.at("one")]).stdout.contains(" without loss, "));
 }
 
 #[test]
 #[ignore = "boots guests"]
-fn what_is_wrong_with_a_plan_is_said_before_anything_runs() {
-    let Some(lab) = static_lab() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(folder.path(), "[factor]\ngateway = [\"kernal\"]\n");
-    let run = measure(&lab, &plan, &[]);
-    assert_eq!(run.status.code(), Some(1));
-    assert!(text(&run.stderr).contains("did you mean \"kernel\"?"), "{}", text(&run.stderr));
-    let plan = written(folder.path(), PLAN);
-    let dry = measure(&lab, &plan, &["--dry-run"]);
-    assert!(
-        dry.status.success() && text(&dry.stdout).contains("4 cells of 60 frames in 2 guests"),
-        "{}",
-        text(&dry.stdout)
-    );
-    assert!(!folder.path().join("plan.results").exists());
+fn mistakes_in_a_plan_are_reported_before_anything_runs() {
+    let Some(lab) = Lab::find() else { return };
+    let plan = lab.write("plan.toml", "[factor]\ngateway = [\"kernal\"]\n");
+    measure(&lab, &plan, &[]).exits_with(1).reports("did you mean \"kernel\"?");
+    let dry = measure(&lab, &lab.write("plan.toml", PLAN), &["--dry-run"]).exits_with(0);
+    assert!(dry.stdout.contains("4 cells of 60 frames in 2 guests"), "{}", dry.stdout);
+    assert!(!lab.path("plan.results").exists());
 }
 
-/// candor's own engines: what they add to their system calls, held to half a per cent.
+/// The engines' costs beyond their system calls, within half a percent.
 #[test]
 #[ignore = "boots guests"]
-fn engines_keep_their_budgets() {
-    let Some(lab) = static_lab() else { return };
+fn engines_stay_within_their_budgets() {
+    let Some(lab) = Lab::find() else { return };
     let budgets = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laboratory/budgets");
-    let folder = tempfile::tempdir().unwrap();
-    let plan = Path::new(budgets).join("engines.plan.toml");
-    let out = folder.path().join("out").display().to_string();
-    let run = measure(&lab, &plan, &["--out", &out, "--budget", &format!("{budgets}/engines.toml")]);
-    assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
-    assert!(text(&run.stdout).contains("\n0 of 12 budgets are exceeded\n"), "{}", text(&run.stdout));
-    // The same cells with a budget that nobody can keep, and one that is for none of them: nothing is measured again.
-    let strict = folder.path().join("strict.toml");
-    let text_of_it =
-        "[[budget]]\ngateway = \"kernel\"\np50 = \"1 instructions\"\n[[budget]]\ngateway = \"cangw\"\nlost = 0\n";
-    fs::write(&strict, text_of_it).unwrap();
-    let run = measure(&lab, &plan, &["--out", &out, "--budget", &strict.display().to_string()]);
-    assert_eq!(run.status.code(), Some(1));
-    let said = text(&run.stdout);
-    assert!(said.contains("EXCEEDED") && said.contains("The budget on line 4 compares nothing"), "{said}");
-    assert!(said.contains("2 of 2 budgets are exceeded"), "{said}");
+    let plan = format!("{budgets}/engines.plan.toml");
+    let run = measure(&lab, &plan, &["--out", &lab.at("out"), "--budget", &format!("{budgets}/engines.toml")]);
+    let run = run.exits_with(0);
+    assert!(run.stdout.contains("\n0 of 12 budgets are exceeded\n"), "{}", run.stdout);
+    // The same cells with a budget that cannot be met, and one that matches no cell: nothing is measured again.
+    let strict = lab.write(
+        "strict.toml",
+        "[[budget]]\ngateway = \"kernel\"\np50 = \"1 instructions\"\n[[budget]]\ngateway = \"cangw\"\nlost = 0\n",
+    );
+    let results = measure(&lab, &plan, &["--out", &lab.at("out"), "--budget", &strict]).exits_with(1).stdout;
+    assert!(results.contains("EXCEEDED") && results.contains("The budget on line 4 compares nothing"), "{results}");
+    assert!(results.contains("2 of 2 budgets are exceeded"), "{results}");
 }

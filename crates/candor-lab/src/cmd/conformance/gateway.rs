@@ -74,7 +74,7 @@ impl Gateway {
     /// Ends processes that a finished command has left in its process group, and reports them.
     pub(super) fn clear_up(&mut self) -> Result<Option<Line>, CommandError> {
         let Some(Running { command, started, .. }) = &mut self.running else { return Ok(None) };
-        if !started.left_others(command)? {
+        if !started.has_orphans(command)? {
             return Ok(None);
         }
         let (verdict, detail) = stop(command, started)?;
@@ -88,7 +88,7 @@ fn stop(command: &Command, started: &mut Started) -> Result<(Verdict, String), C
     match started.stop(command) {
         Ok(_status) if had_ended => Ok((Verdict::Ok, format!("the processes of {program} have ended"))),
         Ok(status) => Ok((Verdict::Ok, format!("{program} has ended: {status}"))),
-        Err(error @ (CommandError::DoesNotEnd { .. } | CommandError::LeavesOthers { .. })) => {
+        Err(error @ (CommandError::DoesNotEnd { .. } | CommandError::Orphans { .. })) => {
             Ok((Verdict::No, error.to_string()))
         }
         Err(error) => Err(error),

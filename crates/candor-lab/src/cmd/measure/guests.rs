@@ -10,7 +10,7 @@ use candor_core::causes;
 use candor_lab::cells::{self, Order, Said};
 use candor_lab::experiment::Block;
 use candor_lab::guest::{self, ClockShift, GuestSpec};
-use candor_lab::job::{HOME, OUT, WIRE_EARS};
+use candor_lab::job::{HOME, OUT, WIRE_LISTENERS};
 use candor_lab::observer::Observer;
 
 use super::machines::Supervisors;
@@ -133,7 +133,7 @@ fn specification(
     };
     let mut spec = GuestSpec::new(testbed, topology, candor.to_owned(), command);
     if order.cells.iter().any(|cell| cell.hardware_stamps) {
-        spec.wire_adapters.push(WIRE_EARS.to_owned());
+        spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
     spec.kernel.clone_from(&place.kernel);
     spec.clock = ClockShift::new(place.shift).unwrap_or_default();

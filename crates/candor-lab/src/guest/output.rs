@@ -1,4 +1,4 @@
-//! What a guest says, and what is done with it.
+//! Messages of a guest and their effects.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,18 +9,16 @@ use super::{LabError, file};
 use crate::channel::{ChannelError, Message, Receiver};
 use crate::observer::Observer;
 
-/// Reads the channel and passes on what is in it.
 #[derive(Debug)]
-pub(super) struct Hearing<'a> {
+pub(super) struct Output<'a> {
     receiver: Receiver,
     out: Option<&'a Path>,
-    /// Bytes of each file so far.
     files: BTreeMap<String, u64>,
     started: bool,
     outcome: Option<Result<u8, String>>,
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> Output<'a> {
     pub(super) fn new(out: Option<&'a Path>) -> Self {
         Self { receiver: Receiver::default(), out, files: BTreeMap::new(), started: false, outcome: None }
     }
@@ -29,23 +27,23 @@ impl<'a> Hearing<'a> {
         self.started
     }
 
-    /// The command's status, or why it has none.
+    /// Exit status, or the reason why there is none.
     pub(super) fn outcome(&self) -> Option<Result<u8, String>> {
         self.outcome.clone()
     }
 
-    /// Takes what is new in the channel. Returns whether there was anything.
-    pub(super) fn look(&mut self, channel: &mut File, observer: &mut dyn Observer) -> Result<bool, LabError> {
+    /// Processes new messages. Returns whether there were any.
+    pub(super) fn poll(&mut self, channel: &mut File, observer: &mut dyn Observer) -> Result<bool, LabError> {
         let mut buffer = [0; 64 * 1024];
         let count = channel.read(&mut buffer).map_err(file(Path::new("channel")))?;
         self.receiver.push(&buffer[..count]);
         while let Some(message) = self.receiver.next_message()? {
-            self.hear(message, observer)?;
+            self.handle(message, observer)?;
         }
         Ok(count > 0)
     }
 
-    fn hear(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), LabError> {
+    fn handle(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), LabError> {
         match message {
             Message::Exit(status) => {
                 for (name, &bytes) in &self.files {
@@ -82,7 +80,7 @@ impl<'a> Hearing<'a> {
     }
 }
 
-/// A name as a path that stays in its folder, whatever the guest sends.
+/// The path of a file, which must not leave its folder.
 fn inside(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     let plain = path.components().all(|component| matches!(component, Component::Normal(_)));
@@ -96,7 +94,7 @@ mod tests {
     use crate::observer::Silent;
 
     #[test]
-    fn names_cannot_leave_the_folder() {
+    fn names_cannot_escape_the_folder() {
         assert!(inside("a/b.json").is_some());
         for name in ["", "/etc/passwd", "../x", "a/../../x", "."] {
             assert_eq!(inside(name), None, "{name}");
@@ -104,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_become_a_file() {
+    fn pieces_are_appended_to_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let channel = folder.path().join("channel");
         let mut sender = Sender::begin(File::create(&channel).unwrap()).unwrap();
@@ -113,9 +111,9 @@ mod tests {
         }
         sender.send(&Message::Exit(3)).unwrap();
         let out = folder.path().join("out");
-        let mut hearing = Hearing::new(Some(&out));
-        assert!(hearing.look(&mut File::open(&channel).unwrap(), &mut Silent).unwrap());
+        let mut output = Output::new(Some(&out));
+        assert!(output.poll(&mut File::open(&channel).unwrap(), &mut Silent).unwrap());
         assert_eq!(fs::read(out.join("sub/f")).unwrap(), b"abc");
-        assert_eq!(hearing.outcome(), Some(Ok(3)));
+        assert_eq!(output.outcome(), Some(Ok(3)));
     }
 }
