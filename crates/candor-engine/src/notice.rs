@@ -166,6 +166,22 @@ pub enum Notice {
     WithoutKernel { missing: Missing },
 }
 
+impl Notice {
+    /// False for events that report a recovery.
+    #[must_use]
+    pub const fn is_warning(&self) -> bool {
+        !matches!(
+            self,
+            Self::Adopted { .. }
+                | Self::BusBack { .. }
+                | Self::CangwBack
+                | Self::InterfaceBack { .. }
+                | Self::InterfaceUp { .. }
+                | Self::RemovedLeftovers { .. }
+        )
+    }
+}
+
 /// Recovery from bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
