@@ -3,9 +3,9 @@
 //! | reader | uses |
 //! |---|---|
 //! | `text::disciplines` | words, unit, bounds |
-//! | `text::print::disciplines` | the same, in the order of the table |
+//! | `text::print` | the same, in the order of the table |
 //! | `netlink::discipline` | [`option::Record`] and [`option::Wire`] |
-//! | `canonical::disciplines` | [`Opt::kept`], [`Kind::kept`] |
+//! | `canonical::same` | [`Opt::kept`], [`Kind::kept`] |
 //! | `arbitrary` | bounds for `tc`, widths for netlink |
 //!
 //! `tbf` is not here: its two buckets depend on each other, and each reader has its own code for it.

@@ -129,7 +129,7 @@ impl Policy {
 /// The band that keeps the last ones from sharing.
 fn lonely_share(bands: &[Band]) -> Option<usize> {
     let first = bands.iter().position(|band| band.share.is_some())?;
-    let without = bands[first..].iter().position(|band| band.share.is_none()).map(|behind| first + behind);
+    let without = bands[first..].iter().position(|band| band.share.is_none()).map(|after| first + after);
     without.or_else(|| (first + 1 == bands.len()).then_some(first))
 }
 

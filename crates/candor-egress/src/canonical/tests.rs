@@ -26,7 +26,7 @@ fn canid(rules: &[(u32, u32)]) -> Ematch {
     Ematch::Canid(rules.iter().map(|&(id, mask)| CanRule { id, mask }).collect())
 }
 
-/// What 6.1 says after it was told, and something that it never says after that.
+/// Values that 6.1 reports after a change, and values that it never reports.
 #[test]
 fn ignores_kernel_changes_to_disciplines() {
     let tbf = |burst_bytes| Discipline::Tbf(Tbf { rate: ByteRate(1600), burst_bytes, limit_bytes: 160, peak: None });
@@ -69,10 +69,10 @@ fn compares_size_tables_without_unreported_entries() {
     let table = SizeTable { overhead_bytes: 240, sizes: vec![1], ..SizeTable::default() };
     let prio = || Discipline::Prio(Prio { bands: 3, priomap: Prio::PRIOMAP });
     let with = |stab| Qdisc { stab, ..qdisc(Handle::new(1, 0), prio()) };
-    let told = SizeTable { sizes: Vec::new(), ..table.clone() };
-    assert!(same_qdisc(&with(Some(table.clone())), &with(Some(told.clone()))));
-    assert!(!same_qdisc(&with(Some(table)), &with(Some(SizeTable { overhead_bytes: 0, ..told.clone() }))));
-    assert!(!same_qdisc(&with(None), &with(Some(told))));
+    let reported = SizeTable { sizes: Vec::new(), ..table.clone() };
+    assert!(same_qdisc(&with(Some(table.clone())), &with(Some(reported.clone()))));
+    assert!(!same_qdisc(&with(Some(table)), &with(Some(SizeTable { overhead_bytes: 0, ..reported.clone() }))));
+    assert!(!same_qdisc(&with(None), &with(Some(reported))));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn canonical_rules_keep_only_compared_bits() {
     let given = canid(&[(0xAABB, 0x00FF), (0x9234_5678, 0x9FFF_FFFF), (0xAABB, 0x00FF)]);
     let shown = canid(&[(0x9234_5678, 0x1FFF_FFFF), (0x2BB, 0xFF)]);
     assert_eq!(canonical(&given), canonical(&shown));
-    // With 29 bits remote frames can be told apart, with 11 they cannot.
+    // With 29 bits remote frames can be reported apart, with 11 they cannot.
     assert_ne!(canonical(&canid(&[(0x8000_0001, 0x1FFF_FFFF)])), canonical(&canid(&[(0x8000_0001, 0x5FFF_FFFF)])));
     assert_eq!(canonical(&canid(&[(1, 0x7FF)])), canonical(&canid(&[(1, 0x4000_07FF)])));
 }
@@ -155,7 +155,7 @@ fn ignores_kernel_changes_to_filters() {
     assert!(!same(flow(Some(Handle::new(0, 5)), None), flow(Some(Handle::new(1, 6)), None)));
     let fw = |mask| filter(1, 1, Classifier::Fw { mask });
     assert!(same(fw(Some(u32::MAX)), fw(None)) && !same(fw(Some(1)), fw(None)));
-    // The mask of one that says no more is not told.
+    // The mask of one that says no more is not reported.
     let silent = |mask| Filter { class: None, ..fw(mask) };
     assert!(same(silent(Some(1)), silent(None)));
     let key = |value| U32 { keys: vec![U32Key { mask: 0xFF, value, offset: 0 }], ..U32::default() };

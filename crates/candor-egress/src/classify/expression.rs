@@ -26,7 +26,7 @@ pub(super) fn fits(expression: &Ematch, packet: &Packet<'_>) -> Option<bool> {
         Ematch::Not(inner) => fits(inner, packet).map(|fits| !fits),
         Ematch::Or(terms) => of(terms, true),
         Ematch::Other { .. } => None,
-        // Before the frame is memory that nobody has written for it.
+        // Bytes before the frame are undefined.
         Ematch::U32 { offset, .. } if *offset < 0 => None,
         Ematch::U32 { mask, value, offset } => {
             Some(word(packet.bytes, i64::from(*offset)).is_some_and(|word| (word ^ value) & mask == 0))

@@ -161,7 +161,7 @@ fn sfq_with_a_filter_drops_unmatched_frames() {
     assert_eq!((end_of(text, 1), end_of(text, 2)), (sfq.clone(), lost(1)));
     let text = "qdisc root handle 1: sfq divisor 1024\nfilter prio 1 handle 1 flow hash keys src divisor 1024\n";
     assert_eq!(end_of(text, 1), sfq);
-    // More flows than slots: nobody knows whether this one has a slot.
+    // More flows than slots: this one may have none.
     assert_eq!(end_of(&text.replace("src divisor 1024", "src divisor 2048"), 1), End::Unknown(Unknown::Flow));
 }
 
@@ -246,7 +246,7 @@ fn actions_change_the_path() {
     assert_eq!(end_of(text, 1), class(1, 3));
     assert_eq!(end_of(text, 2), End::Dropped { at: Handle::EGRESS, heard: Heard::Sender });
     assert_eq!((end_of(text, 3), end_of(text, 4)), (End::Taken, End::Unknown(Unknown::Traffic)));
-    // In a discipline nobody hears of it; what goes on ends at the map; and a circle of asking ends in a drop.
+    // A discipline drops silently, `continue` ends at the map, and endless reclassification ends in a drop.
     assert_eq!((end_of(text, 5), end_of(text, 6), end_of(text, 7)), (lost(1), class(1, 2), lost(1)));
     let fitted = egress(&tree(text), &packet(&frame(7))).tested.iter().filter(|tested| tested.fits).count();
     assert_eq!(fitted, 17, "once, and 16 times more");

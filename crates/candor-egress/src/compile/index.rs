@@ -136,15 +136,15 @@ impl Window {
     /// Most comparisons for a frame, and the number of nodes for these words.
     fn cost(self, words: &[Word]) -> (usize, usize) {
         let mut slots = vec![0; 1 << self.bits];
-        let mut beside = 0;
+        let mut outside = 0;
         for word in words {
             match self.slots(*word) {
                 Some(here) => here.for_each(|slot| slots[slot as usize] += 1),
-                None => beside += 1,
+                None => outside += 1,
             }
         }
         let fullest = slots.iter().copied().max().unwrap_or(0);
-        (fullest + beside, slots.iter().sum::<usize>() + beside)
+        (fullest + outside, slots.iter().sum::<usize>() + outside)
     }
 
     /// The cheapest window for these words, if it is worth a table and does not need too many nodes.
@@ -183,16 +183,16 @@ impl Index {
         let keys = Word::common(words).keys().to_vec();
         self.nodes.push((0, U32 { table: slot, keys, link, ..U32::default() }));
         let mut slots = vec![Vec::new(); 1 << window.bits];
-        let mut beside = Vec::new();
+        let mut outside = Vec::new();
         for word in words {
             match window.slots(*word) {
                 Some(here) => here.for_each(|slot| slots[slot as usize].push(*word)),
-                None => beside.push(*word),
+                None => outside.push(*word),
             }
         }
         for (number, words) in (0..).zip(slots) {
             self.fill(table | number << SLOT_AT, &words, level + 1);
         }
-        self.fill(slot, &beside, level);
+        self.fill(slot, &outside, level);
     }
 }

@@ -280,7 +280,7 @@ fn a_limit_refuses_and_passes_to_the_next_limit() {
     assert_eq!(limits.len(), 2);
     let [Action::Police(police)] = limits[0].actions.as_slice() else { panic!("{limits:?}") };
     assert_eq!((police.exceed, police.conform), (Verdict::Drop, Verdict::Continue));
-    // What is above the limit is heard of: the same tree whose limit is always reached.
+    // Senders get an error above the limit: the same tree with a limit that is always reached.
     let mut reached = tree.clone();
     for filter in &mut reached.filters {
         filter.actions = vec![Action::Gact { verdict: Verdict::Drop }];

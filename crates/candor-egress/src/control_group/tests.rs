@@ -69,9 +69,9 @@ fn program_checks_each_group() {
 
 #[test]
 fn program_without_groups_matches_nothing() {
-    let nobody = program(&[ControlGroup { name: None, place: None }]);
-    assert_eq!(nobody.len(), 2, "the kernel refuses a program with instructions that nothing leads to");
-    assert_eq!(nobody, program(&[]));
+    let empty = program(&[ControlGroup { name: None, place: None }]);
+    assert_eq!(empty.len(), 2, "the kernel refuses a program with instructions that nothing leads to");
+    assert_eq!(empty, program(&[]));
 }
 
 #[test]

@@ -178,7 +178,7 @@ mod tests {
         fs::create_dir_all(&first).unwrap();
         let mut groups = ControlGroups::default();
         assert_eq!(groups.unit(root.path(), "a.service").unwrap(), Some(first.clone()));
-        // Another one that comes later is somebody else's.
+        // A later unit of the same name is another one.
         let second = root.path().join("user.slice/a.service");
         fs::create_dir_all(&second).unwrap();
         assert_eq!(groups.unit(root.path(), "a.service").unwrap(), Some(first.clone()));

@@ -96,7 +96,7 @@ pub enum LookError {
     #[error("There is no interface {interface}{}; ip -br link shows those that there are", of_bus(bus.as_deref()))]
     Missing { interface: String, bus: Option<String> },
     #[error("Cannot look at {interface}")]
-    Untold { interface: String, source: TcError },
+    Unreadable { interface: String, source: TcError },
 }
 
 fn of_bus(bus: Option<&str>) -> String {
@@ -104,14 +104,14 @@ fn of_bus(bus: Option<&str>) -> String {
 }
 
 pub fn open(interface: &str, bus: Option<&str>) -> Result<Interface, LookError> {
-    let opened =
-        Interface::open(interface).map_err(|source| LookError::Untold { interface: interface.to_owned(), source })?;
+    let opened = Interface::open(interface)
+        .map_err(|source| LookError::Unreadable { interface: interface.to_owned(), source })?;
     opened.ok_or_else(|| LookError::Missing { interface: interface.to_owned(), bus: bus.map(str::to_owned) })
 }
 
 pub fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError> {
     let observed = open(interface, bus)?.observe();
-    observed.map_err(|source| LookError::Untold { interface: interface.to_owned(), source })
+    observed.map_err(|source| LookError::Unreadable { interface: interface.to_owned(), source })
 }
 
 /// Looks up the control groups of a tree; returns the names of those that do not exist now.

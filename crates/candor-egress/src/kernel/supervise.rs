@@ -97,7 +97,7 @@ impl<M: Machine> Keeper<M> {
 
     /// Only watches.
     pub fn watch(machine: M, wanted: Vec<(String, Tree)>) -> Self {
-        // As if all were well: the first look tells what is not.
+        // The first look reports differences.
         let kept = wanted.into_iter().map(|(name, wanted)| Kept::new(name, wanted, Tree::default(), None));
         Self { machine, kept: kept.collect() }
     }
@@ -120,7 +120,7 @@ impl<M: Machine> Keeper<M> {
         let mut numbers = Vec::new();
         let mut wanted = wanted;
         for (name, wanted) in &mut wanted {
-            // Those that are not there may come; the first look tells.
+            // Missing groups may appear; the first look reports them.
             locate(&mut self.machine, wanted)?;
             let opened = self.machine.open(name)?;
             let (number, kernel) = opened.ok_or_else(|| StartError::Missing(name.clone()))?;
@@ -153,7 +153,7 @@ impl<M: Machine> Keeper<M> {
         let Self { machine, kept } = self;
         let mut groups = kept.iter().flat_map(|kept| groups(&kept.wanted));
         groups.any(|group| {
-            // What cannot be told is the next look's to tell.
+            // The next look reports errors.
             let place = group.name.as_ref().map(|name| machine.place(name));
             place.is_some_and(|place| place.is_ok_and(|place| place != group.place))
         })

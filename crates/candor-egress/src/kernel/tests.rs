@@ -25,7 +25,7 @@ use super::supervise::*;
 struct FakeKernel {
     tree: Tree,
     requests: usize,
-    /// The request of this number is refused, and so many behind it.
+    /// Number of the first refused request, and their count.
     refuses: Option<(usize, usize)>,
 }
 
@@ -240,7 +240,7 @@ fn repairs_a_replaced_interface() {
     assert_eq!(words(&keeper.look(Mend::Yes, now)), [""; 0]);
     bench.unplug("can0");
     assert_eq!(words(&keeper.look(Mend::Yes, now)), ["can0 gone"]);
-    assert_eq!(words(&keeper.look(Mend::Yes, now)), [""; 0], "it is told once");
+    assert_eq!(words(&keeper.look(Mend::Yes, now)), [""; 0], "it is reported once");
     bench.plug("can0", 4, 0);
     assert_eq!(words(&keeper.look(Mend::Yes, now)), ["can0 put back, another one"]);
     assert!(bench.has("can0", 2));
@@ -275,9 +275,9 @@ fn follows_restarted_services() {
         words(&keeper.look(Mend::Yes, Instant::now() + Duration::from_secs(second)))
     };
     assert_eq!(look(&mut keeper, 0), ["can0 without unit a.service"]);
-    assert_eq!(look(&mut keeper, 0), [""; 0], "it is told once");
+    assert_eq!(look(&mut keeper, 0), [""; 0], "it is reported once");
     assert!(keeper.has_groups() && !keeper.have_groups_moved());
-    // However often: nobody is fought.
+    // Any number of restarts is followed.
     for number in 1..=20 {
         bench.group("a.service", Some(number));
         assert!(keeper.have_groups_moved());
@@ -286,7 +286,7 @@ fn follows_restarted_services() {
     }
     bench.no_group("a.service");
     assert_eq!(look(&mut keeper, 2), ["can0 without unit a.service"]);
-    assert_eq!(bench.groups_of("can0"), [Some(20), Some(2)], "nobody is in it, and no frame of others is lost");
+    assert_eq!(bench.groups_of("can0"), [Some(20), Some(2)], "the group is empty, and no other frame is lost");
     bench.plug("can0", 4, 0);
     assert_eq!(look(&mut keeper, 3), ["can0 put back, another one"]);
     assert_eq!(bench.groups_of("can0"), [None, Some(2)]);
@@ -309,7 +309,7 @@ fn reports_failed_group_lookups_without_changes() {
     assert_eq!(keeper.change(by_groups.clone()).unwrap_err().to_string(), why);
     bench.group("a.service", Some(1));
     assert_eq!(words(&keeper.look(Mend::Yes, Instant::now())), ["can0 as wanted"]);
-    // Who only looks on tells of it.
+    // A watcher reports it.
     let mut watcher = Keeper::watch(bench.clone(), by_groups);
     assert_eq!(words(&watcher.look(Mend::No, Instant::now())), [""; 0]);
     bench.group("a.service", Some(9));

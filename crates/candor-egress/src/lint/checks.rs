@@ -22,7 +22,7 @@ pub(super) fn fair(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut
         Discipline::Sfq(_) => "sfq",
         Discipline::FqCodel(_) => "fq_codel",
         Discipline::Drr => "drr",
-        // One band that is not strict has nobody to take turns with.
+        // A single band that is not strict has no round.
         Discipline::Ets(ets) if ets.bands.saturating_sub(ets.strict) > 1 => "ets",
         _ => return,
     };

@@ -132,7 +132,7 @@ fn every_trap_has_a_remedy() {
     }
 }
 
-/// A policy drops without a word where it was told to, and nothing else.
+/// A policy drops silently only if it says so.
 fn asks_for_silence(policy: &Policy) -> bool {
     policy.bands().iter().any(|band| band.queue.full() == Full::DropOldest)
 }

@@ -20,7 +20,7 @@ pub(super) fn encode(share: &Share, list: &mut AttributeList) -> Result<(), Enco
     list.put_kind(TCA_KIND, share.kind())?;
     match share {
         Share::Drr { quantum_bytes } => {
-            // The kernel wants options even where they say nothing.
+            // The kernel needs options, even empty ones.
             let mut options = AttributeList::default();
             options.put_some(TCA_DRR_QUANTUM, *quantum_bytes)?;
             list.nest(TCA_OPTIONS, &options)

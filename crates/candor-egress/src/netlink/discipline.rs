@@ -220,8 +220,8 @@ const SPEC_BYTES: usize = 12;
 
 pub(super) fn encode_tbf(tbf: &Tbf) -> Result<Vec<u8>, EncodeError> {
     let peak = tbf.peak.map(|peak| codec::rate_spec(peak.rate, 0)).transpose()?;
-    // The kernel takes the bursts from their own attributes (Linux 3.13) and looks at the ticks no more; but it tells them
-    // in ticks, so those that do not fit could not be told.
+    // The kernel takes the bursts from their own attributes (Linux 3.13) and ignores the ticks, but reports them
+    // in ticks, so those that do not fit could not be read back.
     let peak_ticks = tbf.peak.map(|peak| codec::burst_ticks(peak.burst_bytes, peak.rate)).transpose()?;
     let parameters = StructWriter::default()
         .bytes(&codec::rate_spec(tbf.rate, 0)?)
@@ -290,12 +290,12 @@ pub(super) fn decode_stab(bytes: &[u8]) -> Result<SizeTable, DecodeError> {
     let (mpu_bytes, mtu_bytes, entries) = (fields.u32()?, fields.u32()?, fields.u32()?);
     let (sizes, _) = data.map(|data| data.value).unwrap_or_default().as_chunks();
     let sizes = sizes.iter().map(|size| u16::from_ne_bytes(*size)).collect();
-    let told = SizeTable { overhead_bytes, mpu_bytes, cell_log, size_log, cell_align, mtu_bytes, sizes };
+    let reported = SizeTable { overhead_bytes, mpu_bytes, cell_log, size_log, cell_align, mtu_bytes, sizes };
     let entries = usize::try_from(entries).unwrap_or(usize::MAX);
-    if !told.sizes.is_empty() || linklayer != LINKLAYER_ETHERNET || !(1..=MOST_ENTRIES).contains(&entries) {
-        return Ok(told);
+    if !reported.sizes.is_empty() || linklayer != LINKLAYER_ETHERNET || !(1..=MOST_ENTRIES).contains(&entries) {
+        return Ok(reported);
     }
     let even = SizeTable::even(overhead_bytes, mpu_bytes, mtu_bytes, entries);
-    let is_even = told == SizeTable { sizes: Vec::new(), ..even.clone() };
-    Ok(if is_even { even } else { told })
+    let is_even = reported == SizeTable { sizes: Vec::new(), ..even.clone() };
+    Ok(if is_even { even } else { reported })
 }

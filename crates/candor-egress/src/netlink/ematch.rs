@@ -2,7 +2,7 @@
 //!
 //! Each entry is joined to the next with *and* or *or*, and the kernel evaluates them until the outcome is certain. A
 //! *container* is an entry that stands for the entries from a later one on. So a group is a run of entries with the same
-//! relation, and a group within another becomes a container whose entries follow further behind.
+//! relation, and a group within another becomes a container whose entries follow later.
 //!
 //! # Source
 //! `tcf_em_tree_validate()`, `__tcf_em_tree_match()`, `net/sched/ematch.c`.

@@ -46,7 +46,7 @@ impl Header {
         message
     }
 
-    /// The header of a message and the attributes behind it.
+    /// The header and attributes of a message.
     pub(super) fn split<'a, const N: usize>(
         message: &Message<'a>,
     ) -> Result<(Self, [Option<Attribute<'a>>; N]), DecodeError> {

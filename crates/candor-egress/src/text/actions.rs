@@ -134,7 +134,7 @@ fn mirred(args: &mut Args<'_>) -> Option<Action> {
         let message = "candor cannot expand a variable here";
         return args.fail(code::EXPANSION, args.last_span(), message, "write its value");
     }
-    // tc sends no other verdict for what leaves elsewhere, and takes a word behind it for the next action.
+    // tc sends no other verdict for redirected frames, and takes a following word as the next action.
     let verdict = if what == "redirect" { Verdict::Stolen } else { verdict_after(args, Verdict::Pipe) };
     Some(Action::Mirred { interface, how, verdict })
 }

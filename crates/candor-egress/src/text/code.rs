@@ -4,7 +4,7 @@
 pub const SYNTAX: &str = "E1001";
 /// Something that only a running shell can expand.
 pub const EXPANSION: &str = "E1002";
-/// A command of which nobody can say beforehand whether and how often it runs.
+/// A command that may not run, or run several times.
 pub const CONDITIONAL: &str = "E1003";
 /// A line that makes no discipline, class or filter.
 pub const COMMAND: &str = "E1004";

@@ -98,7 +98,7 @@ fn verb(args: &mut Args<'_>) -> Option<Verb> {
         "replace" => Verb::Replace,
         "change" | "link" => Verb::Change,
         "del" | "delete" => Verb::Delete,
-        // What it is near to might be a misspelt parent or kind as well; those come later and are told apart there.
+        // A similar word may also be a misspelt parent or kind, which are checked later.
         _ => match (args.peek(), closest(word, &VERBS[..4])) {
             (Some(arg), Some(meant)) if !HEAD.split(' ').any(|known| known == word) => {
                 let message = format!("{} is nothing that tc does", quote(word));

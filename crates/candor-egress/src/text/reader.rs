@@ -28,7 +28,7 @@ pub(super) fn read(text: &str, reading: Reading, findings: &mut Findings) -> (Ve
         variables: HashMap::new(),
         trees: Vec::new(),
         left_out: Vec::new(),
-        torn: None,
+        cut_off: None,
     };
     for piece in shell::pieces(text) {
         match piece {
@@ -48,7 +48,7 @@ struct Reader<'t> {
     trees: Vec<(String, Growing)>,
     left_out: Vec<Span>,
     /// End of a command that an unquoted bracket cuts off; the rest of its line is skipped.
-    torn: Option<usize>,
+    cut_off: Option<usize>,
 }
 
 impl Reader<'_> {
@@ -58,12 +58,12 @@ impl Reader<'_> {
 
     fn command(&mut self, command: &Command) {
         let span = command.span();
-        if let Some(torn) = self.torn
-            && !self.text[torn..span.start].contains('\n')
+        if let Some(cut_off) = self.cut_off
+            && !self.text[cut_off..span.start].contains('\n')
         {
             return;
         }
-        self.torn = None;
+        self.cut_off = None;
         if let Some(word) = command.words.iter().find(|word| word.is_unclosed()) {
             let span = word.expansion().map_or_else(|| word.span(), |expansion| expansion.span.clone());
             return self.error(code::SYNTAX, span, "This is never closed", "write the closing quote or bracket");
@@ -148,7 +148,7 @@ impl Reader<'_> {
         let Some(args) = self.expanded(words) else { return };
         let last = words.last().map_or(0, |word| word.span().end);
         if self.text[last..].starts_with('(') || self.text[last..].trim_start_matches([' ', '\t']).starts_with('(') {
-            self.torn = Some(last);
+            self.cut_off = Some(last);
             let help = "put the expression between ' and '";
             return self.error(code::SYNTAX, last..last, "The shell takes this bracket for itself", help);
         }

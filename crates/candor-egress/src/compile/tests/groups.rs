@@ -23,7 +23,7 @@ pub(super) fn selection() -> impl Strategy<Value = Selection> {
     })
 }
 
-/// Of a socket in one of the groups, or in one that nobody names.
+/// Of a socket in one of the groups, or in another one.
 pub(super) fn ancestors() -> impl Strategy<Value = Vec<u64>> {
     select(vec![
         vec![1],

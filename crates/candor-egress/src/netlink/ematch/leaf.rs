@@ -112,7 +112,7 @@ fn decode_u32(data: Attribute<'_>) -> Result<Ematch, Unread> {
     Ok(Ematch::U32 { mask, value, offset })
 }
 
-/// `struct tcf_meta_hdr` and the mask and the value behind it.
+/// `struct tcf_meta_hdr`, the mask and the value.
 fn encode_meta(meta: &Meta) -> Result<Vec<u8>, EncodeError> {
     if meta.what == MetaId::Protocol && meta.relation != Relation::Equal {
         return Err(EncodeError::ProtocolOrder);

@@ -35,8 +35,8 @@ fn encodes_program_descriptor_and_label() {
     assert_eq!(attributes, expected);
 }
 
-/// What 6.1 tells of the same filter, and of others.
-fn told(name: &str, more: &[(u16, u32)]) -> Classifier {
+/// Filters as 6.1 reports them.
+fn reported(name: &str, more: &[(u16, u32)]) -> Classifier {
     let mut message = Header { interface: 7, handle: Handle(1), ..Default::default() }.message(RTM_NEWTFILTER, 0);
     message.text(TCA_KIND, "bpf").nested(TCA_OPTIONS, |options| {
         options.attribute(3, &0x1_0002_u32.to_ne_bytes()).text(7, name);
@@ -53,11 +53,11 @@ fn told(name: &str, more: &[(u16, u32)]) -> Classifier {
 fn recognizes_only_programs_of_candor() {
     let name = "candor cgroup 2:1f3 a.service";
     // Not in hardware (`TCA_CLS_FLAGS_NOT_IN_HW`), as for every filter of an interface that has none.
-    assert_eq!(told(name, &[(9, 8)]), by_service().classifier);
+    assert_eq!(reported(name, &[(9, 8)]), by_service().classifier);
     let is_kept =
         |classifier| matches!(classifier, Classifier::Other { kind, options } if kind == "bpf" && !options.is_empty());
-    assert!(is_kept(told("a.o:[classifier]", &[])));
-    assert!(is_kept(told(name, &[(8, 1)])), "what it returns is an action");
-    assert!(is_kept(told(name, &[(9, 2)])), "it runs in hardware only");
-    assert!(is_kept(told(name, &[(5, 0)])), "it is a program of the old kind");
+    assert!(is_kept(reported("a.o:[classifier]", &[])));
+    assert!(is_kept(reported(name, &[(8, 1)])), "what it returns is an action");
+    assert!(is_kept(reported(name, &[(9, 2)])), "it runs in hardware only");
+    assert!(is_kept(reported(name, &[(5, 0)])), "it is a program of the old kind");
 }
