@@ -1,78 +1,75 @@
-//! `candor run` as a process.
+//! The programs as processes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use candor_io::signal::{self, Signal};
-use serde_json::Value;
+use crate::prelude::*;
 
-use crate::require::Bus;
-
-/// Longer than anything takes, also in a guest whose every instruction is counted.
+/// Longer than anything takes, also in a guest that counts instructions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How to start it.
+/// Every gateway is confined, so that all tests find system calls that it needs and may not make.
+const CONFINED: &str = "--seccomp";
+
+/// Arguments of a `candor run --json`.
 #[derive(Clone, Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) gateway: &'a str,
     pub(crate) engine: &'a str,
     pub(crate) run_dir: PathBuf,
-    /// Run as this user instead of root.
+    /// The user, if not root.
     pub(crate) uid: Option<u32>,
 }
 
-/// What a command left behind.
+/// Exit status and output of a command.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Output {
     pub(crate) status: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
+impl Output {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The status, and words on either output.
+    #[track_caller]
+    pub(crate) fn assert(&self, status: i32, words: &[&str]) {
+        assert_eq!(self.status, status, "{self:?}");
+        for word in words {
+            assert!(self.out.contains(word) || self.err.contains(word), "no {word:?} in {self:?}");
+        }
+    }
+}
+
 /// Runs a command to its end.
-pub(crate) fn said(mut command: Command) -> Said {
+pub(crate) fn output(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    Output { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Two buses and a folder for the lists of jobs.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) left: Bus,
-    pub(crate) right: Bus,
-    pub(crate) run_dir: tempfile::TempDir,
+pub(crate) fn lab_output(arguments: &[&str]) -> Output {
+    output(Command::new(lab()).args(arguments))
 }
 
-impl Place {
-    pub(crate) fn new() -> Self {
-        Self { left: Bus::new("left"), right: Bus::new("right"), run_dir: tempfile::tempdir().unwrap() }
-    }
-
-    pub(crate) fn run<'a>(&self, gateway: &'a str, engine: &'a str, uid: Option<u32>) -> Run<'a> {
-        Run { gateway, engine, run_dir: self.run_dir.path().to_owned(), uid }
-    }
-}
-
-/// Every gateway is confined, so that all tests find calls that it needs and may not make.
-const CONFINED: &str = "--seccomp";
-
-/// A `candor run --json` whose output is read as it comes.
+/// A running `candor run --json`.
 #[derive(Debug)]
 pub(crate) struct Candor {
     child: Child,
     events: Receiver<Value>,
-    /// What came before `ready`.
+    /// The events before `ready`.
     pub(crate) before_ready: Vec<Value>,
     errors: Option<JoinHandle<String>>,
 }
 
-/// What was left to read.
+/// Exit status and the rest of the output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -86,13 +83,13 @@ impl Run<'_> {
         self.spawn(Path::new("-")).ready()
     }
 
-    /// Starts it with its gateway in a file, so that it can be read again, and waits until it is ready.
+    /// The same with the gateway in a file, which can be reloaded.
     pub(crate) fn start_from(&self, file: &Path) -> Candor {
         write(file, self.gateway);
         self.spawn(file).ready()
     }
 
-    /// Starts it and waits until it has ended, which it must do by itself.
+    /// Starts it and waits until it has ended by itself.
     pub(crate) fn fails(&self) -> Ended {
         self.spawn(Path::new("-")).wait()
     }
@@ -104,7 +101,7 @@ impl Run<'_> {
             .arg(file)
             .args(["--json", CONFINED, "--engine", self.engine])
             .env("CANDOR_RUN_DIR", &self.run_dir);
-        // Where it comes through standard input: another user could not read it from a folder of root's.
+        // The gateway comes through standard input, because another user cannot read a folder of root.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
@@ -162,24 +159,36 @@ impl Candor {
         self.wait()
     }
 
+    /// Ends it with SIGTERM, which must succeed.
+    #[track_caller]
+    pub(crate) fn stop(self) -> Ended {
+        let ended = self.end(Signal::Terminate);
+        assert!(ended.status.success(), "{ended:?}");
+        ended
+    }
+
     /// Waits for the next notice.
     pub(crate) fn notice(&self) -> String {
+        self.event(&["notice"])["text"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits for a notice with these words.
+    pub(crate) fn notice_with(&self, words: &str) -> String {
         loop {
-            let event = self.events.recv_timeout(PATIENCE).unwrap();
-            if event["event"] == "notice" {
-                return event["text"].as_str().unwrap().to_owned();
+            let notice = self.notice();
+            if notice.contains(words) {
+                return notice;
             }
         }
     }
 
-    /// The next notice, if one has come.
+    /// The next notice if there is one now.
     pub(crate) fn notice_now(&self) -> Option<String> {
         let mut events = std::iter::from_fn(|| self.events.try_recv().ok());
         let notice = events.find(|event| event["event"] == "notice")?;
         Some(notice["text"].as_str().unwrap().to_owned())
     }
 
-    /// The death that no program can prepare for.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -194,7 +203,7 @@ impl Candor {
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let _ = self.child.kill();
-                    panic!("candor did not end; it said {events:?}");
+                    panic!("candor did not end; its events: {events:?}");
                 }
             }
         }
@@ -212,7 +221,7 @@ impl Drop for Candor {
 }
 
 impl Ended {
-    /// Checks that every frame is accounted for on every route and bus of user space, and gives the last counters.
+    /// Checks that the frames of every user-space route and bus add up, and returns the last counters.
     #[track_caller]
     pub(crate) fn accounts(&self) -> &Value {
         assert!(self.status.success(), "{self:?}");
@@ -229,17 +238,37 @@ impl Ended {
         counters
     }
 
-    /// The one event of this kind.
+    /// The only event of this kind.
     pub(crate) fn event(&self, kind: &str) -> &Value {
         self.events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("no {kind} in {self:?}"))
     }
+
+    /// The last counters of the routes.
+    pub(crate) fn routes(&self) -> &[Value] {
+        self.event("final-counters")["routes"].as_array().unwrap()
+    }
+
+    /// Handled, dropped and deleted frames of a route.
+    pub(crate) fn counted(&self, name: &str) -> [u64; 3] {
+        let route = self.routes().iter().find(|route| route["route"] == name).unwrap();
+        ["handled", "dropped", "deleted"].map(|key| route[key].as_u64().unwrap())
+    }
+
+    /// It ended with status 2 and these words on standard error.
+    #[track_caller]
+    pub(crate) fn assert_refused(&self, words: &[&str]) {
+        assert_eq!(self.status.code(), Some(2), "{self:?}");
+        for word in words {
+            assert!(self.errors.contains(word), "no {word:?} in {:?}", self.errors);
+        }
+    }
 }
 
-/// Puts a file into the place of another in one step, as an editor does.
+/// Replaces a file in one step, as an editor does.
 pub(crate) fn write(file: &Path, text: &str) {
     let aside = file.with_extension("new");
-    std::fs::write(&aside, text).unwrap();
-    std::fs::rename(aside, file).unwrap();
+    fs::write(&aside, text).unwrap();
+    fs::rename(aside, file).unwrap();
 }
 
 /// The texts of the notices among these events.
@@ -247,7 +276,16 @@ pub(crate) fn notices(events: &[Value]) -> Vec<&str> {
     events.iter().filter(|event| event["event"] == "notice").filter_map(|event| event["text"].as_str()).collect()
 }
 
-/// The laboratory's binary.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The binary of the laboratory.
 pub(crate) fn lab() -> PathBuf {
     if std::env::var_os("CANDOR_TESTBED").is_some() {
         "candor-lab".into()
@@ -256,11 +294,16 @@ pub(crate) fn lab() -> PathBuf {
     }
 }
 
-/// The binary under test.
+/// The binary of the gateway.
 pub(crate) fn program() -> PathBuf {
     match std::env::var_os("CANDOR_BIN") {
         Some(path) => path.into(),
         None if std::env::var_os("CANDOR_TESTBED").is_some() => "candor".into(),
         None => env!("CARGO_BIN_EXE_candor").into(),
     }
+}
+
+/// The clock of this guest counts instructions: figures can be compared exactly.
+pub(crate) fn counts_instructions() -> bool {
+    std::env::var("CANDOR_TESTBED").is_ok_and(|testbed| testbed == "icount")
 }

@@ -1,14 +1,8 @@
-//! Two interfaces with a wire between them.
+//! Two interfaces that are connected.
 
-use std::time::{Duration, Instant};
+use crate::prelude::*;
 
-use candor_io::can::{self, InterfaceIndex};
-use candor_netlink::client::Client;
-use candor_netlink::link;
-
-use crate::frames::{classic, listener_on, send};
-
-/// A vxcan pair that goes away with this value, and the jobs that use it.
+/// A vxcan pair, deleted with this value.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) near: InterfaceIndex,
@@ -28,10 +22,10 @@ impl Pair {
         pair
     }
 
-    /// The kernel takes a moment to see that both ends are up, and until then drops what is sent.
+    /// The kernel takes a moment to see that both ends are up, and drops frames until then.
     pub(crate) fn wait(&self) {
         let [sends, hears] = [self.near, self.far].map(listener_on);
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + PATIENCE;
         while can::poll(&[&hears], Some(Duration::from_millis(20))).unwrap().is_empty() {
             assert!(Instant::now() < deadline, "nothing crosses the pair");
             send(&sends, &classic(0x123, &[1, 2, 3]));

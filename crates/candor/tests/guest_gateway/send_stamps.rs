@@ -1,51 +1,45 @@
-//! Stamps of frames on their way out: what waits in a queue, and which number a frame has.
+//! Transmit timestamps: before and after the queue, and their numbers.
 
 use std::thread;
-use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame};
-use candor_io::can::{CanSocket, SendStage, SendStamp};
+use candor_io::can::{SendStage, SendStamp};
 
-use crate::frames::{numbered, sender_on};
+use crate::prelude::*;
 use crate::queues;
-use crate::require::{Bus, Feature, require};
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
 const DELAY: Duration = Duration::from_millis(5);
 const LONG: Duration = Duration::from_secs(60);
 
 fn send(socket: &CanSocket, frame: &Frame) -> std::io::Result<()> {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    socket.send_now(&bytes[..len])
+    socket.send_now(&bytes_of(frame))
 }
 
-fn stamps(socket: &CanSocket, stage: SendStage) -> Vec<SendStamp> {
+fn stamps(socket: &CanSocket) -> Vec<SendStamp> {
     let mut all = Vec::new();
     socket.read_send_stamps(|stamp| all.push(stamp)).unwrap();
-    all.retain(|stamp| stamp.stage == stage);
     all
+}
+
+fn of(all: &[SendStamp], stage: SendStage) -> impl Iterator<Item = &SendStamp> {
+    all.iter().filter(move |stamp| stamp.stage == stage)
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_frame_has_a_stamp_before_the_queue_and_one_behind_it() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let bus = Bus::new("left");
-    queues::delay(bus.index, DELAY, 50);
-    let socket = sender_on(bus.index);
+fn stamps_a_frame_before_and_after_the_queue() {
+    let Some(scene) = Scenario::new(VCAN, ["left"]) else { return };
+    queues::delay(scene.index("left"), DELAY, 50);
+    let socket = scene.sender("left");
     socket.stamp_sending().unwrap();
     for number in 0..5 {
         send(&socket, &numbered(number)).unwrap();
     }
     thread::sleep(20 * DELAY);
-    let mut all = Vec::new();
-    socket.read_send_stamps(|stamp| all.push(stamp)).unwrap();
-    let of = |stage| all.iter().filter(move |stamp| stamp.stage == stage);
+    let all = stamps(&socket);
     for stage in [SendStage::Queued, SendStage::HandedOver] {
-        assert!(of(stage).map(|stamp| stamp.number).eq(0..5), "{all:?}");
+        assert!(of(&all, stage).map(|stamp| stamp.number).eq(0..5), "{all:?}");
     }
-    for (queued, handed) in of(SendStage::Queued).zip(of(SendStage::HandedOver)) {
+    for (queued, handed) in of(&all, SendStage::Queued).zip(of(&all, SendStage::HandedOver)) {
         let waited = handed.at.0 - queued.at.0;
         assert!(u128::try_from(waited).unwrap() >= DELAY.as_nanos(), "{waited} ns: {all:?}");
     }
@@ -53,17 +47,17 @@ fn a_frame_has_a_stamp_before_the_queue_and_one_behind_it() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_frame_that_was_refused_has_a_number_too() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let bus = Bus::new("left");
-    queues::delay(bus.index, LONG, 2);
-    let socket = sender_on(bus.index);
+fn a_refused_frame_has_a_number() {
+    let Some(scene) = Scenario::new(VCAN, ["left"]) else { return };
+    queues::delay(scene.index("left"), LONG, 2);
+    let socket = scene.sender("left");
     socket.stamp_sending().unwrap();
     let taken: Vec<bool> = (0..4).map(|number| send(&socket, &numbered(number)).is_ok()).collect();
     assert!(taken.contains(&false), "a queue of two took four");
-    queues::delete_root(bus.index);
-    drop(stamps(&socket, SendStage::Queued));
+    queues::delete_root(scene.index("left"));
+    drop(stamps(&socket));
     send(&socket, &numbered(4)).unwrap();
     thread::sleep(DELAY);
-    assert_eq!(stamps(&socket, SendStage::HandedOver).iter().map(|stamp| stamp.number).collect::<Vec<_>>(), [4]);
+    let all = stamps(&socket);
+    assert_eq!(of(&all, SendStage::HandedOver).map(|stamp| stamp.number).collect::<Vec<_>>(), [4]);
 }

@@ -1,4 +1,4 @@
-//! One of the gateways that are compared with the oracle.
+//! The gateways that are compared with the oracle.
 
 use std::fmt;
 
@@ -15,7 +15,6 @@ use super::expected::{Counted, Difference, Outcome, can_be_seen, is_echoed, take
 use super::machine::{Machine, Until};
 use super::mutation::Mutation;
 
-/// A gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leg {
     /// An engine of user space, with its threads and sockets.
@@ -32,13 +31,13 @@ impl Leg {
         vec![Self::Kernel, if case.is_for_engine() { Self::Engine(UserEngine::PLAINEST) } else { Self::RuleSet }]
     }
 
-    /// Runs a case; gives the number of frames that were delivered as the oracle said, fences left out.
+    /// Runs a case. Returns the number of frames that arrived as predicted, without fences.
     pub(super) fn run(self, machine: &mut Machine, case: &Case, mutation: Mutation) -> Result<u64, Box<Difference>> {
         let expected = match self {
             Self::Kernel => Outcome::of_machine(case, mutation),
             Self::Engine(_) | Self::RuleSet => Outcome::of_process(case, mutation),
         };
-        machine.forget_what_is_late();
+        machine.discard_late_frames();
         let seen = match self {
             Self::Kernel => kernel(machine, case, &expected)?,
             Self::Engine(engine) => self::engine(machine, case, engine, &expected),
@@ -72,7 +71,7 @@ fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outc
         machine.send(burst.from, &case.for_kernel(burst), until)
     };
     let delivered = case.bursts.iter().zip(&expected.delivered).map(send).collect();
-    machine.lost_nothing();
+    machine.assert_no_loss();
     let told = cangw::dump(&mut machine.client).unwrap();
     for job in &jobs {
         cangw::delete(&mut machine.client, job).unwrap_or_else(|error| panic!("deleting {job:?}: {error}"));
@@ -92,18 +91,18 @@ fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outc
 }
 
 fn engine(machine: &mut Machine, case: &Case, engine: UserEngine, expected: &Outcome) -> Outcome {
-    // The long way: as a file that is written and read again.
+    // The plan is written to a file and read again.
     let given = Case::plan(&case.all_jobs(), engine);
     let text = text::write(&given);
     let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{wrong:?} in\n{text}")).plan;
-    assert_eq!(plan, given, "what was written and read again:\n{text}");
+    assert_eq!(plan, given, "after writing and reading:\n{text}");
     let (gateway, _notices) = Gateway::start(plan).unwrap();
     let delivered = case.bursts.iter().zip(&expected.delivered).map(|(burst, expected)| {
         let fences = expected[FENCE.0].len();
         machine.send(burst.from, &Case::fenced(burst), Until::Fences(fences))
     });
     let delivered = delivered.collect();
-    machine.lost_nothing();
+    machine.assert_no_loss();
     let ended = gateway.stop().unwrap();
     let counters = ended.counters.iter().map(|route| Counted {
         handled: route.handled,

@@ -1,4 +1,4 @@
-//! Mistakes that a gateway could make, made by the oracle.
+//! Errors of a gateway, made by the oracle.
 
 use candor_core::frame::{CANFD_ESI, Frame};
 use candor_core::job::Job;
@@ -6,10 +6,8 @@ use candor_core::rule::{ChecksumSpan, Operand};
 
 use super::expected::Counted;
 
-/// What the oracle does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mutation {
-    /// Nothing.
     None,
     /// AND runs after OR.
     AndAfterOr,
@@ -34,7 +32,6 @@ pub(super) enum Mutation {
 }
 
 impl Mutation {
-    /// All that a comparison must notice.
     pub(super) const WRONG: [Self; 10] = [
         Self::AndAfterOr,
         Self::CountsOneMore,
@@ -59,12 +56,7 @@ impl Mutation {
                 job.checksums.xor.iter_mut().for_each(|xor| shorten(&mut xor.span));
             }),
             Self::XorBeforeOr => jobs.iter_mut().for_each(run_xor_before_or),
-            Self::None
-            | Self::CountsOneMore
-            | Self::NoErrorState
-            | Self::NoRawDlc
-            | Self::NoRemote
-            | Self::OnlyPayload => {}
+            _ => {}
         }
         jobs
     }

@@ -1,15 +1,15 @@
-//! A case that failed, as something to try by hand: a gateway file, a cangw script, frames.
+//! A failed case, to try by hand: a gateway file, a cangw script, frames.
 
 use std::fmt::Write as _;
 
 use candor_config::engine::UserEngine;
 use candor_config::text;
-use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::frame::Frame;
 
 use super::case::{Case, INTERFACES};
 use super::expected::Difference;
+use crate::frames::bytes_of;
 
-/// The case and the difference.
 pub(super) fn text(case: &Case, difference: &Difference) -> String {
     let mut text = String::new();
     match difference {
@@ -22,7 +22,7 @@ pub(super) fn text(case: &Case, difference: &Difference) -> String {
             writeln!(text, "job {job} counted:\n  expected {expected:?}\n  seen     {seen:?}").unwrap();
         }
         Difference::Dump { job, given, told } => {
-            writeln!(text, "job {job} was\n  given {given}\n  told  {told}").unwrap();
+            writeln!(text, "job {job} was\n  given {given}\n  listed {told}").unwrap();
         }
     }
     let plan = Case::plan(&case.jobs, UserEngine::PLAINEST);
@@ -38,17 +38,12 @@ pub(super) fn text(case: &Case, difference: &Difference) -> String {
     text
 }
 
-/// In can-utils notation if it has room for all of the frame, else also as the kernel's bytes.
+/// In can-utils notation, with the bytes of the kernel if that notation loses information.
 fn show(frame: &Frame) -> String {
     let notation = frame.to_string();
     if notation.parse() == Ok(*frame) {
         return notation;
     }
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    let hex = bytes[..len].iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02X}").unwrap();
-        hex
-    });
-    format!("{notation} (more than that notation holds; as struct: {hex})")
+    let hex: String = bytes_of(frame).iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("{notation} (incomplete; as struct: {hex})")
 }

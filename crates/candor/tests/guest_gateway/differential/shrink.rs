@@ -1,4 +1,4 @@
-//! Makes a case that fails as small as it can be while it still fails.
+//! Makes a failing case as small as possible.
 
 use std::time::{Duration, Instant};
 
@@ -11,23 +11,22 @@ use candor_core::rule::{ChecksumSpan, Checksums, Crc8Profile, Modifications, Ope
 use super::case::{Burst, Case, FIRST_DESTINATION};
 use super::expected::Difference;
 
-/// Longer than shrinking takes; afterwards the smallest case so far is told.
+/// Longer than shrinking takes; then the smallest case so far is reported.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A small case and how it fails.
 #[derive(Debug)]
 pub(super) struct Small {
     pub(super) case: Case,
     pub(super) difference: Box<Difference>,
 }
 
-/// Takes the first simpler case that fails, again and again, until none does.
+/// Replaces the case with the first simpler one that fails, until none does.
 ///
 /// # Panics
-/// If the case does not fail when it runs again: then something else than the case makes the difference.
+/// If the case does not fail again: then it is not the cause.
 pub(super) fn shrink(case: &Case, mut fails: impl FnMut(&Case) -> Option<Box<Difference>>) -> Small {
     let start = Instant::now();
-    let difference = fails(case).unwrap_or_else(|| panic!("the case fails only now and then: {case:#?}"));
+    let difference = fails(case).unwrap_or_else(|| panic!("the case does not fail again: {case:#?}"));
     let mut small = Small { case: case.clone(), difference };
     for smaller in [fewer_frames as fn(&Case) -> Vec<Case>, fewer_jobs, simpler_jobs, simpler_frames] {
         while let Some(next) = smaller(&small.case).into_iter().find_map(|case| {
@@ -55,7 +54,7 @@ fn fewer_jobs(case: &Case) -> Vec<Case> {
     without_chunks(&case.jobs).into_iter().map(|jobs| Case { jobs, ..case.clone() }).collect()
 }
 
-/// The list without each of its halves, then quarters, and so on to single elements.
+/// The list without each of its halves, quarters, and so on to single elements.
 fn without_chunks<T: Clone>(all: &[T]) -> Vec<Vec<T>> {
     let sizes = std::iter::successors(Some(all.len().div_ceil(2)), |size| (*size > 1).then(|| size.div_ceil(2)));
     sizes
@@ -78,12 +77,12 @@ fn simpler_jobs(case: &Case) -> Vec<Case> {
     cases
 }
 
-/// A job without what has no effect beside no modification.
+/// A job without the keys that need a modification.
 fn effective(job: Job) -> Job {
     if job.modifications.is_empty() { Job { checksums: Checksums::NONE, uid: None, ..job } } else { job }
 }
 
-/// No gateway file has routes that do not.
+/// Gateway files have no other routes.
 fn leads_somewhere(job: &Job) -> bool {
     job.from != job.to || job.incoming == Incoming::Allowed
 }

@@ -1,38 +1,34 @@
-//! `candor-lab can-send`: measures what a file says, and gives the interface back what it had.
-
-use std::process::Command;
-
-use serde_json::Value;
+//! `candor-lab can-send` with the queues of a file.
 
 use super::*;
-use crate::candor::lab;
 
-const GATEWAY: &str = "[bus.near]\ninterface = \"t-near\"\n[[egress.near.band]]\nname = \"urgent\"\nmatch = \"123\"\n\
-                       [[egress.near.band]]\nname = \"rest\"\n";
+fn gateway(interface: &str) -> String {
+    format!(
+        "[bus.near]\ninterface = \"{interface}\"\n[[egress.near.band]]\nname = \"urgent\"\nmatch = \"123\"\n\
+         [[egress.near.band]]\nname = \"rest\"\n"
+    )
+}
 
-fn can_send(file: &std::path::Path) -> (Option<i32>, Vec<u8>) {
-    let mut command = Command::new(lab());
-    command.args(["can-send", "--interface", NEAR, "--frames", "3", "--frame", "123#00", "--frame", "124#R"]);
-    let output = command.arg("--json").arg(file).output().unwrap();
-    (output.status.code(), output.stdout)
+fn can_send(gateway: &str) -> Output {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), gateway).unwrap();
+    let words = "can-send --interface t-near --frames 3 --frame 123#00 --frame 124#R --json".split(' ');
+    lab_output(&words.chain([file.path().to_str().unwrap()]).collect::<Vec<_>>())
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_stands_before_a_bus_is_measured_and_taken_back() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn can_send_measures_queues_and_restores_the_interface() {
+    let Some(_machine) = require(VCAN) else { return };
     let mut place = Place::new();
     let before = of(vec![prio()], vec![], vec![filter(Handle::new(1, 0), Classifier::Matchall)]);
     place.make(&before).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("bands.toml");
-    std::fs::write(&file, GATEWAY).unwrap();
-    let (code, said) = can_send(&file);
-    assert_eq!(code, Some(0));
-    let said: Value = serde_json::from_slice(&said).unwrap();
-    let names: Vec<_> = said["measured"].as_array().unwrap().iter().map(|one| one["before"].clone()).collect();
+    let run = can_send(&gateway(NEAR));
+    assert_eq!(run.status, 0, "{run:?}");
+    let measured = run.json()["measured"].as_array().unwrap().clone();
+    let names: Vec<_> = measured.iter().map(|one| one["before"].clone()).collect();
     assert_eq!(names, ["as it is", "bands"]);
-    for one in said["measured"].as_array().unwrap() {
+    for one in &measured {
         let calls = one["calls"].as_array().unwrap();
         assert_eq!(calls.iter().map(|call| call["frame"].clone()).collect::<Vec<_>>(), ["123#00", "124#R"]);
         let is_ordered = |call: &Value| {
@@ -42,9 +38,8 @@ fn what_stands_before_a_bus_is_measured_and_taken_back() {
         assert!(calls.iter().all(is_ordered), "{calls:?}");
     }
     assert_eq!(differences(&before, &place.observe().tree), []);
-    // A file that says nothing of this interface is no measurement, and changes nothing.
-    std::fs::write(&file, GATEWAY.replace("t-near", "t-far")).unwrap();
-    assert_eq!(can_send(&file).0, Some(2));
+    // A file without this interface is refused.
+    assert_eq!(can_send(&gateway(FAR)).status, 2);
     assert_eq!(differences(&before, &place.observe().tree), []);
     place.clear();
 }

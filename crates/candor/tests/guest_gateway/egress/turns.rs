@@ -1,15 +1,13 @@
-//! Senders that are equal take turns, frame by frame.
+//! Equal senders take turns, frame by frame.
 
 use std::collections::BTreeMap;
 
-use candor_io::can::CanSocket;
-
-use super::line::{self, Line};
+use super::line::Line;
 use super::paced::trees;
 use super::*;
-use crate::frames::{classic, send, sender_on};
+use crate::serial::SERIAL;
 
-/// Senders that take turns in a tree, by their classes: so many flows are to be seen once they have frames.
+/// Senders that take turns in a tree, and the number of flows in its classes.
 pub(super) struct Flows<'f> {
     /// Senders and identifiers.
     pub(super) frames: &'f [(usize, u32)],
@@ -17,9 +15,9 @@ pub(super) struct Flows<'f> {
 }
 
 impl Line {
-    /// What leaves if these frames come while nothing does: the numbers of their senders.
+    /// Sends these frames while none leaves. Returns the senders of the frames that leave then.
     ///
-    /// Two senders may share a place by chance, because the hash of `sfq` has a seed of its own each time: then once more.
+    /// Two senders may share a flow, because the hash of `sfq` has a new seed each time. Then it tries again.
     pub(super) fn in_turns(&mut self, tree: &Tree, senders: &[CanSocket], flows: &Flows<'_>) -> Vec<u8> {
         for _ in 0..5 {
             self.block(tree).unwrap();
@@ -38,13 +36,13 @@ impl Line {
             if seen == flows.count {
                 return left;
             }
-            println!("two of {} senders share a place", flows.count);
+            println!("two of {} senders share a flow", flows.count);
         }
-        panic!("senders share places again and again");
+        panic!("senders share flows every time");
     }
 }
 
-/// Whether these senders take turns: as long as all have frames nobody is more than a frame ahead of another.
+/// While all senders have frames, none is more than this many frames ahead.
 pub(super) fn take_turns(left: &[u8], senders: &[u8], ahead: usize) -> bool {
     let of_them: Vec<u8> = left.iter().copied().filter(|sender| senders.contains(sender)).collect();
     let mut counts: BTreeMap<u8, usize> = senders.iter().map(|sender| (*sender, 0)).collect();
@@ -62,7 +60,7 @@ pub(super) fn take_turns(left: &[u8], senders: &[u8], ahead: usize) -> bool {
 #[test]
 #[ignore = "runs in a guest"]
 fn two_to_eight_sockets_of_a_band_take_turns() {
-    let Some(_machine) = require(line::NEEDS) else { return };
+    let Some(_machine) = require(SERIAL) else { return };
     let file = "[bus.b]\ninterface = \"can0\"\n[[egress.b.band]]\nname = \"all\"\nfair = \"per-socket\"\n";
     let [tree] = &trees(file)[..] else { panic!("one bus") };
     let mut line = Line::new();

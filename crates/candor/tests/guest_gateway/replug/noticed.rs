@@ -1,100 +1,82 @@
-//! What else is noticed when interfaces come and go: what was missed, who else was there first, what drops frames by now.
+//! Events that candor missed, another candor for the same interface, and qdiscs that drop frames.
 
-use candor_egress::discipline::{Discipline, Etf};
-use candor_io::process;
+use candor_egress::discipline::Discipline;
 
 use super::*;
+use crate::hazards::ETF;
 use crate::queues;
 
-/// With `CLOCK_TAI`, the only one that it takes.
-const ETF: Etf = Etf { delta_ns: 0, clock_id: 11, deadline_mode: false, offload: false, skip_sock_check: false };
-
-/// While candor stands still, the kernel tells it of more than its socket has room for.
+/// While candor is stopped, there are more events than its socket holds.
 #[test]
 #[ignore = "runs in a guest"]
-fn what_happened_while_nobody_listened_is_noticed() {
+fn notices_changes_after_lost_events() {
     const STORM: usize = 400;
 
-    let Some(_machine) = require(NEEDS) else { return };
-    for (engine, text) in ways() {
-        let mut place = Place::new();
-        let candor = run(&text, engine, place.run_dir.path()).start();
+    for (engine, text) in setups() {
+        let Some(mut place) = scene() else { return };
+        let candor = place.start(&text, engine);
         process::pause(candor.pid()).unwrap();
         for _ in 0..STORM {
             drop(Bus::new("storm"));
         }
-        delete(&place.right);
-        place.right = Bus::new("right");
+        place.replace("right");
         process::resume(candor.pid()).unwrap();
-        while candor.notice() != "Interface t-right is back; its routes continue" {}
+        candor.notice_with("Interface t-right is back; its routes continue");
         wait_until_up(&candor, "t-right");
-        assert!(passes(&place.left, &place.right), "{engine}");
-        // From then on it is told again.
-        delete(&place.right);
+        assert!(place.passes("left", "right"), "{engine}");
+        // Further events arrive.
+        place.unplug("right");
         assert!(candor.notice().starts_with("Interface t-right (bus \"right\") is gone"), "{engine}");
-        assert!(candor.end(Signal::Terminate).status.success());
+        candor.stop();
     }
 }
 
-/// A candor that waits for an interface, and another one that somebody starts as soon as it is there.
+/// One candor waits for an interface, and another one starts as soon as it is back.
 #[test]
 #[ignore = "runs in a guest"]
-fn two_candors_for_one_interface_that_came_back_do_not_double_frames() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn two_candors_do_not_double_frames_of_a_replaced_interface() {
     for engine in ["kernel", "read-write"] {
-        let mut place = Place::new();
+        let Some(mut place) = scene() else { return };
         let text = gateway(&[]);
-        let first = run(&text, engine, place.run_dir.path()).start();
+        let first = place.start(&text, engine);
         process::pause(first.pid()).unwrap();
-        // All of them, or the routes that stay would be known already.
-        for (bus, name) in [
-            (&mut place.left, "left"),
-            (&mut place.right, "right"),
-            (&mut place.third, "third"),
-            (&mut place.fourth, "fourth"),
-        ] {
-            delete(bus);
-            *bus = Bus::new(name);
-        }
-        let second = run(&text, engine, place.run_dir.path()).start();
+        // All interfaces, or the second candor is refused for the other routes.
+        ["left", "right", "third", "fourth"].into_iter().for_each(|bus| place.replace(bus));
+        let second = place.start(&text, engine);
         process::resume(first.pid()).unwrap();
-        let ended = first.wait();
-        assert_eq!(ended.status.code(), Some(2), "{engine}: {ended:?}");
-        let said = format!("is already run by another candor (process {})", second.pid());
-        assert!(ended.errors.contains(&said), "{engine}: {}", ended.errors);
-        assert!(passes(&place.left, &place.right), "{engine}: lost or doubled");
-        place.other_goes_on(engine);
-        assert!(second.end(Signal::Terminate).status.success());
+        let error = format!("is already run by another candor (process {})", second.pid());
+        first.wait().assert_refused(&[&error]);
+        assert!(place.passes("left", "right"), "{engine}: lost or doubled");
+        place.other_route_passes(engine);
+        second.stop();
         assert_eq!(place.jobs(), []);
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_queueing_discipline_that_drops_is_told_whenever_it_comes() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let set_etf = |bus: &Bus| queues::set_root(bus.index, Discipline::Etf(ETF));
+fn reports_a_qdisc_that_drops_frames() {
     let text = gateway(&[]);
     for engine in ["kernel", "read-write"] {
-        let mut place = Place::new();
-        let candor = run(&text, engine, place.run_dir.path()).start();
-        let is_told = || assert!(candor.notice().starts_with("t-right has the qdisc etf"), "{engine}");
-        set_etf(&place.right);
-        is_told();
-        // What comes again is told again, here and at an interface that came back.
-        queues::delete_root(place.right.index);
+        let Some(mut place) = scene() else { return };
+        let candor = place.start(&text, engine);
+        let set_etf = |place: &Scenario| {
+            queues::set_root(place.index("right"), Discipline::Etf(ETF));
+            assert!(candor.notice().starts_with("t-right has the qdisc etf"), "{engine}");
+        };
+        set_etf(&place);
+        // It is reported again after its removal, and on a replaced interface.
+        queues::delete_root(place.index("right"));
         look();
-        set_etf(&place.right);
-        is_told();
-        delete(&place.right);
+        set_etf(&place);
+        place.unplug("right");
         assert!(candor.notice().starts_with("Interface t-right (bus \"right\") is gone"), "{engine}");
-        place.right = Bus::new("right");
-        while candor.notice() != "Interface t-right is back; its routes continue" {}
+        place.plug_in("right");
+        candor.notice_with("Interface t-right is back; its routes continue");
         wait_until_up(&candor, "t-right");
-        set_etf(&place.right);
-        is_told();
+        set_etf(&place);
         look();
-        assert_eq!(candor.notice_now(), None, "{engine}: told once");
-        assert!(candor.end(Signal::Terminate).status.success());
+        assert_eq!(candor.notice_now(), None, "{engine}: reported twice");
+        candor.stop();
     }
 }

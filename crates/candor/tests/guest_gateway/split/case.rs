@@ -1,4 +1,4 @@
-//! A gateway and what is sent through it.
+//! A gateway and frames for it.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use candor_config::plan::{Echo, Engine, SendAs};
 use candor_config::text;
 use candor_core::arbitrary;
 use candor_core::filter::Filter;
-use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat};
+use candor_core::frame::{Frame, FrameFormat};
 use candor_core::job::Job;
-use candor_core::payload::PayloadPattern;
+use candor_core::rule::Modifications;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::wires::{BUSES, NAMES};
+use super::{ANY_PAYLOAD, BUSES, GATEWAY};
 
 /// Frames of a list that are printed.
 const SHOWN: usize = 24;
@@ -25,12 +25,12 @@ pub(super) struct Case {
 }
 
 impl fmt::Debug for Case {
-    /// As a gateway file and frames, which somebody can try.
+    /// As a gateway file and frames to try by hand.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plan = candor_config::arbitrary::plan(&NAMES.map(|[near, _far]| near), &self.jobs, Engine::Auto);
+        let plan = candor_config::arbitrary::plan(&GATEWAY, &self.jobs, Engine::Auto);
         writeln!(f, "\n{}", text::write(&plan))?;
         for (from, frames) in &self.bursts {
-            writeln!(f, "from {}: {}", NAMES[*from][0], listed(frames))?;
+            writeln!(f, "from {}: {}", GATEWAY[*from], listed(frames))?;
         }
         Ok(())
     }
@@ -42,8 +42,8 @@ pub(super) fn listed(frames: &[Frame]) -> String {
     if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
 }
 
-/// Routes of any kind, some of them for user space only; all routes to one bus have the same echo, because user space has
-/// one socket for each bus.
+/// Routes of any kind, some for user space only. All routes to a bus have the same echo, because user space has one socket
+/// for each bus.
 pub(super) fn case() -> impl Strategy<Value = Case> {
     let echo = vec(any::<bool>(), BUSES);
     let bursts = vec((0..BUSES, vec(arbitrary::wire_frame(), 1..24)), 1..6);
@@ -57,9 +57,8 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
 
 fn route() -> impl Strategy<Value = Job> {
     let pattern = (any::<u8>(), prop::sample::select(vec![0x00_u8, 0x01, 0x80, 0xFF])).prop_map(|(value, mask)| {
-        let (mut pattern, byte) =
-            (PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] }, value & mask);
-        (pattern.mask[0], pattern.value[0]) = (mask, byte);
+        let mut pattern = ANY_PAYLOAD;
+        (pattern.mask[0], pattern.value[0]) = (mask, value & mask);
         pattern
     });
     let filter = prop_oneof![2 => Just(Some(Filter::ALL)), 3 => Just(None)];
@@ -71,14 +70,8 @@ fn route() -> impl Strategy<Value = Job> {
                 2 if job.format == FrameFormat::Classic => job.send_as = Some(SendAs::Fd { bit_rate_switch }),
                 2 => {
                     job.send_as = Some(SendAs::Classic);
-                    for operand in [
-                        &mut job.modifications.and,
-                        &mut job.modifications.or,
-                        &mut job.modifications.xor,
-                        &mut job.modifications.set,
-                    ] {
-                        operand.flags = None;
-                    }
+                    let Modifications { and, or, xor, set } = &mut job.modifications;
+                    [and, or, xor, set].into_iter().for_each(|operand| operand.flags = None);
                 }
                 _ => {}
             }

@@ -1,14 +1,15 @@
-//! What must arrive, and what must be counted.
+//! The frames and counters that the oracle predicts.
 
 use candor_config::placement::{Placement, Side};
 use candor_config::plan::{BusIndex, Echo, RouteIndex};
-use candor_core::frame::{CAN_EFF_MASK, Frame};
+use candor_core::frame::Frame;
 use candor_core::job::Job;
 use candor_core::oracle;
 
 use super::case::Case;
+use crate::differential::expected::can_be_seen;
 
-/// What a burst makes arrive at one bus: what each side sends, in the order in which it does so.
+/// The frames that each side sends to a bus because of a burst, in order.
 pub(super) struct Expected {
     pub(super) kernel: Vec<Frame>,
     pub(super) user: Vec<Frame>,
@@ -19,7 +20,7 @@ impl Expected {
         let mut expected = Self { kernel: Vec::new(), user: Vec::new() };
         for frame in frames {
             for delivery in oracle::deliver(&case.jobs, BusIndex(from), frame) {
-                if delivery.to != BusIndex(to) || !can_be_heard(&delivery.frame) {
+                if delivery.to != BusIndex(to) || !can_be_seen(&delivery.frame) {
                     continue;
                 }
                 match placement.side(RouteIndex(delivery.job)) {
@@ -31,13 +32,13 @@ impl Expected {
         expected
     }
 
-    /// Whether the heard frames are these, each once, with those of either side in their order.
+    /// Each frame arrived once, and those of each side in order.
     pub(super) fn explains(&self, heard: &[Frame]) -> bool {
         let (kernel, user) = (&self.kernel, &self.user);
         if heard.len() != kernel.len() + user.len() {
             return false;
         }
-        // After so many heard frames: can the first `k` of the kernel's have been among them?
+        // For the frames so far: can the first `k` of the kernel be among them?
         let mut possible = vec![false; kernel.len() + 1];
         possible[0] = true;
         for (at, frame) in heard.iter().enumerate() {
@@ -56,13 +57,8 @@ impl Expected {
     }
 }
 
-/// An error frame without a class passes no filter.
-fn can_be_heard(frame: &Frame) -> bool {
-    !frame.id.is_err() || frame.id.0 & CAN_EFF_MASK != 0
-}
-
-/// What jobs in the kernel send with echo is offered to the jobs from that bus, too, and deleted there: it has made the
-/// one hop that the module allows. User space does not even hear it.
+/// Frames that jobs in the kernel send with echo also reach the jobs from that bus, and are deleted there, after the one hop
+/// that the module allows. User space does not receive them.
 pub(super) fn deleted_echoes(jobs: &[Job], placement: &Placement, frames: &[(BusIndex, Frame)]) -> Vec<u64> {
     let mut echoes = vec![0; jobs.len()];
     let in_kernel = |at: usize| placement.side(RouteIndex(at)) == Side::Kernel;

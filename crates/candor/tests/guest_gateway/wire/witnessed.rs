@@ -1,35 +1,36 @@
-//! `candor-lab precision` with the log of the buses as its witness.
+//! `candor-lab precision` with the log of the buses as reference.
 
-use std::process::Command;
-
-use serde_json::Value;
-
-use super::{BIT_NS, NEEDS, Wire};
-use crate::candor::{lab, said};
+use super::*;
 use crate::methods::figures;
-use crate::require::require;
 
-const GATEWAY: &str = "engine = \"read-write\"\n[bus.first]\ninterface = \"t-gate-in\"\n[bus.second]\ninterface = \"t-gate-out\"\n\
-                       [[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\n";
-const BUSES: [&str; 4] = ["--bus", "near:500k:t-send,t-monitor,t-gate-in", "--bus", "away:500k:t-gate-out,t-receive"];
+const BUSES: &str = "--bus near:500k:t-send,t-monitor,t-gate-in --bus away:500k:t-gate-out,t-receive";
 const ENDS: [&str; 6] = ["--send", "t-send", "--monitor", "t-monitor", "--receive", "t-receive"];
 /// The clock of the adapter counts microseconds.
 const TICK_NS: i64 = 1000;
 
-/// 30 frames, with and without a gateway, by the tester's stamps and by the log of these buses.
+/// The gateway file.
+fn file(wire: &Wire) -> String {
+    let text =
+        "engine = \"read-write\"\n[bus.first]\ninterface = \"t-gate-in\"\n[bus.second]\ninterface = \"t-gate-out\"\n"
+            .to_owned()
+            + &route("all", "first", "second", "");
+    let path = wire.folder.path().join("all.toml");
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// 30 frames, with and without a gateway, by the timestamps of the tester and by the log of the buses.
 fn precision(wire: &Wire, further: &[&str]) -> Value {
-    let file = wire.folder.path().join("all.toml");
-    std::fs::write(&file, GATEWAY).unwrap();
-    let law = ["--frames", "30", "--warm-up", "5", "--loads", "none", "--wire-bitrate", "500kbit/s"];
-    let witness = ["--buses", "near", "away", "--wire-log", wire.log.to_str().unwrap(), file.to_str().unwrap()];
-    figures(&[&["precision", "--tap", "t-gate-in"], &ENDS[..], &law[..], further, &witness[..]].concat())
+    let pace = ["--frames", "30", "--warm-up", "5", "--loads", "none", "--wire-bitrate", "500kbit/s"];
+    let witness = ["--buses", "near", "away", "--wire-log", wire.log.to_str().unwrap(), &file(wire)];
+    figures(&[&["precision", "--tap", "t-gate-in"], &ENDS[..], &pace[..], further, &witness[..]].concat())
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn stamps_are_held_against_the_wire() {
+fn compares_timestamps_with_the_wire() {
     let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&BUSES);
+    let wire = Wire::start(BUSES);
     let all = precision(&wire, &[]);
     let own = &all["own"][0];
     assert_eq!((&own["stamps"]["count"], &own["stamps"]["min_ns"]), (&30.into(), &0.into()), "{own}");
@@ -37,42 +38,42 @@ fn stamps_are_held_against_the_wire() {
     let witnessed = &all["witnessed"];
     assert_eq!((&witnessed["gateway"], &witnessed["unseen"]), (&"all".into(), &0.into()));
     assert_eq!(witnessed["difference"]["count"], 30, "{witnessed}");
-    // 30 frames more than those of the warm-up, on both buses; and those without a gateway on the first.
+    // Warm-up and 30 frames on both buses, and the same without a gateway on the first.
     let log = wire.end().frames();
     let on = |bus: &str| log.iter().filter(|logged| logged.bus == bus).count();
     assert_eq!((on("near"), on("away")), (70, 35));
-    // The time on the second wire is in the latency: a frame of two bytes has 60 bits at least.
+    // The latency contains the second bus: a frame of two bytes has at least 60 bits.
     let shortest = witnessed["by_witness"]["min_ns"].as_u64().unwrap();
     assert!(shortest > 60 * BIT_NS, "{witnessed}");
 }
 
-/// The log is the truth, and it knows nothing of USB, drivers and clocks.
 #[test]
 #[ignore = "runs in a guest"]
-fn stamps_of_the_adapter_are_those_of_the_wire() {
+fn timestamps_of_the_adapter_agree_with_the_wire() {
     let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&[&BUSES[..], &["--adapter", "t-monitor,t-gate-in,t-receive"]].concat());
+    let wire = Wire::start(&format!("{BUSES} --adapter t-monitor,t-gate-in,t-receive"));
     let witnessed = precision(&wire, &["--stamps", "hardware"])["witnessed"].take();
     let difference = |of: &str| witnessed["difference"][of].as_i64().unwrap();
     assert_eq!((difference("count"), &witnessed["unseen"]), (30, &0.into()), "{witnessed}");
-    // Each of two stamps is up to a tick before its moment.
+    // Each of the two timestamps is rounded down to a tick.
     assert!(difference("min_ns") > -TICK_NS && difference("max_ns") < TICK_NS, "{witnessed}");
     let stamps = ["min_ns", "p50_ns", "max_ns"].map(|of| witnessed["by_stamps"][of].as_i64().unwrap());
-    assert!(stamps.iter().all(|ns| ns % TICK_NS == 0), "they are the adapter's: {witnessed}");
+    assert!(stamps.iter().all(|ns| ns % TICK_NS == 0), "timestamps of the adapter: {witnessed}");
     wire.end();
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn stamps_of_two_clocks_are_refused() {
+fn refuses_timestamps_of_two_clocks() {
     let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&BUSES);
-    let file = wire.folder.path().join("all.toml");
-    std::fs::write(&file, GATEWAY).unwrap();
+    let wire = Wire::start(BUSES);
     let mut tester = Command::new(lab());
-    tester.arg("tester").args(ENDS).args(["--stamps", "hardware", "--records"]).arg(wire.folder.path()).arg(&file);
-    let refused = said(tester);
-    assert_eq!(refused.status, 2, "{refused:?}");
-    assert!(refused.err.contains("t-monitor and t-receive are not channels of one adapter"), "{refused:?}");
+    tester
+        .arg("tester")
+        .args(ENDS)
+        .args(["--stamps", "hardware", "--records"])
+        .arg(wire.folder.path())
+        .arg(file(&wire));
+    output(&mut tester).assert(2, &["t-monitor and t-receive are not channels of one adapter"]);
     assert_eq!(wire.end().frames().len(), 0, "nothing was sent");
 }

@@ -1,5 +1,5 @@
-//! What leaves a tree in which frames wait, and in which order, if nothing more comes: the oracle says where each waits,
-//! and here is the law of each discipline. Rates have no part in it.
+//! The frames that leave a tree once no more come, and their order: the oracle gives the queue of each frame, and this model
+//! the order of each discipline. Rates are ignored.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use candor_egress::tree::Share;
 use super::counted::Sent;
 use super::*;
 
-/// A classic frame.
+/// Of a classic frame.
 const FRAME_BYTES: u32 = 16;
 
-/// A frame that was handed over, by which socket.
+/// A frame and its socket.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) sent: Sent,
     pub(super) socket: usize,
 }
 
-/// Numbers of frames, first to leave first.
+/// Numbers of frames in the order in which they leave.
 type Order = Vec<usize>;
 
-struct Laws<'t> {
+struct Model<'t> {
     tree: &'t Tree,
     waiting: &'t [Waiting],
     courses: Vec<Course>,
-    /// What came to wait in each place, in the order in which it came.
+    /// The frames of each class and discipline, in order of arrival.
     queues: BTreeMap<(Handle, Handle), Order>,
     frame_bytes: u32,
 }
@@ -45,10 +45,10 @@ pub(super) fn order(tree: &Tree, waiting: &[Waiting]) -> Order {
     let root = tree.qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT).unwrap();
     let overhead = root.stab.as_ref().map_or(0, |stab| stab.overhead_bytes);
     let frame_bytes = FRAME_BYTES.checked_add_signed(overhead).unwrap();
-    Laws { tree, waiting, courses, queues, frame_bytes }.out_of(root, Handle::NONE)
+    Model { tree, waiting, courses, queues, frame_bytes }.out_of(root, Handle::NONE)
 }
 
-impl Laws<'_> {
+impl Model<'_> {
     fn out_of(&self, qdisc: &Qdisc, class: Handle) -> Order {
         let own = self.queues.get(&(class, qdisc.handle)).cloned().unwrap_or_default();
         match &qdisc.discipline {
@@ -78,13 +78,13 @@ impl Laws<'_> {
             Discipline::Skbprio { limit_frames } => {
                 let mut own = own;
                 own.sort_by_key(|frame| std::cmp::Reverse(self.priority(*frame)));
-                // Among equals the one that came last goes.
+                // Of equal frames the last is dropped.
                 own.truncate(limited(own.len(), *limit_frames));
                 own
             }
             first_in_first_out if qdisc.parent == Handle::ROOT => {
-                // Empty, it is passed by. What the driver then has no room for is given back and stays the first, whatever
-                // comes; and it counts.
+                // An empty root is bypassed. The driver gives back a frame for which it has no room; that frame stays the
+                // first, and counts against the limit.
                 let (first, rest) = own.split_at(own.len().min(1));
                 [first, &self.fifo(first_in_first_out, rest, 1)].concat()
             }
@@ -105,7 +105,7 @@ impl Laws<'_> {
             Discipline::Bfifo { limit_bytes } => {
                 own[..room(limit_bytes.map(|limit| limit / self.frame_bytes))].to_vec()
             }
-            other => panic!("no law for {}", other.kind()),
+            other => panic!("no order for {}", other.kind()),
         }
     }
 
@@ -128,13 +128,13 @@ impl Laws<'_> {
         self.waiting[frame].sent.priority
     }
 
-    /// Deficit round robin, in the order in which each came to have a frame. Quanta are whole frames.
+    /// Deficit round robin, in the order of the first frames. Quanta are whole frames.
     fn in_turns(&self, mut turns: Vec<(Order, u32)>) -> Order {
         turns.sort_by_key(|(frames, _)| frames.iter().min().copied());
         let mut order = Vec::new();
         while turns.iter().any(|(frames, _)| !frames.is_empty()) {
             for (frames, quantum) in &mut turns {
-                assert_eq!(*quantum % self.frame_bytes, 0, "no law for parts of frames");
+                assert_eq!(*quantum % self.frame_bytes, 0, "quanta are whole frames");
                 let turn = usize::try_from(*quantum / self.frame_bytes).unwrap().min(frames.len());
                 order.extend(frames.drain(..turn));
             }
@@ -154,7 +154,7 @@ impl Laws<'_> {
         self.in_turns(flows.into_values().map(|flow| (flow, quantum)).collect())
     }
 
-    /// Which one takes it is what the filters of the discipline say; without any, all are one.
+    /// The flow that the filters select; without filters there is one flow.
     fn flow(&self, qdisc: &Qdisc, frame: usize) -> u32 {
         let tested = self.courses[frame].tested.iter().filter(|tested| tested.fits);
         let filters: Vec<_> = tested.map(|tested| &self.tree.filters[tested.filter]).collect();
@@ -172,14 +172,14 @@ impl Laws<'_> {
                 [FlowKey::Source] => self.waiting[frame].socket.try_into().unwrap(),
                 [FlowKey::Mark] => self.waiting[frame].sent.mark,
                 [FlowKey::Priority] => self.priority(frame),
-                _ => panic!("no law for these keys"),
+                _ => panic!("no order for these keys"),
             },
             _ => last.class.unwrap_or(Handle::NONE).0,
         }
     }
 
-    /// Classes that may all send: the priority of a class first, then in turns in the order of their numbers; before them
-    /// what no class is for. A class begins with nothing, so its first turn is a single frame.
+    /// Frames without a class, then the classes by priority, and in turns by number. A class starts with a deficit of 0, so its
+    /// first turn is a single frame.
     fn htb(&self, qdisc: &Qdisc) -> Order {
         let direct = |course: &Course| matches!(&course.end, End::Direct { qdisc: at } if *at == qdisc.handle);
         let mut order: Order = (0..self.courses.len()).filter(|frame| direct(&self.courses[*frame])).collect();
