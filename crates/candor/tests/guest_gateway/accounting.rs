@@ -20,7 +20,6 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// The counters of a bus.
 fn bus<'a>(counters: &'a Value, name: &str) -> &'a Value {
     counters["buses"].as_array().unwrap().iter().find(|bus| bus["bus"] == name).unwrap()
 }

@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader};
 
 use candor_config::engine::UserEngine;
 
-use crate::pair::Pair;
 use crate::prelude::*;
 use crate::traffic::Traffic;
 

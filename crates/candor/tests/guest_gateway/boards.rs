@@ -74,7 +74,6 @@ impl Server {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// The temporary files of the board.
     fn temporary_files(&self) -> Vec<String> {
         let names = fs::read_dir(self.folder.path().join("tmp")).unwrap();
         names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
@@ -151,7 +150,6 @@ fn sudo_gives_the_gateway_its_privileges() {
     assert_eq!((leftovers(), server.temporary_files()), (Vec::new(), Vec::new()));
 }
 
-/// Processes whose command line has all of these words.
 fn processes(words: &[&str]) -> Vec<u32> {
     let all = command_lines().into_iter();
     all.filter(|(_, line)| words.iter().all(|word| line.contains(word))).map(|(pid, _)| pid).collect()

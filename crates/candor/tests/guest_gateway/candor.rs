@@ -1,6 +1,6 @@
 //! The programs as processes.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver};
@@ -14,7 +14,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Every gateway is confined, so that all tests find system calls that it needs and may not make.
 const CONFINED: &str = "--seccomp";
 
-/// Arguments of a `candor run --json`.
 #[derive(Clone, Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) gateway: &'a str,
@@ -24,7 +23,6 @@ pub(crate) struct Run<'a> {
     pub(crate) uid: Option<u32>,
 }
 
-/// Exit status and output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: i32,
@@ -48,7 +46,6 @@ impl Output {
     }
 }
 
-/// Runs a command to its end.
 pub(crate) fn output(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -59,17 +56,15 @@ pub(crate) fn lab_output(arguments: &[&str]) -> Output {
     output(Command::new(lab()).args(arguments))
 }
 
-/// A running `candor run --json`.
+/// A running command that prints events, such as `candor run --json`.
 #[derive(Debug)]
 pub(crate) struct Candor {
     child: Child,
     events: Receiver<Value>,
-    /// The events before `ready`.
     pub(crate) before_ready: Vec<Value>,
     errors: Option<JoinHandle<String>>,
 }
 
-/// Exit status and the rest of the output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -94,20 +89,22 @@ impl Run<'_> {
         self.spawn(Path::new("-")).wait()
     }
 
+    // The gateway comes through standard input, because another user cannot read a folder of root.
     fn spawn(&self, file: &Path) -> Candor {
         let mut command = Command::new(program());
-        command
-            .arg("run")
-            .arg(file)
-            .args(["--json", CONFINED, "--engine", self.engine])
-            .env("CANDOR_RUN_DIR", &self.run_dir);
-        // The gateway comes through standard input, because another user cannot read a folder of root.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("run").arg(file).args(["--json", CONFINED, "--engine", self.engine]);
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
         }
+        Candor::spawn(command.env("CANDOR_RUN_DIR", &self.run_dir), self.gateway)
+    }
+}
+
+impl Candor {
+    pub(crate) fn spawn(command: &mut Command, input: &str) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(self.gateway.as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let (sender, events) = mpsc::channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -118,18 +115,12 @@ impl Run<'_> {
                 }
             }
         });
-        let mut stderr = child.stderr.take().unwrap();
-        let errors = Some(std::thread::spawn(move || {
-            let mut text = String::new();
-            stderr.read_to_string(&mut text).unwrap();
-            text
-        }));
-        Candor { child, events, before_ready: Vec::new(), errors }
+        let stderr = child.stderr.take().unwrap();
+        let errors = Some(std::thread::spawn(move || std::io::read_to_string(stderr).unwrap()));
+        Self { child, events, before_ready: Vec::new(), errors }
     }
-}
 
-impl Candor {
-    fn ready(mut self) -> Self {
+    pub(crate) fn ready(mut self) -> Self {
         loop {
             match self.events.recv_timeout(PATIENCE) {
                 Ok(event) if event["event"] == "ready" => return self,
@@ -139,7 +130,6 @@ impl Candor {
         }
     }
 
-    /// Waits for the next event of one of these kinds.
     pub(crate) fn event(&self, kinds: &[&str]) -> Value {
         loop {
             let event = self.events.recv_timeout(PATIENCE).unwrap();
@@ -153,7 +143,6 @@ impl Candor {
         self.child.id()
     }
 
-    /// Sends a signal and waits for the end.
     pub(crate) fn end(self, signal: Signal) -> Ended {
         signal::send(self.child.id(), signal).unwrap();
         self.wait()
@@ -167,12 +156,10 @@ impl Candor {
         ended
     }
 
-    /// Waits for the next notice.
     pub(crate) fn notice(&self) -> String {
         self.event(&["notice"])["text"].as_str().unwrap().to_owned()
     }
 
-    /// Waits for a notice with these words.
     pub(crate) fn notice_with(&self, words: &str) -> String {
         loop {
             let notice = self.notice();
@@ -194,7 +181,6 @@ impl Candor {
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end.
     pub(crate) fn wait(mut self) -> Ended {
         let mut events = Vec::new();
         loop {
@@ -238,12 +224,10 @@ impl Ended {
         counters
     }
 
-    /// The only event of this kind.
     pub(crate) fn event(&self, kind: &str) -> &Value {
         self.events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("no {kind} in {self:?}"))
     }
 
-    /// The last counters of the routes.
     pub(crate) fn routes(&self) -> &[Value] {
         self.event("final-counters")["routes"].as_array().unwrap()
     }
@@ -271,7 +255,6 @@ pub(crate) fn write(file: &Path, text: &str) {
     fs::rename(aside, file).unwrap();
 }
 
-/// The texts of the notices among these events.
 pub(crate) fn notices(events: &[Value]) -> Vec<&str> {
     events.iter().filter(|event| event["event"] == "notice").filter_map(|event| event["text"].as_str()).collect()
 }
@@ -285,7 +268,6 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The binary of the laboratory.
 pub(crate) fn lab() -> PathBuf {
     if std::env::var_os("CANDOR_TESTBED").is_some() {
         "candor-lab".into()
@@ -294,7 +276,6 @@ pub(crate) fn lab() -> PathBuf {
     }
 }
 
-/// The binary of the gateway.
 pub(crate) fn program() -> PathBuf {
     match std::env::var_os("CANDOR_BIN") {
         Some(path) => path.into(),

@@ -12,7 +12,6 @@ fn gateway(keys: &str) -> String {
     LEFT_RIGHT.to_owned() + &route("over", "left", "right", keys)
 }
 
-/// Exit status, report and errors of `candor-lab conformance`.
 #[derive(Debug)]
 struct Found {
     status: i32,
@@ -21,7 +20,6 @@ struct Found {
 }
 
 impl Found {
-    /// The names of the properties with this verdict.
     fn with(&self, verdict: &str) -> Vec<&str> {
         let properties = self.report["properties"].as_array().unwrap().iter();
         properties.filter(|line| line["verdict"] == verdict).map(|line| line["name"].as_str().unwrap()).collect()
@@ -171,7 +169,6 @@ fn this_program() -> String {
     std::env::current_exe().unwrap().to_str().unwrap().to_owned()
 }
 
-/// The command of the broken gateway.
 fn broken(program: &str) -> [&str; 5] {
     [program, "conformant::broken_gateway", "--exact", "--ignored", "--nocapture"]
 }

@@ -46,7 +46,6 @@ impl Group {
         above.into_iter().map(|path| control_group::id(path).unwrap()).collect()
     }
 
-    /// Runs a closure with this process in the group.
     pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         go(&self.directory).unwrap();
         let done = work();

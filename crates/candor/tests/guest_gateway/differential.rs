@@ -11,7 +11,6 @@ mod leg;
 mod machine;
 mod mutation;
 mod random;
-mod report;
 mod shrink;
 
 use std::io::Write as _;
@@ -31,7 +30,6 @@ const SEED: u64 = 2011;
 const DELIVERIES: (u64, u64) = (200_000, 10_000);
 /// The same for each number of hops above 1.
 const DELIVERIES_WITH_HOPS: (u64, u64) = (5_000, 500);
-/// Gateways that each engine runs, in the same guests.
 const CASES_OF_AN_ENGINE: (usize, usize) = (6, 2);
 const CASES_TO_FIND_A_MUTATION: u64 = 200;
 
@@ -44,7 +42,6 @@ fn kernel_and_user_space_agree_with_the_oracle() {
     assert!(number("CASE").is_some() || done.engine_cases > done.cases / 2, "most cases run in the whole gateway");
 }
 
-/// Frames that pass several jobs.
 #[test]
 #[ignore = "runs in a guest"]
 fn hops_agree_with_the_oracle() {
@@ -132,28 +129,25 @@ fn finds_and_shrinks_errors_of_the_oracle() {
             });
             let case = difference.unwrap_or_else(|| panic!("{mutation:?} was not noticed in {leg}"));
             let small = shrink::shrink(&case, |case| leg.run(&mut machine, case, mutation).err());
-            println!("{mutation:?} in {leg}:\n{}", report::text(&small.case, &small.difference));
+            println!("{mutation:?} in {leg}:\n{}", shrink::report(&small.case, &small.difference));
             assert!(small.case.jobs.len() <= 2, "{mutation:?} in {leg} stays large");
             assert_eq!(small.case.frames(), 1, "{mutation:?} in {leg} stays large");
         }
     }
 }
 
-/// The report of a failed case, after shrinking.
 fn found(machine: &mut Machine, leg: Leg, case: &Case) -> String {
     let small = shrink::shrink(case, |case| {
         let runs = case.is_for_engine() || !matches!(leg, Leg::Engine(_));
         runs.then(|| leg.run(machine, case, Mutation::None).err()).flatten()
     });
-    format!("{leg} differs from the oracle\n{}", report::text(&small.case, &small.difference))
+    format!("{leg} differs from the oracle\n{}", shrink::report(&small.case, &small.difference))
 }
 
-/// The command that repeats a case.
 fn again(seed: u64, number: u64) -> String {
     format!("--- again: CANDOR_DIFFERENTIAL_SEED={seed} CANDOR_DIFFERENTIAL_CASE={number} cargo xtask test")
 }
 
-/// Prints the case of a panic.
 struct NamedIfItPanics {
     seed: u64,
     number: u64,

@@ -1,6 +1,8 @@
-//! `candor doctor` on a real kernel: its findings agree with `candor run`.
+//! `candor doctor` and `candor engines` on a real kernel: their findings agree with `candor run`.
 
 use std::os::unix::process::CommandExt;
+
+use candor_config::engine::{Receiver, UserEngine};
 
 use crate::prelude::*;
 use crate::queues;
@@ -29,7 +31,6 @@ impl Scenario {
     }
 }
 
-/// One check of one section.
 fn check<'v>(found: &'v Value, section: &str, name: &str) -> &'v Value {
     let checks = found["checks"].as_array().unwrap();
     let is_it = |check: &&Value| check["section"].as_str().unwrap().starts_with(section) && check["check"] == name;
@@ -117,4 +118,32 @@ fn checks_every_interface_without_a_file() {
     assert_eq!((status, &check(&found, "t-left", "interface")["verdict"]), (0, &"weak".into()), "{found:#}");
     scene.bus("left").set_up();
     assert_eq!(all(), before, "nothing has changed");
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn engines_with_rings_need_privileges() {
+    let Some(scene) = Scenario::new(VCAN, []) else { return };
+    let of_root = scene.json(&["engines"]);
+    let all = of_root["engines"].as_array().unwrap();
+    assert_eq!(all.len(), UserEngine::all().count());
+    assert!(all.iter().all(|engine| engine["runs_here"] == true), "{of_root:#}");
+    assert_eq!(of_root["auto_user_engine"], "mmap-adaptive");
+
+    let of_nobody = output(scene.command(&["engines", "--json"]).uid(NOBODY).gid(NOBODY)).json();
+    assert_eq!(of_nobody["auto_user_engine"], "read-write");
+    for (engine, described) in UserEngine::all().zip(of_nobody["engines"].as_array().unwrap()) {
+        if engine.receiver().has_ring() || engine.sender().has_ring() {
+            assert_eq!(described["runs_here"], false, "{described}");
+            // The receiver's reason comes first.
+            let because = match engine.receiver() {
+                Receiver::ReadBusy => "SO_BUSY_POLL needs CAP_NET_ADMIN",
+                _ => "packet rings need CAP_NET_RAW",
+            };
+            assert_eq!(described["because"], because, "{described}");
+        }
+        if engine == UserEngine::PLAINEST {
+            assert_eq!(described["runs_here"], true, "{described}");
+        }
+    }
 }

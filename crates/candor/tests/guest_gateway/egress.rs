@@ -2,7 +2,6 @@
 
 mod claims;
 mod commands;
-mod cost;
 mod counted;
 mod departures;
 mod groups;
@@ -24,7 +23,6 @@ use candor_egress::netlink::{Observed, TcError};
 use candor_egress::steps::{self, Step};
 use candor_egress::tree::{Class, Qdisc, Tree};
 
-use crate::pair::Pair;
 use crate::prelude::*;
 
 const NEAR: &str = "t-near";
@@ -42,7 +40,6 @@ impl Place {
         Self { pair, kernel: interface(NEAR) }
     }
 
-    /// A socket on the near end.
     fn sender(&self) -> CanSocket {
         sender_on(self.pair.near)
     }

@@ -9,7 +9,6 @@ const ENGINES: [&str; 2] = ["kernel", "read-write"];
 const NOBODY: u32 = 65534;
 const FRAME: &str = "123#010203";
 
-/// A route from `t-left` to this interface.
 fn gateway(right: &str, keys: &str) -> String {
     let keys = format!("echo = true\n{keys}");
     LEFT_RIGHT.replace("t-right", right) + &route("over", "left", "right", &keys)

@@ -16,7 +16,6 @@ fn next_number(listener: &CanSocket) -> u32 {
     number_of(&next_frame(listener))
 }
 
-/// Sends numbered frames until one arrives.
 #[track_caller]
 fn send_until_heard(sender: &CanSocket, listener: &CanSocket, number: &mut u32, mut sent: impl FnMut(u32)) {
     let first = *number;

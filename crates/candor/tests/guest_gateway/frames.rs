@@ -7,7 +7,6 @@ use crate::prelude::*;
 /// Longer than any frame takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A socket that receives nothing.
 pub(crate) fn sender_on(interface: InterfaceIndex) -> CanSocket {
     CanSocket::open(interface, &Options { filters: &[], ..Options::default() }).unwrap()
 }
@@ -30,7 +29,6 @@ pub(crate) fn number_of(frame: &Frame) -> u32 {
     u32::from_be_bytes(*frame.data.first_chunk().unwrap())
 }
 
-/// The kernel's struct.
 pub(crate) fn bytes_of(frame: &Frame) -> Vec<u8> {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);

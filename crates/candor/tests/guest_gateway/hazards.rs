@@ -9,7 +9,6 @@ use candor_egress::tree::Qdisc;
 use candor_io::can::Stamps;
 use candor_netlink::cangw::JobCounters;
 
-use crate::pair::Pair;
 use crate::prelude::*;
 use crate::queues;
 

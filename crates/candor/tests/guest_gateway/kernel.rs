@@ -5,7 +5,6 @@ use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_REQUEST};
 
 use crate::prelude::*;
 
-/// The files of a guest.
 const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
 const VCAN_FILE: &str = "/lib/modules/vcan.ko";
 

@@ -10,7 +10,6 @@ const ROOM: u32 = 50;
 /// Frames that candor keeps at most.
 const KEPT: u32 = 64;
 const SECOND: Duration = Duration::from_secs(1);
-/// Longer than any test.
 const NEVER: Duration = Duration::from_secs(60);
 
 /// The counters of the only route, of which each drop has a reason.

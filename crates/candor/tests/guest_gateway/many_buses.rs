@@ -44,7 +44,6 @@ fn frame(from: usize, number: usize) -> Frame {
     classic(0x123, &[u8::try_from(from).unwrap(), high, low, 0, 0, 0, 0, 7])
 }
 
-/// The buses, with a socket on each.
 fn nodes() -> (Vec<Bus>, Vec<CanSocket>) {
     let buses: Vec<Bus> = (0..BUSES).map(|bus| Bus::new(&format!("many{bus}"))).collect();
     let nodes = buses.iter().map(|bus| listener_on(bus.index)).collect();

@@ -7,7 +7,6 @@ use crate::prelude::*;
 const BENCH: &str = "[bench]\nsend = \"t-left\"\nreceive = \"t-right\"\nfrom = \"t-left\"\nto = \"t-right\"\n";
 const NUMBERS: &str = "warm-up = 5\ngap-min = \"200us\"\ngap-max = \"400us\"\nlost-after = \"200ms\"\n";
 
-/// Two buses, and a plan with its results.
 pub(crate) struct Measurement {
     pub(crate) scene: Scenario,
 }
@@ -26,7 +25,6 @@ impl Measurement {
         self.scene.file("plan.toml", &format!("{NUMBERS}{factors}{tables}"));
     }
 
-    /// `candor-lab measure PLAN --json`.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(lab());
         command.arg("measure").arg(self.folder().join("plan.toml")).arg("--json");
@@ -37,7 +35,6 @@ impl Measurement {
         output(&mut self.command())
     }
 
-    /// The texts of the records.
     pub(crate) fn records(&self) -> Vec<String> {
         let blocks = fs::read_dir(self.folder().join("plan.results/blocks")).unwrap();
         let files =
@@ -63,7 +60,6 @@ impl Measurement {
     }
 }
 
-/// The cells, by gateway and traffic.
 pub(crate) fn cells(run: &Output) -> Vec<(String, Value)> {
     let name = |cell: &Value| {
         let level = |factor: &str| cell["levels"][factor].as_str().unwrap_or_default().to_owned();
@@ -80,7 +76,6 @@ fn assert_measured(cell: &Value, frames: u32) {
     assert_eq!((&cell["frames"], &cell["lost"]), (&frames.into(), &0.into()), "{cell:#}");
 }
 
-/// Command lines of the processes of this machine.
 pub(crate) fn command_lines() -> Vec<(u32, String)> {
     let line = |entry: io::Result<fs::DirEntry>| {
         let path = entry.ok()?.path();

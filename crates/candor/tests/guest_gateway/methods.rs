@@ -3,7 +3,6 @@
 use crate::kernel::{self, WithMaxHops};
 use crate::prelude::*;
 
-/// The JSON of a measurement.
 pub(crate) fn figures(arguments: &[&str]) -> Value {
     let output = lab_output(&[arguments, &["--json"]].concat());
     assert_eq!(output.status, 0, "{output:?}");
@@ -119,7 +118,6 @@ fn precision_finds_one_timestamp_for_taps_of_one_interface() {
     assert!(all["witnessed"].is_null());
 }
 
-/// The `calls` of `candor-lab system-calls`.
 fn system_calls(further: &str) -> Vec<Value> {
     let text = format!("system-calls --interface t-calls --points 1,50,100,1500 --repeats 2{further}");
     figures(&words(&text))["calls"].as_array().unwrap().clone()

@@ -24,4 +24,4 @@ pub(crate) use crate::frames::{
     PATIENCE, bytes_of, classic, hear, listener_on, next_frame, number_of, numbered, send, sender_on, try_send,
 };
 pub(crate) use crate::require::{Bus, Feature, VCAN, VCAN_AND_CANGW, is_there, jobs_between, require, skip};
-pub(crate) use crate::scenario::{LEFT_RIGHT, Scenario, buses, route};
+pub(crate) use crate::scenario::{LEFT_RIGHT, Pair, Scenario, buses, route};

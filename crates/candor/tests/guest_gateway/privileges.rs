@@ -1,9 +1,7 @@
 //! The privileges of a running gateway, read from the kernel for each thread.
 
-use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::ChildStdout;
 
 use candor_io::machine::Machine;
 
@@ -57,42 +55,10 @@ fn a_gateway_keeps_only_the_capabilities_it_needs() {
 }
 
 /// A `candor run` with the default run directory.
-struct Gateway {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Gateway {
-    fn start(engine: &str, user: Option<&str>) -> Self {
-        let mut command = Command::new(program());
-        command.args(["run", "-", "--json", "--seccomp", "--engine", engine]).env_remove("CANDOR_RUN_DIR");
-        command.args(user.into_iter().flat_map(|user| ["--user", user]));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(gateway().as_bytes()).unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
-    }
-
-    /// Waits until it is ready, and returns its process ID.
-    fn ready(&mut self) -> u32 {
-        let is_ready = |line: String| line.contains("\"ready\"");
-        assert!(self.lines.by_ref().map(Result::unwrap).any(is_ready), "{:?}", self.ended());
-        self.child.id()
-    }
-
-    /// Exit status and standard error.
-    fn ended(&mut self) -> (Option<i32>, String) {
-        let mut errors = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        (self.child.wait().unwrap().code(), errors)
-    }
-
-    fn end(mut self) {
-        process::terminate(self.child.id()).unwrap();
-        let (code, errors) = self.ended();
-        assert_eq!(code, Some(0), "{errors}");
-    }
+fn start(engine: &str, user: Option<&str>) -> Candor {
+    let mut command = Command::new(program());
+    command.args(["run", "-", "--json", "--seccomp", "--engine", engine]).env_remove("CANDOR_RUN_DIR");
+    Candor::spawn(command.args(user.into_iter().flat_map(|user| ["--user", user])), &gateway())
 }
 
 #[test]
@@ -103,10 +69,9 @@ fn root_starts_a_gateway_as_another_user() {
     // Earlier gateways have ended.
     let _ = fs::remove_dir_all("/run/candor");
     for (engine, expected) in [("kernel", NET_ADMIN), ("mmap-write", NET_ADMIN | NET_RAW), ("read-write", 0)] {
-        let mut candor = Gateway::start(engine, Some("1234:2345"));
-        let pid = candor.ready();
+        let candor = start(engine, Some("1234:2345")).ready();
         let machine = Machine::here();
-        let status = |key| machine.process(pid).status(key).unwrap();
+        let status = |key| machine.process(candor.pid()).status(key).unwrap();
         let words = |key| status(key).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!((words("Uid"), words("Gid")), (vec!["1234".to_owned(); 4], vec!["2345".to_owned(); 4]), "{engine}");
         assert_eq!(words("Groups"), ["2345"], "{engine}");
@@ -121,25 +86,19 @@ fn root_starts_a_gateway_as_another_user() {
         let text = String::from_utf8(seen.stdout).unwrap();
         assert!(text.contains("\"over\"") || engine != "kernel", "{engine}: {text}");
         // A second user must not start one.
-        let mut other = Gateway::start(engine, Some("4321:4321"));
-        let (code, errors) = other.ended();
-        assert!(code == Some(2) && errors.contains("gateways of another user"), "{engine}: {code:?} {errors}");
-        candor.end();
+        start(engine, Some("4321:4321")).wait().assert_refused(&["gateways of another user"]);
+        candor.stop();
         assert_eq!(scene.jobs(), [], "{engine}");
     }
     // Without a gateway of the other user, root takes the folder back, without the right to open files of others.
     for engine in ["kernel", "read-write"] {
-        let mut candor = Gateway::start("read-write", Some("1234:2345"));
-        candor.ready();
-        let mut own = Gateway::start(engine, None);
-        let (code, errors) = own.ended();
-        assert!(code == Some(2) && errors.contains("the same --user"), "{engine}: {code:?} {errors}");
-        candor.end();
+        let candor = start("read-write", Some("1234:2345")).ready();
+        start(engine, None).wait().assert_refused(&["the same --user"]);
+        candor.stop();
         assert_eq!(fs::metadata("/run/candor").unwrap().uid(), 1234, "{engine}");
-        let mut own = Gateway::start(engine, None);
-        own.ready();
+        let own = start(engine, None).ready();
         assert_eq!(fs::metadata("/run/candor").unwrap().uid(), 0, "{engine}");
-        own.end();
+        own.stop();
     }
 }
 
@@ -148,11 +107,7 @@ fn root_starts_a_gateway_as_another_user() {
 fn only_root_can_run_as_another_user() {
     let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
     let mut command = scene.command(&["run", "-", "--user", "1234:1234", "--engine", "read-write"]);
-    command.uid(999).gid(999).stdin(Stdio::piped()).stderr(Stdio::piped()).env("CANDOR_RUN_DIR", "/tmp/999");
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(gateway().as_bytes()).unwrap();
-    let ended = child.wait_with_output().unwrap();
-    let errors = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("only root can run a gateway as another user"), "{errors}");
+    command.uid(999).gid(999).env("CANDOR_RUN_DIR", "/tmp/999");
+    let ended = Candor::spawn(&mut command, &gateway()).wait();
+    ended.assert_refused(&["only root can run a gateway as another user"]);
 }

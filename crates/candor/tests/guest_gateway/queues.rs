@@ -17,7 +17,6 @@ pub(crate) fn delay(interface: InterfaceIndex, delay: Duration, room: u32) {
     set_root(interface, Discipline::Netem(Netem { limit_frames: Some(room), delay, ..Netem::default() }));
 }
 
-/// Restores the default of the kernel.
 pub(crate) fn delete_root(interface: InterfaceIndex) {
     netlink::delete_qdisc(&mut Client::open().unwrap(), interface, Handle::ROOT, Handle::NONE).unwrap();
 }

@@ -23,7 +23,6 @@ fn scene(features: &[Feature]) -> Option<Scenario> {
     Scenario::new(features, ["left", "right"])
 }
 
-/// The threads that forward, and all others.
 fn threads(candor: &Candor) -> (Vec<Thread>, Vec<Thread>) {
     let threads = Machine::here().process(candor.pid()).threads();
     threads.into_iter().partition(|thread| thread.name.starts_with("route-"))

@@ -25,7 +25,6 @@ impl Scenario {
         output(self.command(arguments).uid(NOBODY).gid(NOBODY))
     }
 
-    /// A job from left to right that does not belong to candor.
     fn foreign(&self, id: u32, mask: u32) -> CangwJob {
         foreign_job(self.index("left"), self.index("right"), id, mask)
     }

@@ -1,9 +1,6 @@
 //! A running gateway reloads its file: no frame is lost, doubled, reordered or treated by parts of both files, routes keep
 //! their counters, and an invalid file changes nothing.
 
-mod asked;
-mod kept;
-
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use candor_core::frame::CAN_MTU;
@@ -11,6 +8,7 @@ use candor_io::can::{Batch, First, SendList};
 
 use crate::candor::write;
 use crate::prelude::*;
+use crate::queues;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_millis(50);
@@ -51,7 +49,6 @@ impl Scenario {
         self.run(gateway, engine).start_from(&self.reloadable())
     }
 
-    /// Reloads with this text. Returns the answer.
     fn reload(&self, candor: &Candor, text: &str) -> Value {
         write(&self.reloadable(), text);
         signal::send(candor.pid(), Signal::Hangup).unwrap();
@@ -59,7 +56,6 @@ impl Scenario {
     }
 }
 
-/// Numbered frames from left to right.
 struct Stream {
     sender: CanSocket,
     listener: CanSocket,
@@ -127,7 +123,6 @@ impl Stream {
     }
 }
 
-/// A frame of eight bytes with this number.
 fn numbered(number: u32) -> [u8; CAN_MTU] {
     let mut data = [0; 8];
     data[..4].copy_from_slice(&number.to_be_bytes());
@@ -195,4 +190,150 @@ fn reloads_during_many_signals() {
     assert_eq!(accounted(&ended), u64::from(treated[0] + treated[1]));
     let left: Vec<_> = place.run_dir.path().read_dir().unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"]);
+}
+
+fn ask(place: &Scenario, arguments: &[&str]) -> Output {
+    place.candor(&[&["reload"], arguments].concat())
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn reload_reports_the_result() {
+    let Some(place) = scene(VCAN) else { return };
+    let (files, file) = (files(), place.reloadable());
+    let name = file.to_str().unwrap();
+    let assert = |status: i32, words: &[&str]| ask(&place, &[]).assert(status, words);
+    assert(2, &["no gateway is running"]);
+    let candor = place.start_reloadable(&files[0], "auto");
+
+    write(&file, &files[1]);
+    assert(0, &["reloaded: ", name, "new: beside, back"]);
+    write(&file, &files[0]);
+    let answer = ask(&place, &[name, "--json"]).json();
+    assert_eq!((&answer["taken"], &answer["gone_routes"][0]["route"]), (&true.into(), &"beside".into()), "{answer}");
+
+    write(&file, "[bus.left]\ninterface = 7\n");
+    assert(1, &["error[E", "interface = 7", "not valid", "the running gateway is unchanged"]);
+    let answer = ask(&place, &["--json"]).json();
+    assert_eq!(answer["taken"], false, "{answer}");
+    let lines = answer["findings"].as_array().unwrap().iter().map(|finding| &finding["line"]);
+    assert!(lines.into_iter().any(|line| *line == 2), "{answer}");
+
+    write(&file, &files[0].replace("t-right", "t-nowhere"));
+    assert(1, &["was not loaded, and the running gateway is unchanged", "interface t-nowhere (bus "]);
+    fs::remove_file(&file).unwrap();
+    assert(1, &["was not loaded", "cannot read"]);
+    ask(&place, &["/nowhere.toml"]).assert(2, &["no gateway is running /nowhere.toml; running: ", name]);
+
+    let stream = Stream::new(&place);
+    assert_eq!(stream.flows(64, || {})[1], 0);
+    candor.stop();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn a_new_engine_needs_a_restart() {
+    let Some(place) = scene(VCAN) else { return };
+    let with = |engine: &str| format!("engine = \"{engine}\"\n{}", files()[0]);
+    write(&place.reloadable(), &with("read-write"));
+    let mut command = place.command(&["run", place.reloadable().to_str().unwrap(), "--json"]);
+    let mut candor = command.stdout(Stdio::null()).spawn().unwrap();
+    while ask(&place, &[]).status != 0 {
+        assert_eq!(candor.try_wait().unwrap(), None);
+    }
+    write(&place.reloadable(), &with("mmap-write"));
+    let answer = "restart candor to change the engine: read-write runs, the file says mmap-write";
+    ask(&place, &[]).assert(1, &[answer]);
+    // The gateway continues, also without a reader of its events.
+    assert_eq!(Stream::new(&place).flows(64, || {})[1], 0);
+    signal::send(candor.id(), Signal::Terminate).unwrap();
+    assert!(candor.wait().unwrap().success());
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn standard_input_cannot_be_reloaded() {
+    let Some(place) = scene(VCAN) else { return };
+    let candor = place.start(&files()[0], "auto");
+    ask(&place, &[]).assert(2, &["from standard input"]);
+    signal::send(candor.pid(), Signal::Hangup).unwrap();
+    let answer = candor.event(&["not-reloaded"]);
+    assert!(answer["because"].as_str().unwrap().contains("standard input"), "{answer}");
+    candor.stop();
+}
+
+/// Routes between the same buses in the same receive list, where the order matters.
+fn ordered(routes: &[(&str, u32)]) -> String {
+    let one = |(name, id): &(&str, u32)| {
+        route(name, "left", "right", &format!("frames = \"classic\"\nmatch = \"{id:X}:7FF\"\necho = true"))
+    };
+    LEFT_RIGHT.to_owned() + &routes.iter().map(one).collect::<String>()
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn replaces_only_jobs_that_differ() {
+    let Some(place) = scene(VCAN_AND_CANGW) else { return };
+    let before = ordered(&[("a", 0x100), ("b", 0x101), ("c", 0x123), ("d", 0x103)]);
+    let candor = place.start_reloadable(&before, "auto");
+    let sender = place.sender("left");
+    let pass = |times: u32| (0..times).for_each(|_| send(&sender, &classic(0x123, &[])));
+    pass(3);
+    let jobs = || place.jobs().iter().map(|job| (job.filter.id, job.counters.handled)).collect::<Vec<_>>();
+    // The kernel forwards after write() has returned.
+    let are = |expected: [(u32, u32); 4]| wait_until(&format!("jobs {expected:?}"), || jobs() == expected);
+    are([(0x100, 0), (0x101, 0), (0x123, 3), (0x103, 0)]);
+
+    let answer = place.reload(&candor, &ordered(&[("a", 0x100), ("n", 0x1FF), ("c", 0x123), ("d", 0x103)]));
+    assert_eq!((&answer["new_routes"][0], &answer["gone_routes"][0]["route"]), (&"n".into(), &"b".into()), "{answer}");
+    // The last jobs stay, with their counters.
+    are([(0x100, 0), (0x1FF, 0), (0x123, 3), (0x103, 0)]);
+
+    // To user space and back: the route keeps its counters.
+    let in_user_space = ordered(&[("c", 0x123)]) + "max-age = \"10s\"\n";
+    let answer = place.reload(&candor, &in_user_space);
+    assert_eq!((&answer["event"], &answer["kernel_jobs"]), (&"reloaded".into(), &0.into()), "{answer}");
+    assert_eq!(jobs(), []);
+    let listener = place.listener("right");
+    pass(2);
+    for _ in 0..2 {
+        next_frame(&listener);
+    }
+    let answer = place.reload(&candor, &before);
+    assert_eq!((&answer["event"], &answer["kernel_jobs"]), (&"reloaded".into(), &4.into()), "{answer}");
+    pass(1);
+    are([(0x100, 0), (0x101, 0), (0x123, 1), (0x103, 0)]);
+    assert_eq!(candor.stop().counted("c")[0], 6);
+    assert_eq!(jobs(), []);
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn waiting_frames_stay_with_their_route() {
+    /// Frames that the queue of the slow bus holds.
+    const ROOM: u32 = 20;
+
+    for engine in ["read-write", "mmap-adaptive"] {
+        let Some(place) = scene(VCAN) else { return };
+        queues::delay(place.index("right"), Duration::from_secs(60), ROOM);
+        let keys = "echo = false\nwhen-full = \"drop-oldest\"";
+        let [over, beside] = [("over", "right"), ("beside", "third")].map(|(name, to)| route(name, "left", to, keys));
+        let candor = place.start_reloadable(&(LEFT_RIGHT.to_owned() + &over), engine);
+        let sender = place.sender("left");
+        (0..ROOM + 10).for_each(|_| send(&sender, &classic(0x123, &[1])));
+        std::thread::sleep(Duration::from_millis(100));
+
+        // With another route the frames still wait. Without their own they are dropped.
+        let other = LEFT_RIGHT.to_owned() + THIRD + &beside;
+        let both = other.clone() + &over;
+        let answer = place.reload(&candor, &both);
+        assert_eq!((&answer["event"], &answer["gone_routes"]), (&"reloaded".into(), &json!([])), "{answer}");
+        let answer = place.reload(&candor, &other);
+        let gone = &answer["gone_routes"][0];
+        let counted = |key: &str| gone[key].as_u64().unwrap();
+        assert_eq!(counted("matched"), u64::from(ROOM + 10), "{engine}: {answer}");
+        assert_eq!((counted("handled"), counted("dropped")), (u64::from(ROOM), 10), "{engine}: {answer}");
+        assert_eq!(answer["gone_buses"][0]["bus"], "right", "{engine}: {answer}");
+        candor.stop();
+    }
 }

@@ -34,7 +34,6 @@ pub(crate) enum Feature {
     NoSelfJobs,
     /// A kernel that computes a CRC8 with positions from the end inside the frame.
     RelativeCrc8,
-    /// A process of the user root.
     Root,
     /// A kernel that accepts can-gw jobs back to the interface they come from.
     SelfJobs,
@@ -48,13 +47,11 @@ pub(crate) enum Feature {
     Tc,
     /// The program unshare and user namespaces.
     UserNamespaces,
-    /// Virtual CAN buses.
     Vcan,
     /// The virtual USB host controller, and the drivers of the emulated adapters.
     Vhci,
 }
 
-/// The programs of [`Feature::Ssh`].
 const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
 
 impl Feature {
@@ -141,7 +138,6 @@ pub(crate) fn require(features: &[Feature]) -> Option<MutexGuard<'static, ()>> {
     features.iter().all(|&feature| is_there(feature)).then_some(guard)
 }
 
-/// Prints the reason if the feature is missing.
 pub(crate) fn is_there(feature: Feature) -> bool {
     let reason = feature.missing();
     if let Some(reason) = &reason {

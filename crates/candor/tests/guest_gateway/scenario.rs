@@ -1,4 +1,4 @@
-//! Virtual buses, folders, and gateways between the buses.
+//! Virtual buses, folders, and gateways between the buses; pairs of connected interfaces.
 
 use std::sync::MutexGuard;
 
@@ -6,7 +6,6 @@ use tempfile::TempDir;
 
 use crate::prelude::*;
 
-/// The bus tables of `left` and `right`.
 pub(crate) const LEFT_RIGHT: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n";
 
 /// Bus tables. An interface is named after its bus: `t-left` is that of `left`.
@@ -56,7 +55,6 @@ impl Scenario {
         listener_on(self.index(name))
     }
 
-    /// Deletes the interface.
     pub(crate) fn unplug(&self, name: &str) {
         link::delete(&mut Client::open().unwrap(), self.index(name)).unwrap();
     }
@@ -66,7 +64,6 @@ impl Scenario {
         *self.buses.iter_mut().find(|bus| bus.name == name).unwrap() = Bus::new(name);
     }
 
-    /// A gateway file of this name.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.files.path().join(name);
         crate::candor::write(&path, text);
@@ -104,15 +101,50 @@ impl Scenario {
         jobs_between(&self.buses)
     }
 
-    /// Job lists in the run directory.
     pub(crate) fn lists(&self) -> usize {
         let files = self.run_dir.path().read_dir().unwrap();
         files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "json")).count()
     }
 
-    /// Neither a job nor a job list is left.
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
         assert_eq!((self.jobs(), self.lists()), (Vec::new(), 0));
+    }
+}
+
+/// A vxcan pair, deleted with this value.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) near: InterfaceIndex,
+    pub(crate) far: InterfaceIndex,
+}
+
+impl Pair {
+    pub(crate) fn new(names: [&str; 2]) -> Self {
+        let mut client = Client::open().unwrap();
+        link::create_vxcan(&mut client, names).unwrap();
+        let [near, far] = names.map(|name| link::by_name(&mut client, name).unwrap().unwrap().index);
+        let pair = Self { near, far };
+        for end in [near, far] {
+            link::set_up(&mut client, end).unwrap();
+        }
+        pair.wait();
+        pair
+    }
+
+    /// The kernel takes a moment to see that both ends are up, and drops frames until then.
+    pub(crate) fn wait(&self) {
+        let [sends, hears] = [self.near, self.far].map(listener_on);
+        let deadline = Instant::now() + PATIENCE;
+        while can::poll(&[&hears], Some(Duration::from_millis(20))).unwrap().is_empty() {
+            assert!(Instant::now() < deadline, "nothing crosses the pair");
+            send(&sends, &classic(0x123, &[1, 2, 3]));
+        }
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        let _ = Client::open().and_then(|mut client| link::delete(&mut client, self.near));
     }
 }

@@ -31,7 +31,6 @@ impl Serial {
     }
 }
 
-/// Waits for the interface and sets it up.
 pub(crate) fn set_up(name: &str) -> InterfaceIndex {
     let client = &mut Client::open().unwrap();
     wait_until("slcan_attach creates the interface", || link::by_name(client, name).unwrap().is_some());

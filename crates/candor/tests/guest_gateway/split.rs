@@ -4,7 +4,6 @@
 //! bus would carry, with echo and without, and not what local sockets receive at the gateway's end.
 
 mod case;
-mod expected;
 mod two_ways;
 
 use std::fs::File;
@@ -19,10 +18,8 @@ use candor_engine::{Gateway, GatewayError, UserError};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::pair::Pair;
 use crate::prelude::*;
-use case::{Case, case, listed};
-use expected::{Expected, deleted_echoes};
+use case::{Case, Expected, case, deleted_echoes, listed};
 
 const CASES: u32 = 150;
 const BUSES: usize = 3;
@@ -34,7 +31,6 @@ const ERRORS: Filter = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
 /// Every frame with a data byte passes, but only user space can match it.
 const ANY_PAYLOAD: PayloadPattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
 
-/// The far ends of the buses.
 struct Wires {
     pairs: Vec<Pair>,
     sockets: Vec<CanSocket>,
@@ -53,7 +49,6 @@ impl Wires {
         Self { pairs, sockets }
     }
 
-    /// Discards what a failed run has left.
     fn drain(&self) {
         for bus in 0..BUSES {
             while !self.hear(bus, 0).is_empty() {}

@@ -1,10 +1,9 @@
 //! `candor-lab wire` with the drivers of the kernel, with a gateway between two of its buses, and what it leaves.
 
+mod adapters;
 mod injected;
 mod ordered;
 mod pace;
-mod shared;
-mod witnessed;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::ChildStdout;
@@ -55,7 +54,6 @@ fn frames_pass_one_by_one_at_the_pace_of_the_bus() {
     assert!(lost <= 20, "{lost} losses against 20 frames");
 }
 
-/// From a fast bus to one of an eighth of its rate.
 fn gateway() -> String {
     "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n".to_owned()
         + &route("all", "fast", "slow", "frames = \"classic\"")
@@ -160,7 +158,6 @@ fn refuses_an_interface_name_in_use() {
     assert_eq!(index("t-new"), None);
 }
 
-/// A `candor-lab wire` that is ready.
 struct Wire {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -171,13 +168,11 @@ struct Wire {
     folder: tempfile::TempDir,
 }
 
-/// The summary and the log.
 struct Log {
     last: Value,
     log: String,
 }
 
-/// A frame of the log.
 #[derive(Clone, Debug)]
 struct Logged {
     bus: String,

@@ -16,9 +16,7 @@ use super::random::{self, Random};
 pub(super) const INTERFACES: [&str; 7] = ["t-in0", "t-in1", "t-fd0", "t-fd1", "t-classic", "t-down", "t-fence"];
 pub(super) const SOURCES: usize = 2;
 pub(super) const FIRST_DESTINATION: BusIndex = BusIndex(2);
-/// A bus that takes no FD frames.
 pub(super) const CLASSIC_ONLY: BusIndex = BusIndex(4);
-/// A bus whose interface is down.
 pub(super) const DOWN: BusIndex = BusIndex(5);
 /// A bus for the last frame of each burst, by the last job of its source: when that arrives, all other frames of the burst
 /// have arrived.
@@ -78,7 +76,6 @@ impl Case {
         case
     }
 
-    /// All jobs that run, fences included.
     pub(super) fn all_jobs(&self) -> Vec<Job> {
         let fence = |from| {
             let filter = Filter::exact(FENCE_ID);
@@ -87,7 +84,6 @@ impl Case {
         self.jobs.iter().cloned().chain((0..SOURCES).map(fence)).collect()
     }
 
-    /// Jobs as the routes of a gateway.
     pub(super) fn plan(jobs: &[Job], engine: UserEngine) -> Plan {
         candor_config::arbitrary::plan(&INTERFACES, jobs, Engine::User(engine))
     }
@@ -115,7 +111,6 @@ impl Case {
         self.jobs.iter().all(|job| job.timestamp == Timestamp::Fresh && few_hops(job) && agree(job))
     }
 
-    /// The test's interfaces with these jobs.
     pub(super) fn world(&self, jobs: &[Job]) -> World {
         let mut world = World::new(Kernel { max_hops: self.max_hops, ..Kernel::DEFAULT });
         for name in INTERFACES {

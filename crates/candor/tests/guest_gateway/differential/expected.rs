@@ -8,12 +8,10 @@ use candor_core::oracle::{self, Loopback};
 use super::case::{CLASSIC_ONLY, Case, DOWN, FENCE, INTERFACES};
 use super::mutation::Mutation;
 
-/// The frames and counters of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// The frames that sockets receive, by burst and bus.
     pub(super) delivered: Vec<Vec<Vec<Frame>>>,
-    /// By job.
     pub(super) counters: Vec<Counted>,
 }
 
@@ -24,15 +22,26 @@ pub(super) struct Counted {
     pub(super) deleted: u64,
 }
 
-/// Where a gateway differs from the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// In the frame at this position.
-    Frame { burst: usize, bus: usize, at: usize, expected: Option<Frame>, seen: Option<Frame> },
-    /// In the counters of this job.
-    Counters { job: usize, expected: Counted, seen: Counted },
+    Frame {
+        burst: usize,
+        bus: usize,
+        at: usize,
+        expected: Option<Frame>,
+        seen: Option<Frame>,
+    },
+    Counters {
+        job: usize,
+        expected: Counted,
+        seen: Counted,
+    },
     /// The kernel lists another job than it was given.
-    Dump { job: usize, given: String, told: String },
+    Dump {
+        job: usize,
+        given: String,
+        told: String,
+    },
 }
 
 impl Outcome {
@@ -95,7 +104,6 @@ impl Outcome {
         self.delivered.iter().flat_map(|by_bus| &by_bus[..FENCE.0]).map(|frames| frames.len() as u64).sum()
     }
 
-    /// The first difference.
     pub(super) fn difference(&self, seen: &Self) -> Option<Box<Difference>> {
         let places = self.delivered.iter().zip(&seen.delivered).enumerate().flat_map(|(burst, (expected, seen))| {
             expected.iter().zip(seen).enumerate().map(move |(bus, pair)| (burst, bus, pair))

@@ -17,16 +17,13 @@ use super::mutation::Mutation;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leg {
-    /// An engine of user space, with its threads and sockets.
     Engine(UserEngine),
-    /// can-gw.
     Kernel,
     /// The compiled rules alone, for jobs that the sockets of an engine cannot serve together.
     RuleSet,
 }
 
 impl Leg {
-    /// The gateways that a case runs in.
     pub(super) fn of(case: &Case) -> Vec<Self> {
         vec![Self::Kernel, if case.is_for_engine() { Self::Engine(UserEngine::PLAINEST) } else { Self::RuleSet }]
     }

@@ -27,10 +27,8 @@ pub(super) struct Machine {
     patience: Duration,
 }
 
-/// Properties that differ between kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Abilities {
-    /// Parameter of the module can-gw.
     pub(super) max_hops: u8,
     /// CRC8 positions from the end stay inside the frame.
     pub(super) relative_crc8: bool,
@@ -41,7 +39,6 @@ pub(super) struct Abilities {
 pub(super) enum Until<'a> {
     /// After this many frames, by bus.
     Counts(&'a [usize]),
-    /// After this many fences.
     Fences(usize),
 }
 
@@ -81,7 +78,6 @@ impl Machine {
         CangwJob::new(job, self.index(job.from), self.index(job.to))
     }
 
-    /// Sends frames, and returns those that arrive, by bus.
     pub(super) fn send(&mut self, from: BusIndex, frames: &[Frame], until: Until<'_>) -> Vec<Vec<Frame>> {
         for frame in frames {
             try_send(&self.sockets[from.0], frame).unwrap_or_else(|error| panic!("sending {frame:?}: {error}"));

@@ -9,15 +9,12 @@ use super::expected::Counted;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mutation {
     None,
-    /// AND runs after OR.
     AndAfterOr,
-    /// One frame more is counted as handled.
     CountsOneMore,
     /// The flags of FD frames lose the error state indicator.
     NoErrorState,
     /// Raw DLCs of 9 to 15 become 8.
     NoRawDlc,
-    /// Remote frames are not forwarded.
     NoRemote,
     /// In each receive list the oldest job is served first.
     OldestFirst,
@@ -27,7 +24,6 @@ pub(super) enum Mutation {
     ShortCrc8,
     /// The XOR checksum covers one byte less.
     ShortXorChecksum,
-    /// XOR runs before OR.
     XorBeforeOr,
 }
 

@@ -12,7 +12,6 @@ use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modi
 pub(super) struct Random(SplitMix64);
 
 impl Random {
-    /// The same sequence for the same numbers.
     pub(super) const fn new(seed: u64, number: u64) -> Self {
         let seed = seed.wrapping_mul(0xD6E8_FEB8_6659_FD93) ^ number.wrapping_mul(0xA076_1D64_78BD_642F);
         Self(SplitMix64::new(seed))

@@ -1,15 +1,19 @@
-//! Makes a failing case as small as possible.
+//! Makes a failing case as small as possible, and prints it.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use candor_config::engine::UserEngine;
 use candor_config::plan::{Echo, Incoming, Timestamp};
+use candor_config::text;
 use candor_core::filter::Filter;
 use candor_core::frame::{Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Profile, Modifications, Operand};
 
-use super::case::{Burst, Case, FIRST_DESTINATION};
+use super::case::{Burst, Case, FIRST_DESTINATION, INTERFACES};
 use super::expected::Difference;
+use crate::frames::bytes_of;
 
 /// Longer than shrinking takes; then the smallest case so far is reported.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -165,4 +169,43 @@ fn simpler_frame(frame: &Frame) -> Vec<Frame> {
     beyond.data[usize::from(frame.len).min(64)..].fill(0);
     frames.push(beyond);
     frames
+}
+
+/// A failed case, to try by hand: a gateway file, a cangw script, frames.
+pub(super) fn report(case: &Case, difference: &Difference) -> String {
+    let mut report = String::new();
+    match difference {
+        Difference::Frame { burst, bus, at, expected, seen } => {
+            let place = format!("on {}, frame {at} of burst {burst}", INTERFACES[*bus]);
+            let shown = |frame: &Option<Frame>| frame.as_ref().map_or_else(|| "nothing".to_owned(), show);
+            writeln!(report, "{place}:\n  expected {}\n  seen     {}", shown(expected), shown(seen)).unwrap();
+        }
+        Difference::Counters { job, expected, seen } => {
+            writeln!(report, "job {job} counted:\n  expected {expected:?}\n  seen     {seen:?}").unwrap();
+        }
+        Difference::Dump { job, given, told } => {
+            writeln!(report, "job {job} was\n  given {given}\n  listed {told}").unwrap();
+        }
+    }
+    let plan = Case::plan(&case.jobs, UserEngine::PLAINEST);
+    for (title, gateway) in [("gateway", text::write(&plan)), ("the same for cangw", text::script(&plan))] {
+        writeln!(report, "--- {title}:\n{gateway}").unwrap();
+    }
+    report.push_str("--- frames:\n");
+    for burst in &case.bursts {
+        for frame in &burst.frames {
+            writeln!(report, "cansend {} {}", INTERFACES[burst.from.0], show(frame)).unwrap();
+        }
+    }
+    report
+}
+
+/// In can-utils notation, with the bytes of the kernel if that notation loses information.
+fn show(frame: &Frame) -> String {
+    let notation = frame.to_string();
+    if notation.parse() == Ok(*frame) {
+        return notation;
+    }
+    let hex: String = bytes_of(frame).iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("{notation} (incomplete; as struct: {hex})")
 }

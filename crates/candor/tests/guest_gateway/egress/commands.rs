@@ -1,21 +1,16 @@
-//! `candor egress` and `candor run` with `[egress]`: the queues of the kernel afterwards, and the output.
+//! `candor egress`, `candor run` with `[egress]`, and `candor-lab can-send`: the queues of the kernel afterwards, and the output.
 
-use std::io::{BufRead, BufReader};
-
-use candor_egress::canonical::differences;
-use candor_egress::kernel::{Here, Kernel as _, Machine as _};
+use candor_egress::kernel::{Here, Machine as _};
 use candor_egress::netlink;
 use candor_egress::text;
-use candor_egress::tree::Tree;
 
-use crate::prelude::*;
+use super::*;
 
 const LEFT: &str = "t-left";
 const RIGHT: &str = "t-right";
 const BANDS: &str = include_str!("commands.toml");
 
 impl Scenario {
-    /// Status and words of `candor egress`.
     #[track_caller]
     pub(super) fn egress(&self, arguments: &[&str], status: i32, words: &[&str]) -> Output {
         self.says(&[&["egress"], arguments].concat(), status, words)
@@ -28,46 +23,8 @@ impl Scenario {
         output
     }
 
-    pub(super) fn events(&self, arguments: &[&str]) -> Events {
-        let mut child = self.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        Events { child, lines: lines.lines() }
-    }
-}
-
-/// A running command that prints events.
-pub(super) struct Events {
-    pub(super) child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-}
-
-impl Events {
-    /// The next event of this kind.
-    pub(super) fn event(&mut self, kind: &str) -> Value {
-        loop {
-            let line = self.lines.next().expect("the command runs").unwrap();
-            let event: Value = serde_json::from_str(&line).unwrap();
-            if event["event"] == kind {
-                return event;
-            }
-        }
-    }
-
-    /// Waits for a notice with these words.
-    pub(super) fn notice(&mut self, words: &str) {
-        while !self.event("notice")["text"].as_str().unwrap().contains(words) {}
-    }
-
-    pub(super) fn end(mut self) -> i32 {
-        signal::send(self.child.id(), Signal::Interrupt).unwrap();
-        self.child.wait().unwrap().code().unwrap_or(-1)
-    }
-}
-
-impl Drop for Events {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(super) fn events(&self, arguments: &[&str]) -> Candor {
+        Candor::spawn(&mut self.command(arguments), "")
     }
 }
 
@@ -166,19 +123,21 @@ fn watch_reports_and_mends_changes() {
     let Some(mut place) = Scenario::new(VCAN, ["left", "right"]) else { return };
     let file = place.file("candor.toml", BANDS);
     place.egress(&["apply", &file], 0, &[]);
-    let mut watch = place.events(&["egress", "watch", &file, "--json"]);
-    let mut mends = place.events(&["egress", "watch", &file, "--json", "--mend"]);
+    let watch = place.events(&["egress", "watch", &file, "--json"]);
+    let mends = place.events(&["egress", "watch", &file, "--json", "--mend"]);
     replace_root(LEFT, "qdisc root handle 9: pfifo limit 3");
-    assert_eq!(mends.event("put-back")["interface"], LEFT);
+    assert_eq!(mends.event(&["put-back"])["interface"], LEFT);
     // The first watcher may have started too late for that.
     place.unplug("left");
-    while watch.event("gone")["interface"] != LEFT {}
-    assert_eq!(mends.event("gone")["interface"], LEFT);
+    while watch.event(&["gone"])["interface"] != LEFT {}
+    assert_eq!(mends.event(&["gone"])["interface"], LEFT);
     place.plug_in("left");
-    assert_eq!(mends.event("put-back")["is_new"], true);
-    while watch.event("as-wanted")["interface"] != LEFT {}
+    assert_eq!(mends.event(&["put-back"])["is_new"], true);
+    while watch.event(&["as-wanted"])["interface"] != LEFT {}
     assert_tree(LEFT, &wanted(&place, &file));
-    assert_eq!((watch.end(), mends.end()), (0, 0));
+    for watch in [watch, mends] {
+        assert!(watch.end(Signal::Interrupt).status.success());
+    }
 }
 
 /// The tree of the file for the left interface, read from the script that candor shows.
@@ -195,13 +154,13 @@ fn run_keeps_its_queues_and_restores_the_old_ones() {
     let before = found(LEFT);
     let gateway = BANDS.to_owned() + &route("back", "b", "a", "");
     let file = place.file("candor.toml", &gateway);
-    let mut run = place.events(&["run", &file, "--engine", "read-write", "--json", "--seccomp"]);
-    run.event("ready");
+    let run = place.events(&["run", &file, "--engine", "read-write", "--json", "--seccomp"]);
+    run.event(&["ready"]);
     let wanted = wanted(&place, &file);
     assert_tree(LEFT, &wanted);
 
     replace_root(LEFT, "qdisc root handle 8: pfifo limit 8");
-    run.notice("t-left: somebody had changed it; put back");
+    run.notice_with("t-left: somebody had changed it; put back");
     assert_tree(LEFT, &wanted);
 
     // A file without queues for that bus: its old tree is restored, and the other bus keeps its own.
@@ -217,7 +176,7 @@ fn run_keeps_its_queues_and_restores_the_old_ones() {
     place.says(&["reload"], 0, &["reloaded"]);
     assert_tree(LEFT, &wanted);
 
-    assert_eq!(run.end(), 0);
+    assert!(run.end(Signal::Interrupt).status.success());
     assert_tree(LEFT, &before);
     assert!(is_default(RIGHT));
 }
@@ -228,14 +187,56 @@ fn a_replaced_interface_gets_its_queues() {
     let Some(mut place) = Scenario::new(VCAN, ["left", "right"]) else { return };
     // A file without routes.
     let file = place.file("candor.toml", BANDS);
-    let mut run = place.events(&["run", &file, "--json", "--seccomp"]);
-    run.event("ready");
+    let run = place.events(&["run", &file, "--json", "--seccomp"]);
+    run.event(&["ready"]);
     let wanted = wanted(&place, &file);
     place.unplug("left");
-    run.notice("t-left: gone");
+    run.notice_with("t-left: gone");
     place.plug_in("left");
-    run.notice("t-left: came back, and has its tree again");
+    run.notice_with("t-left: came back, and has its tree again");
     assert_tree(LEFT, &wanted);
-    assert_eq!(run.end(), 0);
+    assert!(run.end(Signal::Interrupt).status.success());
     assert!(is_default(LEFT) && is_default(RIGHT));
+}
+
+fn two_bands(interface: &str) -> String {
+    format!(
+        "[bus.near]\ninterface = \"{interface}\"\n[[egress.near.band]]\nname = \"urgent\"\nmatch = \"123\"\n\
+         [[egress.near.band]]\nname = \"rest\"\n"
+    )
+}
+
+fn can_send(text: &str) -> Output {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), text).unwrap();
+    let words = "can-send --interface t-near --frames 3 --frame 123#00 --frame 124#R --json".split(' ');
+    lab_output(&words.chain([file.path().to_str().unwrap()]).collect::<Vec<_>>())
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn can_send_measures_queues_and_restores_the_interface() {
+    let Some(_machine) = require(VCAN) else { return };
+    let mut place = Place::new();
+    let before = of(vec![prio()], vec![], vec![filter(Handle::new(1, 0), Classifier::Matchall)]);
+    place.make(&before).unwrap();
+    let run = can_send(&two_bands(NEAR));
+    assert_eq!(run.status, 0, "{run:?}");
+    let measured = run.json()["measured"].as_array().unwrap().clone();
+    let names: Vec<_> = measured.iter().map(|one| one["before"].clone()).collect();
+    assert_eq!(names, ["as it is", "bands"]);
+    for one in &measured {
+        let calls = one["calls"].as_array().unwrap();
+        assert_eq!(calls.iter().map(|call| call["frame"].clone()).collect::<Vec<_>>(), ["123#00", "124#R"]);
+        let is_ordered = |call: &Value| {
+            let [min, p50, max] = ["min_ns", "p50_ns", "max_ns"].map(|key| call[key].as_i64().unwrap());
+            min <= p50 && p50 <= max
+        };
+        assert!(calls.iter().all(is_ordered), "{calls:?}");
+    }
+    assert_eq!(differences(&before, &place.observe().tree), []);
+    // A file without this interface is refused.
+    assert_eq!(can_send(&two_bands(FAR)).status, 2);
+    assert_eq!(differences(&before, &place.observe().tree), []);
+    place.clear();
 }

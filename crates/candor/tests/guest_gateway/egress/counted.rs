@@ -20,7 +20,6 @@ mod quiet;
 
 const FRAMES: usize = 40;
 
-/// A frame as it is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) bytes: Vec<u8>,
@@ -46,12 +45,10 @@ impl Sent {
     }
 }
 
-/// Predicted counters.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// By filter: frames tested, and frames that matched.
     filters: BTreeMap<usize, (u64, u64)>,
-    /// Queued frames by class and discipline.
     waited: BTreeMap<(Handle, Handle), u64>,
     dropped: BTreeMap<Handle, u64>,
 }
@@ -75,7 +72,6 @@ impl Counts {
         counts
     }
 
-    /// Differences of filter counters.
     pub(super) fn at_filters(&self, tree: &Tree, found: &Observed) -> Vec<String> {
         let mut differences = Vec::new();
         let (wanted, counted) = (in_order(tree), in_order(&found.tree));

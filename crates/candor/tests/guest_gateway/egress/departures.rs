@@ -14,7 +14,6 @@ use super::*;
 /// Of a classic frame.
 const FRAME_BYTES: u32 = 16;
 
-/// A frame and its socket.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) sent: Sent,
@@ -33,7 +32,6 @@ struct Model<'t> {
     frame_bytes: u32,
 }
 
-/// The numbers of these frames in the order in which they leave.
 pub(super) fn order(tree: &Tree, waiting: &[Waiting]) -> Order {
     let courses: Vec<_> = waiting.iter().map(|frame| frame.sent.course(tree)).collect();
     let mut queues: BTreeMap<_, Order> = BTreeMap::new();
@@ -142,7 +140,6 @@ impl Model<'_> {
         order
     }
 
-    /// `sfq` and `fq_codel`.
     fn flows(&self, qdisc: &Qdisc, own: &[usize], quantum: u32, depth: Option<u32>) -> Order {
         let mut flows: BTreeMap<u32, Order> = BTreeMap::new();
         for &frame in own {

@@ -150,14 +150,14 @@ fn run_recognises_a_restarted_service() {
     let Some(place) = scene(&[Feature::Cangw]) else { return };
     let file = place.file("candor.toml", &(BANDS.to_owned() + &route("over", "b", "a", "")));
     let _urgent = Group::new("/t-candor/urgent");
-    let mut run = place.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
-    run.notice("t-left: no frames from unit t-logger.service until it is there");
-    run.event("ready");
-    let status = fs::read_to_string(format!("/proc/{}/status", run.child.id())).unwrap();
+    let run = place.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
+    run.notice_with("t-left: no frames from unit t-logger.service until it is there");
+    run.event(&["ready"]);
+    let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
     assert!(status.contains(&format!("CapEff:\t{:016x}", NET_ADMIN | BPF)), "{status}");
     for round in 1..=3 {
         let service = Group::new("/t-candor.slice/t-logger.service");
-        run.notice("t-left: frames from unit t-logger.service are known again");
+        run.notice_with("t-left: frames from unit t-logger.service are known again");
         let [near, far] = service.inside(|| ["left", "right"].map(|bus| place.sender(bus)));
         send(&near, &classic(0x123, &[1]));
         // A forwarded frame has no socket.
@@ -165,9 +165,9 @@ fn run_recognises_a_restarted_service() {
         assert_eq!(taken(&place, &file), [0, round, round], "a new filter each time, but the same queue");
         drop((near, far));
         drop(service);
-        run.notice("t-left: no frames from unit t-logger.service");
+        run.notice_with("t-left: no frames from unit t-logger.service");
     }
-    assert_eq!(run.end(), 0);
+    assert!(run.end(Signal::Interrupt).status.success());
     assert_eq!(found("t-left"), Tree::default());
 }
 

@@ -50,7 +50,6 @@ impl Line {
         make(&mut self.kernel, tree)
     }
 
-    /// Frames that wait in the tree.
     pub(super) fn backlog(&mut self) -> usize {
         self.kernel.observe().unwrap().qdiscs[0].backlog_frames.try_into().unwrap()
     }
@@ -68,7 +67,6 @@ impl Line {
         }
     }
 
-    /// Restores the default discipline.
     pub(super) fn clear(&mut self) {
         clear(&mut self.kernel);
     }

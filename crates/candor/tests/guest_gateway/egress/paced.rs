@@ -27,7 +27,6 @@ pub(super) fn below_shaper(tree: &Tree, tbf: Tbf) -> Tree {
     tree
 }
 
-/// The trees of the buses of a file.
 pub(super) fn trees(file: &str) -> Vec<Tree> {
     let plan = config::load(file.as_bytes()).unwrap().plan;
     compile::trees(plan.egress()).into_values().collect()

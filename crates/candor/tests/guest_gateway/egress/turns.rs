@@ -9,7 +9,6 @@ use crate::serial::SERIAL;
 
 /// Senders that take turns in a tree, and the number of flows in its classes.
 pub(super) struct Flows<'f> {
-    /// Senders and identifiers.
     pub(super) frames: &'f [(usize, u32)],
     pub(super) count: usize,
 }

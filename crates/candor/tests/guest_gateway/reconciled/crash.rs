@@ -5,7 +5,6 @@ use super::*;
 const JOBS: u32 = 300;
 const ROUNDS: u32 = 12;
 
-/// 300 jobs from this identifier.
 fn many(first: u32) -> String {
     masked_exactly(&(first..first + JOBS).collect::<Vec<_>>())
 }

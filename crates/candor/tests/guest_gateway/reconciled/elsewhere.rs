@@ -32,7 +32,6 @@ impl Elsewhere {
         Self { path: hear.recv().unwrap(), end: Some(end), thread: Some(thread) }
     }
 
-    /// The arguments of a command for this namespace.
     fn arguments<'a>(&'a self, arguments: &[&'a str]) -> Vec<&'a str> {
         [arguments, &["--netns", self.path.as_str()]].concat()
     }

@@ -6,7 +6,6 @@ use super::*;
 
 /// Longer than a frame takes through the gateway.
 const SETTLED: Duration = Duration::from_millis(50);
-/// Frames that each end sends.
 const FRAMES: usize = 300;
 const BATCH: usize = 16;
 

@@ -15,7 +15,6 @@ use crate::{kernel, queues};
 
 /// The kernel delivers before `write()` returns, unless it is very busy.
 const SILENCE: Duration = Duration::from_millis(5);
-/// The index of no interface.
 const NOBODY: u32 = 99_999;
 /// The kernel takes a moment to see that both ends of a vxcan pair are up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,7 +25,6 @@ pub(super) struct Real {
     ends: Vec<End>,
 }
 
-/// An interface and a socket on it.
 #[derive(Debug)]
 struct End {
     index: InterfaceIndex,

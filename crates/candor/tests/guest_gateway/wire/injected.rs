@@ -15,7 +15,6 @@ const RESTARTED: u32 = 0x100;
 const TX_PASSIVE: u8 = 0x20;
 const RESTART_MS: u32 = 300;
 
-/// `candor-lab wire inject`.
 fn inject(wire: &Wire, words: &str) -> Output {
     let mut command = Command::new(lab());
     command.args(["wire", "inject", "--json"]).args(words.split(' ')).env("CANDOR_RUN_DIR", wire.folder.path());
@@ -40,13 +39,11 @@ fn can(name: &str) -> CanLink {
     link(name).unwrap().can.unwrap()
 }
 
-/// A socket that receives only error frames.
 fn errors_of(name: &str) -> CanSocket {
     let filters = [Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK }];
     CanSocket::open(index(name).unwrap(), &Options { filters: &filters, ..Options::default() }).unwrap()
 }
 
-/// The next error frame of this class.
 fn error_of(socket: &CanSocket, class: u32, fits: impl Fn(&Frame) -> bool) -> Frame {
     loop {
         let message = receive(socket, 1)[0];
