@@ -1,56 +1,24 @@
-//! The corpora of the fuzz targets, and all files of the other tests, replayed without a fuzzer.
+//! Replays the corpora of the fuzz targets, and the files of other tests, without a fuzzer.
 
 use std::fs;
 
-use candor_config::config::promises;
-use candor_config::import;
+use candor_config::{config, import};
 use candor_egress::netlink;
 use candor_netlink::cangw;
 
 #[test]
-fn the_corpus_keeps_the_promises() {
+fn corpora_keep_the_promises_of_the_parsers() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut replayed = 0;
-    for folder in ["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"] {
-        for entry in fs::read_dir(format!("{root}/{folder}")).unwrap() {
-            promises::hold(&fs::read(entry.unwrap().path()).unwrap());
-            replayed += 1;
-        }
+    let checks: [(&[&str], fn(&[u8]), usize); 4] = [
+        (&["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"], config::promises::hold, 30),
+        (&["fuzz/corpus/cangw_decode"], cangw::invariants::check, 10),
+        (&["fuzz/corpus/netlink_tc"], netlink::promises::hold, 30),
+        (&["fuzz/corpus/cangw_import", "crates/candor/tests/import"], import::promises::hold, 10),
+    ];
+    for (folders, check, least) in checks {
+        let files = folders.iter().flat_map(|folder| fs::read_dir(format!("{root}/{folder}")).unwrap());
+        let files: Vec<_> = files.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
+        files.iter().for_each(|bytes| check(bytes));
+        assert!(files.len() > least, "{folders:?}: only {} files", files.len());
     }
-    assert!(replayed > 30, "only {replayed} files");
-}
-
-#[test]
-fn the_jobs_of_the_corpus_keep_the_promises() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/cangw_decode");
-    let mut replayed = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        cangw::invariants::check(&fs::read(entry.unwrap().path()).unwrap());
-        replayed += 1;
-    }
-    assert!(replayed > 10, "only {replayed} files");
-}
-
-#[test]
-fn the_queues_of_the_corpus_keep_the_promises() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/netlink_tc");
-    let mut replayed = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        netlink::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
-        replayed += 1;
-    }
-    assert!(replayed > 30, "only {replayed} files");
-}
-
-#[test]
-fn the_scripts_of_the_corpus_keep_the_promises() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut replayed = 0;
-    for folder in ["fuzz/corpus/cangw_import", "crates/candor/tests/import"] {
-        for entry in fs::read_dir(format!("{root}/{folder}")).unwrap() {
-            import::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
-            replayed += 1;
-        }
-    }
-    assert!(replayed > 10, "only {replayed} files");
 }

@@ -30,8 +30,7 @@ fn every_baseline_forwards_bytes_in_order() {
             let heard: Vec<Frame> = burst.iter().map_while(|_| hear(&listener, PATIENCE)).collect();
             assert_eq!(heard, burst, "{engine}");
         }
-        signal::send(running.id(), Signal::Terminate).unwrap();
-        assert!(running.wait().unwrap().success(), "{engine}");
+        terminate(running);
     }
     assert_eq!(hear(&listener, Duration::ZERO), None, "a frame came twice");
 }

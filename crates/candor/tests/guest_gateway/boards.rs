@@ -54,17 +54,11 @@ impl Server {
         Self { child, folder }
     }
 
-    /// The tables of a plan that measures on this board.
-    fn tables(&self) -> String {
+    /// Writes a plan that measures on this board.
+    fn plan(&self, bench: &Measurement, tables: &str) {
         let at = |name: &str| self.folder.path().join(name).display().to_string();
-        format!(
-            "[bench]\nsend = \"t-left\"\nreceive = \"t-right\"\nfrom = \"t-left\"\nto = \"t-right\"\n[rules.heard]\n\
-             routes = \"[[route]]\\nname = \\\"all\\\"\\nfrom = \\\"first\\\"\\nto = \\\"second\\\"\\necho = true\\n\"\n[ssh]\n\
-             host = \"root@127.0.0.1\"\noptions = [\"-F\", \"none\", \"-p\", \"2222\", \"-i\", \"{}\", \"-o\", \
-             \"StrictHostKeyChecking=no\", \"-o\", \"UserKnownHostsFile={}\"]\n",
-            at("user"),
-            at("known")
-        )
+        let board = include_str!("measured/board.toml").replace("{user}", &at("user")).replace("{known}", &at("known"));
+        bench.plan(&(tables.to_owned() + &board));
     }
 
     /// Installs this script as the sudo of the board. A real one needs users.
@@ -92,9 +86,7 @@ impl Drop for Server {
 fn a_board_runs_gateways_and_keeps_nothing() {
     let Some(bench) = Measurement::new(NEEDS) else { return };
     let server = Server::start();
-    let factors = "frames = 40\n[factor]\ntestbed = \"ssh\"\nrules = \"heard\"\ngateway = [\"none\", \"kernel\", \"read-write\", \"broken\"]\n\
-         [gateway.broken]\ncommand = [\"candor\", \"run\", \"nothing.toml\"]\n";
-    bench.plan(factors, &server.tables());
+    server.plan(&bench, include_str!("measured/board-gateways.toml"));
     let run = bench.run();
     assert_eq!(run.status, 1, "{run:?}");
     let cells = cells(&run);
@@ -118,10 +110,12 @@ fn a_board_runs_gateways_and_keeps_nothing() {
 fn reports_what_a_board_lacks_before_it_measures() {
     let Some(bench) = Measurement::new(NEEDS) else { return };
     let server = Server::start();
-    let factors = "[factor]\ntestbed = \"ssh\"\ngateway = \"kernel\"\n";
-    bench.plan(factors, &server.tables().replace("to = \"t-right\"", "to = \"t-nowhere\""));
+    let plan = || server.plan(&bench, include_str!("measured/board-kernel.toml"));
+    plan();
+    bench.edit("to = \"t-right\"", "to = \"t-nowhere\"");
     bench.run().assert(2, &["root@127.0.0.1 is not ready to measure: There is no interface t-nowhere"]);
-    bench.plan(factors, &server.tables().replace("2222", "2223"));
+    plan();
+    bench.edit("2222", "2223");
     let unreached = output(bench.command().arg("--out").arg(bench.folder().join("unreached")));
     unreached.assert(2, &["does `ssh root@127.0.0.1 true` work?"]);
     assert_eq!(server.temporary_files(), Vec::<String>::new());
@@ -132,8 +126,8 @@ fn reports_what_a_board_lacks_before_it_measures() {
 fn sudo_gives_the_gateway_its_privileges() {
     let Some(bench) = Measurement::new(NEEDS) else { return };
     let server = Server::start();
-    let factors = "frames = 20\n[factor]\ntestbed = \"ssh\"\nrules = \"heard\"\ngateway = [\"none\", \"kernel\"]\n";
-    bench.plan(factors, &server.tables().replace("[ssh]\n", "[ssh]\nsudo = true\n"));
+    server.plan(&bench, include_str!("measured/board-sudo.toml"));
+    bench.edit("[ssh]\n", "[ssh]\nsudo = true\n");
     server.sudo("echo 'sudo: a password is required' >&2; exit 1");
     bench.run().assert(2, &["a password is required", "does `sudo -n true` work there?"]);
 
@@ -161,9 +155,7 @@ fn a_broken_connection_leaves_nothing_on_the_board() {
     let Some(bench) = Measurement::new(NEEDS) else { return };
     let server = Server::start();
     // Longer than the test.
-    let factors =
-        "frames = 1_000_000\n[factor]\ntestbed = \"ssh\"\nrules = \"heard\"\ngateway = \"kernel\"\nload = \"cpu 1\"\n";
-    bench.plan(factors, &server.tables());
+    server.plan(&bench, include_str!("measured/board-long.toml"));
     let kill = |pids: Vec<u32>| pids.into_iter().for_each(|pid| process::kill(pid).unwrap());
     for broken in ["connection", "tester", "cable"] {
         let child = bench.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

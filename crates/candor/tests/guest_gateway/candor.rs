@@ -47,9 +47,26 @@ impl Output {
 }
 
 pub(crate) fn output(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
+    from(command.output().unwrap())
+}
+
+fn from(output: std::process::Output) -> Output {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Output { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// The output of a command with this standard input.
+pub(crate) fn output_of(command: &mut Command, input: &str) -> Output {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    from(child.wait_with_output().unwrap())
+}
+
+/// Ends a process with SIGTERM, which must succeed.
+#[track_caller]
+pub(crate) fn terminate(mut child: Child) {
+    signal::send(child.id(), Signal::Terminate).unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 pub(crate) fn lab_output(arguments: &[&str]) -> Output {
@@ -61,6 +78,7 @@ pub(crate) fn lab_output(arguments: &[&str]) -> Output {
 pub(crate) struct Candor {
     child: Child,
     events: Receiver<Value>,
+    /// The last is `ready`.
     pub(crate) before_ready: Vec<Value>,
     errors: Option<JoinHandle<String>>,
 }
@@ -123,8 +141,13 @@ impl Candor {
     pub(crate) fn ready(mut self) -> Self {
         loop {
             match self.events.recv_timeout(PATIENCE) {
-                Ok(event) if event["event"] == "ready" => return self,
-                Ok(event) => self.before_ready.push(event),
+                Ok(event) => {
+                    let is_ready = event["event"] == "ready";
+                    self.before_ready.push(event);
+                    if is_ready {
+                        return self;
+                    }
+                }
                 Err(_) => panic!("candor did not become ready: {:?}", self.wait()),
             }
         }

@@ -1,7 +1,5 @@
 //! can-gw jobs of candor and of cangw from can-utils: each reads what the other writes.
 
-use std::io::Write;
-
 use candor_config::import::{self, Imported, Reading};
 use candor_config::text;
 
@@ -245,10 +243,7 @@ fn a_gateway_survives_export_and_import() {
 }
 
 fn candor(scene: &Scenario, arguments: &[&str], input: &str) -> String {
-    let mut command = scene.command(arguments);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    let output = output_of(&mut scene.command(arguments), input);
+    assert_eq!(output.status, 0, "{arguments:?}: {output:?}");
+    output.out
 }

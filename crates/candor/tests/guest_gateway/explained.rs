@@ -1,7 +1,6 @@
 //! `candor explain` agrees with the running gateways.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::Write;
 
 use candor_config::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
 use candor_config::plan::{Engine, Plan};
@@ -241,11 +240,9 @@ fn explain(file: &str, on: &str, engine: &str, frames: &[String]) -> Vec<Value> 
     let mut command = Command::new(program());
     command.args(["explain", "-", "--json", "--live", "--engine", engine, "--on", on]);
     command.args(frames.iter().flat_map(|frame| ["--frame", frame]));
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(file.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let Value::Array(explained) = serde_json::from_slice::<Value>(&output.stdout).unwrap()["frames"].take() else {
+    let output = output_of(&mut command, file);
+    assert_eq!(output.status, 0, "{output:?}");
+    let Value::Array(explained) = output.json()["frames"].take() else {
         panic!("no list of frames");
     };
     assert_eq!(explained.len(), frames.len());

@@ -172,7 +172,6 @@ fn a_full_disk_ends_nothing() {
         // The answer to a reload has no space either.
         signal::send(candor.id(), Signal::Hangup).unwrap();
         passes();
-        signal::send(candor.id(), Signal::Terminate).unwrap();
-        assert!(candor.wait().unwrap().success(), "{engine}");
+        terminate(candor);
     }
 }

@@ -67,36 +67,24 @@ fn a_panic_leaves_nothing() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn next_start_adopts_jobs_of_a_killed_gateway() {
+fn next_start_adopts_or_removes_jobs_of_a_killed_gateway() {
     let Some(scene) = scene() else { return };
-    let killed = scene.start_in_kernel(&["100", "200", "300"]);
-    let pid = killed.pid();
-    killed.kill();
-    assert_eq!((scene.filter_ids(), scene.lists()), (vec![0x100, 0x200, 0x300], 1));
+    for (filters, ids, done) in [
+        (["100", "200", "300"], [0x100, 0x200, 0x300], &["Adopted 3 can-gw jobs"][..]),
+        (["400", "200", "300"], [0x400, 0x200, 0x300], &["Adopted 2 can-gw jobs", "Removed 1 can-gw job"]),
+    ] {
+        let killed = scene.start_in_kernel(&["100", "200", "300"]);
+        let pid = killed.pid();
+        killed.kill();
+        assert_eq!((scene.filter_ids(), scene.lists()), (vec![0x100, 0x200, 0x300], 1));
 
-    let candor = scene.start_in_kernel(&["100", "200", "300"]);
-    let expected = format!("Adopted 3 can-gw jobs of candor process {pid}, which died");
-    assert_eq!(notices(&candor.before_ready), [expected]);
-    assert_eq!((scene.filter_ids(), scene.lists()), (vec![0x100, 0x200, 0x300], 1));
-    candor.stop();
-    scene.assert_clean();
-}
-
-#[test]
-#[ignore = "runs in a guest"]
-fn next_start_removes_unwanted_jobs_of_a_killed_gateway() {
-    let Some(scene) = scene() else { return };
-    let killed = scene.start_in_kernel(&["100", "200", "300"]);
-    let pid = killed.pid();
-    killed.kill();
-
-    let candor = scene.start_in_kernel(&["400", "200", "300"]);
-    let expected = ["Adopted 2 can-gw jobs", "Removed 1 can-gw job"]
-        .map(|done| format!("{done} of candor process {pid}, which died"));
-    assert_eq!(notices(&candor.before_ready), expected);
-    assert_eq!(scene.filter_ids(), [0x400, 0x200, 0x300]);
-    candor.stop();
-    scene.assert_clean();
+        let candor = scene.start_in_kernel(&filters);
+        let expected: Vec<_> = done.iter().map(|done| format!("{done} of candor process {pid}, which died")).collect();
+        assert_eq!(notices(&candor.before_ready), expected);
+        assert_eq!((scene.filter_ids(), scene.lists()), (ids.to_vec(), 1));
+        candor.stop();
+        scene.assert_clean();
+    }
 }
 
 #[test]

@@ -4,9 +4,6 @@ use std::io;
 
 use crate::prelude::*;
 
-const BENCH: &str = "[bench]\nsend = \"t-left\"\nreceive = \"t-right\"\nfrom = \"t-left\"\nto = \"t-right\"\n";
-const NUMBERS: &str = "warm-up = 5\ngap-min = \"200us\"\ngap-max = \"400us\"\nlost-after = \"200ms\"\n";
-
 pub(crate) struct Measurement {
     pub(crate) scene: Scenario,
 }
@@ -20,9 +17,17 @@ impl Measurement {
         self.scene.files.path()
     }
 
-    /// Writes the plan. `factors` begin with keys of the plan itself.
-    pub(crate) fn plan(&self, factors: &str, tables: &str) {
-        self.scene.file("plan.toml", &format!("{NUMBERS}{factors}{tables}"));
+    /// Writes a plan of these tables.
+    pub(crate) fn plan(&self, tables: &str) {
+        let (numbers, bench) = (include_str!("measured/numbers.toml"), include_str!("measured/bench.toml"));
+        self.scene.file("plan.toml", &[numbers, tables, bench].concat());
+    }
+
+    /// Replaces text of the plan.
+    pub(crate) fn edit(&self, from: &str, to: &str) {
+        let text = fs::read_to_string(self.folder().join("plan.toml")).unwrap();
+        assert!(text.contains(from), "{text}");
+        self.scene.file("plan.toml", &text.replace(from, to));
     }
 
     pub(crate) fn command(&self) -> Command {
@@ -100,10 +105,7 @@ pub(crate) fn leftovers() -> Vec<String> {
 #[ignore = "runs in a guest"]
 fn measures_gateways_of_this_machine() {
     let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
-    let factors = "frames = 40\n[factor]\ntestbed = \"host\"\ngateway = [\"none\", \"kernel\", \"read-write\", \"bare\", \"broken\"]\n\
-         traffic = [\"one at a time\", \"every 5ms\"]\n[gateway.bare]\nbaseline = \"read-write\"\n[gateway.broken]\n\
-         command = [\"candor\", \"run\", \"nothing.toml\"]\n";
-    bench.plan(factors, BENCH);
+    bench.plan(include_str!("measured/gateways.toml"));
     let run = bench.run();
     assert_eq!(run.status, 1, "{run:?}");
     let cells = cells(&run);
@@ -132,8 +134,7 @@ fn leaves_an_external_gateway_alone() {
     let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
     let gateway = LEFT_RIGHT.to_owned() + &route("all", "left", "right", "echo = true");
     let external = bench.scene.start(&gateway, "kernel");
-    let factors = "frames = 40\n[factor]\ntestbed = \"host\"\ngateway = \"external\"\ntraffic = [\"one at a time\", \"every 5ms\"]\n";
-    bench.plan(factors, BENCH);
+    bench.plan(include_str!("measured/external.toml"));
     let run = bench.run();
     for (_, cell) in cells(&run) {
         assert_measured(&cell, 40);
@@ -147,7 +148,7 @@ fn leaves_an_external_gateway_alone() {
 fn an_interrupted_measurement_leaves_nothing() {
     let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
     // Longer than the test.
-    bench.plan("frames = 1_000_000\n[factor]\ntestbed = \"host\"\ngateway = \"kernel\"\nload = \"cpu 2\"\n", BENCH);
+    bench.plan(include_str!("measured/long.toml"));
     for end in [Some(Signal::Interrupt), Some(Signal::Terminate), None] {
         let mut child = bench.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         bench.wait_for_load();
@@ -168,14 +169,13 @@ fn reports_what_is_missing_before_it_measures() {
     let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
     let right = bench.scene.bus("right");
     right.set_down();
-    let factors =
-        "[factor]\ntestbed = \"host\"\ngateway = [\"kernel\", \"x\"]\n[gateway.x]\ncommand = [\"no-such-program\"]\n";
-    bench.plan(factors, &BENCH.replace("send = \"t-left\"", "send = \"t-nowhere\""));
+    bench.plan(include_str!("measured/missing.toml"));
+    bench.edit("send = \"t-left\"", "send = \"t-nowhere\"");
     bench.run().assert(2, &["not ready to measure", "no interface t-nowhere", "t-right is down", "no-such-program"]);
     assert!(bench.scene.jobs().is_empty());
     // As a user without privileges.
     right.set_up();
-    bench.plan("[factor]\ntestbed = \"host\"\ngateway = \"kernel\"\ntraffic = \"every 1ms\"\n", BENCH);
+    bench.plan(include_str!("measured/paced.toml"));
     let mut command = bench.command();
     command.arg("--out").arg(bench.folder().join("other"));
     std::os::unix::process::CommandExt::uid(&mut command, 65_534);
@@ -201,10 +201,7 @@ fn log() -> String {
 fn replays_a_log() {
     let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
     bench.scene.file("drive.log", &log());
-    let factors = "frames = 100\n[factor]\ntestbed = \"host\"\ngateway = [\"none\", \"kernel\", \"read-write\"]\nrules = \"some\"\n\
-                   traffic = \"replay drive.log\"\n[rules.some]\nroutes = \"[[route]]\\nname = \\\"some\\\"\\nfrom = \\\"first\\\"\\n\
-                   to = \\\"second\\\"\\nmatch = \\\"100:700\\\"\\necho = true\\nset = { data = \\\"EE00000000000000\\\" }\\nframes = \\\"classic\\\"\\n\"\n";
-    bench.plan(factors, BENCH);
+    bench.plan(include_str!("measured/replay.toml"));
     let run = bench.run();
     for (_, cell) in cells(&run) {
         assert_measured(&cell, 35);

@@ -69,7 +69,7 @@ fn metrics_cover_both_engines() {
     }
     scene.bus("right").set_down();
     assert!(ask().contains("candor_bus_up{bus=\"right\",interface=\"t-right\"} 0\n"));
-    end(candor);
+    terminate(candor);
     assert!(!place.exists(), "the socket is removed at the end");
 }
 
@@ -85,7 +85,7 @@ fn a_port_in_use_keeps_the_gateway_from_starting() {
     wait_until("the port answers", || {
         TcpStream::connect(&address).is_ok_and(|stream| talk(stream).contains("candor_build_info"))
     });
-    end(candor);
+    terminate(candor);
 }
 
 fn command(scene: &Scenario, address: &str) -> Command {
@@ -93,11 +93,6 @@ fn command(scene: &Scenario, address: &str) -> Command {
     let mut command = scene.command(&["run", &file, "--metrics", address]);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command
-}
-
-fn end(mut candor: Child) {
-    signal::send(candor.id(), Signal::Terminate).unwrap();
-    assert!(candor.wait().unwrap().success());
 }
 
 fn talk(mut stream: impl Read + Write) -> String {

@@ -246,8 +246,7 @@ fn a_new_engine_needs_a_restart() {
     ask(&place, &[]).assert(1, &[answer]);
     // The gateway continues, also without a reader of its events.
     assert_eq!(Stream::new(&place).flows(64, || {})[1], 0);
-    signal::send(candor.id(), Signal::Terminate).unwrap();
-    assert!(candor.wait().unwrap().success());
+    terminate(candor);
 }
 
 #[test]

@@ -5,9 +5,6 @@ mod injected;
 mod ordered;
 mod pace;
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::ChildStdout;
-
 use candor_core::units::BitRate;
 
 use crate::prelude::*;
@@ -159,8 +156,7 @@ fn refuses_an_interface_name_in_use() {
 }
 
 struct Wire {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
+    candor: Candor,
     log: PathBuf,
     interfaces: Vec<String>,
     /// CLOCK_MONOTONIC at time 0 of the buses.
@@ -195,22 +191,8 @@ impl Wire {
         command.args(["wire", "--json", "--late", "10ms", "--log"]).arg(&log).args(arguments.split(' '));
         command.args(faults.iter().flat_map(|fault| ["--fault", *fault]));
         command.env("CANDOR_RUN_DIR", folder.path());
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        // Faults at the start come first.
-        while line.is_empty() || line.starts_with("{\"at_ns\"") && line.contains("\"fault\"") {
-            line.clear();
-            if stdout.read_line(&mut line).unwrap() == 0 {
-                break;
-            }
-        }
-        let Ok(ready) = serde_json::from_str::<Value>(&line) else {
-            let mut errors = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-            panic!("candor-lab wire did not become ready: {errors}")
-        };
-        assert_eq!(ready["event"], "ready");
+        let candor = Candor::spawn(&mut command, "").ready();
+        let ready = candor.before_ready.last().unwrap();
         let buses = ready["buses"].as_array().unwrap().iter();
         let names = buses.flat_map(|bus| bus["interfaces"].as_array().unwrap());
         let interfaces: Vec<String> = names.map(|name| name.as_str().unwrap().to_owned()).collect();
@@ -218,33 +200,20 @@ impl Wire {
             assert!(index(name).is_some(), "{name} does not exist");
         }
         let started_ns = ready["started_monotonic_ns"].as_u64().unwrap();
-        Self { child, stdout, log, interfaces, started_ns, folder }
+        Self { candor, log, interfaces, started_ns, folder }
     }
 
     /// Ends it with SIGTERM, which deletes its interfaces.
-    fn end(mut self) -> Log {
-        signal::send(self.child.id(), Signal::Terminate).unwrap();
-        let lines: Vec<String> = self.stdout.by_ref().lines().map(Result::unwrap).collect();
-        let status = self.child.wait().unwrap();
-        let last: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
-        assert!(status.success(), "{last}");
+    fn end(self) -> Log {
+        let last = self.candor.stop().events.pop().unwrap();
         for name in &self.interfaces {
             assert_eq!(index(name), None, "{name} is left");
         }
         Log { last, log: fs::read_to_string(&self.log).unwrap() }
     }
 
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        // Only after a failed assertion.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    fn kill(self) {
+        self.candor.kill();
     }
 }
 
