@@ -7,7 +7,7 @@ use candor::candor;
 const UNIT: &str = include_str!("../../../packaging/systemd/candor@.service");
 
 fn of_unit(key: &str) -> &'static str {
-    UNIT.lines().find_map(|line| line.strip_prefix(key)).unwrap()
+    UNIT.lines().find_map(|line| line.strip_prefix(key)).expect("the unit has this key")
 }
 
 #[test]

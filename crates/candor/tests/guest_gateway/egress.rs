@@ -13,6 +13,8 @@ pub(crate) mod paced;
 mod report;
 mod turns;
 
+use std::sync::MutexGuard;
+
 use candor_egress::action::{Action, Verdict};
 use candor_egress::canonical::differences;
 use candor_egress::discipline::{ByteRate, Discipline, Prio, Tbf};
@@ -32,12 +34,14 @@ const FAR: &str = "t-far";
 struct Place {
     pair: Pair,
     kernel: Interface,
+    _machine: MutexGuard<'static, ()>,
 }
 
 impl Place {
-    fn new() -> Self {
+    fn new(features: &[Feature]) -> Option<Self> {
+        let machine = require(features)?;
         let pair = Pair::new([NEAR, FAR]);
-        Self { pair, kernel: interface(NEAR) }
+        Some(Self { pair, kernel: interface(NEAR), _machine: machine })
     }
 
     fn sender(&self) -> CanSocket {
@@ -113,8 +117,7 @@ fn of(qdiscs: Vec<Qdisc>, classes: Vec<Class>, filters: Vec<Filter>) -> Tree {
 #[test]
 #[ignore = "runs in a guest"]
 fn reports_why_the_kernel_refuses() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let below = Qdisc { parent: Handle::new(7, 1), handle: Handle::new(8, 0), ..prio() };
     let error = place.make_qdisc(&below).unwrap_err();
     assert_eq!(error.to_string(), "the kernel refused: no such entry (Failed to find specified qdisc)");

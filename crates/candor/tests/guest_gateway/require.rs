@@ -21,7 +21,7 @@ pub(crate) enum Feature {
     /// A clock that counts instructions, so that times can be compared exactly.
     Clock,
     /// Control groups of version 2, and BPF filters for them.
-    ControlGroups,
+    Cgroup,
     /// Interfaces of real or emulated controllers, whose driver echoes frames.
     Controllers,
     /// The queueing discipline `ets` (Linux 5.6).
@@ -55,28 +55,8 @@ pub(crate) enum Feature {
 const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
 
 impl Feature {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::CanUtils => "can-utils",
-            Self::Cangw => "cangw",
-            Self::Clock => "clock",
-            Self::ControlGroups => "cgroup",
-            Self::Controllers => "controllers",
-            Self::Ets => "ets",
-            Self::Guest => "guest",
-            Self::Modules => "modules",
-            Self::NoSelfJobs => "no-self-jobs",
-            Self::RelativeCrc8 => "relative-crc8",
-            Self::Root => "root",
-            Self::SelfJobs => "self-jobs",
-            Self::Slcan => "slcan",
-            Self::Sources => "sources",
-            Self::Ssh => "ssh",
-            Self::Tc => "tc",
-            Self::UserNamespaces => "user-namespaces",
-            Self::Vcan => "vcan",
-            Self::Vhci => "vhci",
-        }
+    fn name(self) -> String {
+        kebab_case(&format!("{self:?}"))
     }
 
     fn missing(self) -> Option<String> {
@@ -88,7 +68,7 @@ impl Feature {
                 cangw::probe(&mut client, first).err().map(|error| error.to_string())
             }
             Self::Clock => (!counts_instructions()).then(|| "the clock does not count instructions".to_owned()),
-            Self::ControlGroups => control_group::missing(),
+            Self::Cgroup => control_group::missing(),
             // Tests find out when they use it.
             Self::Controllers | Self::Ets | Self::NoSelfJobs | Self::RelativeCrc8 | Self::SelfJobs => None,
             Self::Guest => std::env::var_os("CANDOR_TESTBED").is_none().then(|| "this is not a guest".to_owned()),
@@ -118,6 +98,11 @@ impl Feature {
             }
         }
     }
+}
+
+fn kebab_case(name: &str) -> String {
+    let dashed = |(at, c): (usize, char)| [(at > 0 && c.is_ascii_uppercase()).then_some('-'), Some(c)];
+    name.char_indices().flat_map(dashed).flatten().collect::<String>().to_ascii_lowercase()
 }
 
 fn starts(program: &str, arguments: &[&str]) -> Result<std::process::Output, String> {
@@ -157,8 +142,9 @@ pub(crate) fn skip(feature: Feature, reason: &str) {
 #[test]
 fn every_feature_is_documented() {
     let page = include_str!("../../../../docs/environment.md");
-    let name = |line: &'static str| line.trim().strip_prefix("Self::")?.split_once("=> \"")?.1.strip_suffix("\",");
-    let names: Vec<_> = include_str!("require.rs").lines().filter_map(name).collect();
+    let (_, features) = include_str!("require.rs").split_once("enum Feature {\n").unwrap();
+    let lines = features.lines().take_while(|line| *line != "}").filter_map(|line| line.trim().strip_suffix(','));
+    let names: Vec<_> = lines.filter(|line| !line.starts_with('/')).map(kebab_case).collect();
     assert!(names.len() > 15, "{names:?}");
     for name in names {
         assert!(page.contains(&format!("| `{name}` | ")), "docs/environment.md does not list {name}");

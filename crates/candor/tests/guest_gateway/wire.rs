@@ -5,6 +5,8 @@ mod injected;
 mod ordered;
 mod pace;
 
+use std::sync::MutexGuard;
+
 use candor_core::units::BitRate;
 
 use crate::prelude::*;
@@ -16,8 +18,7 @@ const NEAR_FAR: &str = "--bus b0:500k:t-near,t-far";
 #[test]
 #[ignore = "runs in a guest"]
 fn frames_pass_one_by_one_at_the_pace_of_the_bus() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(NEAR_FAR);
+    let Some(wire) = Wire::start(NEAR_FAR) else { return };
     let (near, far) = (open("t-near"), open("t-far"));
     let frames: Vec<Frame> = (0..100).map(|number: u8| classic(0x123, &[number, 1, 2, 3, 4, 5, 6, 7])).collect();
     send_all(&near, &frames);
@@ -74,8 +75,7 @@ fn forward(wire: Wire, gateway: &str, count: u8) -> (Vec<Logged>, Vec<Logged>, V
 #[test]
 #[ignore = "runs in a guest"]
 fn a_gateway_forwards_at_the_pace_of_the_slower_bus() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start("--bus fast:1M:t-a,t-b --bus slow:125k:t-c,t-d --depth 2");
+    let Some(wire) = Wire::start("--bus fast:1M:t-a,t-b --bus slow:125k:t-c,t-d --depth 2") else { return };
     let (fast, slow, _) = forward(wire, &gateway(), 5);
     assert_eq!((fast.len(), slow.len()), (5, 5));
     for (fast, slow) in fast.iter().zip(&slow) {
@@ -89,7 +89,6 @@ fn a_gateway_forwards_at_the_pace_of_the_slower_bus() {
 #[test]
 #[ignore = "runs in a guest"]
 fn reads_the_buses_from_a_gateway_file() {
-    let Some(_machine) = require(NEEDS) else { return };
     let file = format!(
         "{}[wire]\ndepth = 2\nfaults = [\"lost-ack slow --times 2\"]\n\
          [wire.bus.fast]\nbitrate = \"1Mbit/s\"\ninterfaces = [\"t-a\", \"t-b\"]\n\
@@ -99,7 +98,7 @@ fn reads_the_buses_from_a_gateway_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
     fs::write(&path, &file).unwrap();
-    let wire = Wire::start(path.to_str().unwrap());
+    let Some(wire) = Wire::start(path.to_str().unwrap()) else { return };
     let (fast, slow, last) = forward(wire, &file, 3);
     assert_eq!(last["buses"][1]["error_frames"], 2, "{last}");
     let length = |logged: &Logged| logged.end_ns - logged.start_ns;
@@ -109,9 +108,8 @@ fn reads_the_buses_from_a_gateway_file() {
 #[test]
 #[ignore = "runs in a guest"]
 fn the_queue_of_a_controller_without_acknowledgement_fills() {
-    let Some(_machine) = require(NEEDS) else { return };
     // The only node of its bus.
-    let wire = Wire::start("--bus b0:500k:t-lone --depth 2");
+    let Some(wire) = Wire::start("--bus b0:500k:t-lone --depth 2") else { return };
     let lone = open("t-lone");
     let taken = (0..100).take_while(|_| try_send(&lone, &classic(0x123, &[])).is_ok()).count();
     // The queue of 10, the controller, and perhaps one frame between them.
@@ -123,9 +121,8 @@ fn the_queue_of_a_controller_without_acknowledgement_fills() {
 #[test]
 #[ignore = "runs in a guest"]
 fn force_rates_overrides_the_bit_rate_of_a_node() {
-    let Some(_machine) = require(NEEDS) else { return };
     for (force, errors) in [(" --force-rates", false), ("", true)] {
-        let wire = Wire::start(&format!("{NEAR_FAR}{force}"));
+        let Some(wire) = Wire::start(&format!("{NEAR_FAR}{force}")) else { return };
         let (client, far) = (&mut Client::open().unwrap(), index("t-far").unwrap());
         link::set_down(client, far).unwrap();
         link::set_can_bitrate(client, far, BitRate::from_bits_per_second(125_000).unwrap()).unwrap();
@@ -162,6 +159,7 @@ struct Wire {
     /// CLOCK_MONOTONIC at time 0 of the buses.
     started_ns: u64,
     folder: tempfile::TempDir,
+    _machine: MutexGuard<'static, ()>,
 }
 
 struct Log {
@@ -180,11 +178,12 @@ struct Logged {
 }
 
 impl Wire {
-    fn start(arguments: &str) -> Self {
+    fn start(arguments: &str) -> Option<Self> {
         Self::with_faults(arguments, &[])
     }
 
-    fn with_faults(arguments: &str, faults: &[&str]) -> Self {
+    fn with_faults(arguments: &str, faults: &[&str]) -> Option<Self> {
+        let machine = require(NEEDS)?;
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("wire.log");
         let mut command = Command::new(lab());
@@ -200,7 +199,7 @@ impl Wire {
             assert!(index(name).is_some(), "{name} does not exist");
         }
         let started_ns = ready["started_monotonic_ns"].as_u64().unwrap();
-        Self { candor, log, interfaces, started_ns, folder }
+        Some(Self { candor, log, interfaces, started_ns, folder, _machine: machine })
     }
 
     /// Ends it with SIGTERM, which deletes its interfaces.

@@ -2,7 +2,6 @@
 
 use candor_config::plan::{BusIndex, Echo};
 use candor_core::frame::{CAN_EFF_MASK, Frame, FrameFormat};
-use candor_core::job::Job;
 use candor_core::oracle::{self, Loopback};
 
 use super::case::{CLASSIC_ONLY, Case, DOWN, FENCE, INTERFACES};
@@ -15,33 +14,17 @@ pub(super) struct Outcome {
     pub(super) counters: Vec<Counted>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counted {
-    pub(super) handled: u64,
-    pub(super) dropped: u64,
-    pub(super) deleted: u64,
-}
+/// Handled, dropped and deleted frames of a job.
+pub(super) type Counted = [u64; 3];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Difference {
-    Frame {
-        burst: usize,
-        bus: usize,
-        at: usize,
-        expected: Option<Frame>,
-        seen: Option<Frame>,
-    },
-    Counters {
-        job: usize,
-        expected: Counted,
-        seen: Counted,
-    },
+    /// In the frame at this position.
+    Frame { burst: usize, bus: usize, at: usize, expected: Option<Frame>, seen: Option<Frame> },
+    /// In the counters of this job.
+    Counters { job: usize, expected: Counted, seen: Counted },
     /// The kernel lists another job than it was given.
-    Dump {
-        job: usize,
-        given: String,
-        told: String,
-    },
+    Dump { job: usize, given: String, told: String },
 }
 
 impl Outcome {
@@ -61,11 +44,8 @@ impl Outcome {
             }
             delivered.push(by_bus);
         }
-        let counters = world.list().into_iter().map(|listed| Counted {
-            handled: listed.handled.into(),
-            dropped: listed.dropped.into(),
-            deleted: listed.deleted.into(),
-        });
+        let counters = world.list().into_iter();
+        let counters = counters.map(|listed| [listed.handled, listed.dropped, listed.deleted].map(u64::from));
         Self { delivered, counters: mutation.of_counters(counters.collect()) }
     }
 
@@ -91,11 +71,8 @@ impl Outcome {
             }
             delivered.push(by_bus);
         }
-        let counters = oracle::count(&jobs, &sent).into_iter().zip(dropped).map(|(counted, dropped)| Counted {
-            handled: counted.handled - dropped,
-            dropped,
-            deleted: counted.deleted,
-        });
+        let counters = oracle::count(&jobs, &sent).into_iter().zip(dropped);
+        let counters = counters.map(|(counted, dropped)| [counted.handled - dropped, dropped, counted.deleted]);
         Self { delivered, counters: mutation.of_counters(counters.collect()) }
     }
 
@@ -137,9 +114,4 @@ pub(crate) fn can_be_seen(frame: &Frame) -> bool {
 
 fn see(by_bus: &mut [Vec<Frame>], on: BusIndex, frame: Frame, mutation: Mutation) {
     by_bus[on.0].extend(mutation.of_frame(frame).filter(can_be_seen));
-}
-
-/// Without echo no socket on a vcan receives the frames of a job.
-pub(super) fn is_echoed(job: &Job) -> bool {
-    job.echo == Echo::On
 }

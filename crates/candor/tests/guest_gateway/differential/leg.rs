@@ -4,6 +4,7 @@ use std::fmt;
 
 use candor_config::config;
 use candor_config::engine::UserEngine;
+use candor_config::plan::Echo;
 use candor_config::text;
 use candor_core::frame::Frame;
 use candor_core::ruleset::{Routed, RuleSet};
@@ -11,7 +12,7 @@ use candor_engine::Gateway;
 use candor_netlink::cangw::{self, JobCounters};
 
 use super::case::{Burst, Case, FENCE, INTERFACES};
-use super::expected::{Counted, Difference, Outcome, can_be_seen, is_echoed, takes};
+use super::expected::{Difference, Outcome, can_be_seen, takes};
 use super::machine::{Machine, Until};
 use super::mutation::Mutation;
 
@@ -82,7 +83,7 @@ fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outc
     }
     let counters = told.iter().map(|job| {
         let JobCounters { handled, dropped, deleted } = job.counters;
-        Counted { handled: handled.into(), dropped: dropped.into(), deleted: deleted.into() }
+        [handled, dropped, deleted].map(u64::from)
     });
     Ok(Outcome { counters: counters.collect(), delivered })
 }
@@ -101,28 +102,24 @@ fn engine(machine: &mut Machine, case: &Case, engine: UserEngine, expected: &Out
     let delivered = delivered.collect();
     machine.assert_no_loss();
     let ended = gateway.stop().unwrap();
-    let counters = ended.counters.iter().map(|route| Counted {
-        handled: route.handled,
-        dropped: route.dropped,
-        deleted: route.deleted,
-    });
+    let counters = ended.counters.iter().map(|route| [route.handled, route.dropped, route.deleted]);
     Outcome { counters: counters.collect(), delivered }
 }
 
 fn rule_set(case: &Case) -> Outcome {
     let jobs = case.all_jobs();
     let rules = RuleSet::compile(&jobs, INTERFACES.len());
-    let mut counters = vec![Counted::default(); jobs.len()];
+    let mut counters = vec![[0; 3]; jobs.len()];
     let mut delivered = Vec::new();
     for burst in &case.bursts {
         let mut by_bus = vec![Vec::new(); INTERFACES.len()];
         for frame in Case::fenced(burst) {
             rules.from_bus(burst.from).outcomes(&frame, |job, routed| match routed {
-                Routed::Delete => counters[job].deleted += 1,
-                Routed::Send { to, frame } if !takes(to, frame) => counters[job].dropped += 1,
+                Routed::Delete => counters[job][2] += 1,
+                Routed::Send { to, frame } if !takes(to, frame) => counters[job][1] += 1,
                 Routed::Send { to, frame } => {
-                    counters[job].handled += 1;
-                    if is_echoed(&jobs[job]) && can_be_seen(frame) {
+                    counters[job][0] += 1;
+                    if jobs[job].echo == Echo::On && can_be_seen(frame) {
                         by_bus[to.0].push(*frame);
                     }
                 }

@@ -60,7 +60,7 @@ impl Mutation {
     pub(super) fn of_counters(self, mut counters: Vec<Counted>) -> Vec<Counted> {
         match self {
             Self::CountsOneMore => {
-                counters.iter_mut().find(|job| job.handled > 0).into_iter().for_each(|job| job.handled += 1);
+                counters.iter_mut().find(|job| job[0] > 0).into_iter().for_each(|job| job[0] += 1);
             }
             Self::OldestFirst => counters.reverse(),
             _ => {}

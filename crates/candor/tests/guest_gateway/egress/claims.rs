@@ -28,8 +28,7 @@ fn fill(socket: &CanSocket) -> (usize, Option<i32>) {
 #[test]
 #[ignore = "runs in a guest"]
 fn adds_bands_while_frames_wait() {
-    let Some(_machine) = require(SERIAL) else { return };
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     let prio = tree("qdisc root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
     line.block(&prio).unwrap();
     let sender = sender_on(line.index);
@@ -46,8 +45,7 @@ fn adds_bands_while_frames_wait() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_full_queue_refuses_and_a_full_socket_waits() {
-    let Some(_machine) = require(SERIAL) else { return };
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     for (limit, smallest, expected, frames) in [
         (1000, true, errno::EAGAIN, FRAMES_OF_THE_SMALLEST_SOCKET),
         (4, true, errno::ENOBUFS, 4..=4),
@@ -69,8 +67,7 @@ fn a_full_queue_refuses_and_a_full_socket_waits() {
 #[test]
 #[ignore = "runs in a guest"]
 fn doctor_predicts_the_room_of_queue_and_socket() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     // One frame leaves in ten seconds, so all wait.
     for (limit, expected, words) in [
         (10, errno::ENOBUFS, "comes after "),
@@ -95,8 +92,7 @@ fn doctor_predicts_the_room_of_queue_and_socket() {
 #[test]
 #[ignore = "runs in a guest"]
 fn lengths_are_those_of_the_kernel_structs() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     place.make(&tree("qdisc root handle 1: prio\nfilter prio 1 basic match 'meta(pkt_len eq 72)' flowid 1:1")).unwrap();
     let sender = place.sender();
     for payload in [&[][..], &[1; 8]] {

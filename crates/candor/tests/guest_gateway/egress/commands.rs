@@ -207,7 +207,7 @@ fn two_bands(interface: &str) -> String {
 }
 
 fn can_send(text: &str) -> Output {
-    let file = tempfile::NamedTempFile::new().unwrap();
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     fs::write(file.path(), text).unwrap();
     let words = "can-send --interface t-near --frames 3 --frame 123#00 --frame 124#R --json".split(' ');
     lab_output(&words.chain([file.path().to_str().unwrap()]).collect::<Vec<_>>())
@@ -216,8 +216,7 @@ fn can_send(text: &str) -> Output {
 #[test]
 #[ignore = "runs in a guest"]
 fn can_send_measures_queues_and_restores_the_interface() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let before = of(vec![prio()], vec![], vec![filter(Handle::new(1, 0), Classifier::Matchall)]);
     place.make(&before).unwrap();
     let run = can_send(&two_bands(NEAR));

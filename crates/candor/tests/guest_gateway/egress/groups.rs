@@ -22,7 +22,7 @@ fn scene(more: &[Feature]) -> Option<Scenario> {
 }
 
 fn needs(more: &[Feature]) -> Vec<Feature> {
-    [VCAN, &[Feature::ControlGroups], more].concat()
+    [VCAN, &[Feature::Cgroup], more].concat()
 }
 
 /// The band that the tree selects for a frame of a socket in these groups.
@@ -39,13 +39,12 @@ fn band(tree: &Tree, groups: &[u64]) -> u16 {
 #[test]
 #[ignore = "runs in a guest"]
 fn frames_leave_in_the_order_of_their_groups() {
-    let Some(_machine) = require(&needs(SERIAL)) else { return };
+    let Some(mut line) = Line::new(&needs(SERIAL)) else { return };
     let service = Group::new("/t-candor.slice/t-logger.service");
     let inner = Group::new("/t-candor.slice/t-logger.service/inner");
     let (urgent, beside) = (Group::new("/t-candor/urgent"), Group::new("/t-candor/urgent-not"));
     let mut tree = trees(BANDS).remove(0);
     assert_eq!(locate(&mut Here::default(), &mut tree).unwrap(), []);
-    let mut line = Line::new();
     let root = Group::new("/");
     let mut sockets = Vec::new();
     for group in [&root, &beside, &inner, &service, &urgent] {
@@ -74,14 +73,13 @@ fn frames_leave_in_the_order_of_their_groups() {
 #[test]
 #[ignore = "runs in a guest"]
 fn limits_only_the_groups_of_the_limit() {
-    let Some(_machine) = require(&needs(&[])) else { return };
+    let Some(mut place) = Place::new(&needs(&[])) else { return };
     let group = Group::new("/t-candor/limited");
     let text = "[bus.a]\ninterface = \"t-near\"\n[[egress.a.band]]\nname = \"all\"\n[[egress.a.limit]]\n\
                 cgroup = [\"/t-candor/limited\", \"/t-candor/none\"]\nrate = \"1 frames/s\"\nburst = 3\n";
     let mut tree = trees(text).remove(0);
     let missing = locate(&mut Here::default(), &mut tree).unwrap();
     assert_eq!(missing.len(), 1);
-    let mut place = Place::new();
     place.make(&tree).unwrap();
     let (inside, outside) = (group.inside(|| place.sender()), place.sender());
     let refused = |socket: &CanSocket| {

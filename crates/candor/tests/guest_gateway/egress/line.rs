@@ -27,13 +27,15 @@ pub(super) struct Line {
     serial: Serial,
     pub(super) index: InterfaceIndex,
     pub(super) kernel: Interface,
+    _machine: MutexGuard<'static, ()>,
 }
 
 impl Line {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(features: &[Feature]) -> Option<Self> {
+        let machine = require(features)?;
         let mut serial = Serial::attach(NAME);
         let index = while_read(&mut serial.line, || set_up(NAME));
-        Self { serial, index, kernel: interface(NAME) }
+        Some(Self { serial, index, kernel: interface(NAME), _machine: machine })
     }
 
     /// Fills the driver, so that no frame leaves, and makes the tree, which is empty.

@@ -70,8 +70,7 @@ fn frame(number: u32) -> Frame {
 #[test]
 #[ignore = "runs in a guest"]
 fn tables_select_the_band_of_the_policy() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let policy = policy();
     let wanted = compile::tree(&policy);
     let has_tables = wanted.filters.iter().filter(|filter| matches!(filter.classifier, Classifier::U32(_))).count();
@@ -117,8 +116,7 @@ fn tables_select_the_band_of_the_policy() {
 #[test]
 #[ignore = "runs in a guest"]
 fn tc_can_make_the_tables() {
-    let Some(_machine) = require(&[VCAN, &[Feature::Tc]].concat()) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(&[VCAN, &[Feature::Tc]].concat()) else { return };
     let policy = Policy::new(vec![band((0..60).map(exact).collect()), rest()], Vec::new()).unwrap();
     let wanted = compile::tree(&policy);
     let script = text::script(&wanted, NEAR).unwrap();

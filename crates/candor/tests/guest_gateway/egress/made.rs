@@ -40,8 +40,7 @@ fn disciplines() -> Vec<Discipline> {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_discipline() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     for discipline in disciplines() {
         place.round(&of(vec![root(discipline)], vec![], vec![]));
     }
@@ -64,8 +63,7 @@ fn every_discipline() {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_class() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let class = |minor, parent, share| Class { handle: Handle::new(1, minor), parent: Handle::new(1, parent), share };
     let htb = |burst_bytes, quantum_bytes, prio| {
         let (rate, ceil) = (ByteRate(1600), ByteRate(3200));
@@ -110,8 +108,7 @@ fn matches() -> Vec<Ematch> {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_classifier_and_match() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let parent = Handle::new(1, 0);
     for expression in matches() {
         let basic = filter(parent, Classifier::Basic(Some(expression)));
@@ -146,8 +143,7 @@ fn every_classifier_and_match() {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_action() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let clsact =
         || Qdisc { handle: Handle::CLSACT_QDISC, parent: Handle::CLSACT, stab: None, discipline: Discipline::Clsact };
     let (exceed, verdict) = (Verdict::Drop, Verdict::Pass);
@@ -183,8 +179,7 @@ pub(super) fn tc(arguments: &str) -> Result<(), String> {
 #[test]
 #[ignore = "runs in a guest"]
 fn reads_what_tc_makes() {
-    let Some(_machine) = require(&[VCAN, &[Feature::Tc]].concat()) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(&[VCAN, &[Feature::Tc]].concat()) else { return };
     for command in [
         "qdisc add dev t-near root handle 1: prio",
         "qdisc add dev t-near parent 1:3 handle 3: tbf rate 12800bit burst 60 limit 1600",

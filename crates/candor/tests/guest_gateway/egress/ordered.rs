@@ -93,8 +93,7 @@ impl Line {
 #[test]
 #[ignore = "runs in a guest"]
 fn frames_leave_in_the_order_of_the_discipline() {
-    let Some(_machine) = require(SERIAL) else { return };
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     let sockets: Vec<_> = (0..4).map(|_| sender_on(line.index)).collect();
     let cases = cases();
     assert_eq!(cases.len(), 6 * 10 + 14);

@@ -81,8 +81,7 @@ pub(super) fn within(found: f64, wanted: f64, tolerance: f64) {
 #[test]
 #[ignore = "runs in a guest"]
 fn tbf_paces_a_virtual_bus_like_1_mbit() {
-    let Some(_machine) = require(CLOCK) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(CLOCK) else { return };
     place.make(&tree("qdisc root handle 1: tbf rate 1mbit burst 16 limit 10000")).unwrap();
     let sender = place.sender();
     let heard = hear_and_replace(&place, &[(&sender, 0x123)], 401);
@@ -94,8 +93,7 @@ fn tbf_paces_a_virtual_bus_like_1_mbit() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_bucket_of_ten_frames_sends_ten_at_once() {
-    let Some(_machine) = require(CLOCK) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(CLOCK) else { return };
     place.make(&tree("qdisc root handle 1: tbf rate 0.1mbit burst 160b latency 70ms")).unwrap();
     let (sender, far) = (place.sender(), listener_on(place.pair.far));
     (0..60).for_each(|_| send(&sender, &classic(0x123, &[0; 8])));
@@ -109,8 +107,7 @@ fn a_bucket_of_ten_frames_sends_ten_at_once() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_bucket_of_one_frame_is_the_smallest() {
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let (sender, far) = (place.sender(), listener_on(place.pair.far));
     for (burst, is_enough) in [(16, true), (15, false)] {
         place.make(&tree(&format!("qdisc root handle 1: tbf rate 1mbit burst {burst} limit 10000"))).unwrap();
@@ -154,8 +151,7 @@ fn a_shaper_holds_a_frame_of_schedulers_other_than_prio() {
     const HTB: &str = "qdisc root handle 1: htb\n\
         class parent 1: classid 1:1 htb rate 10000kbps burst 64k cburst 64k quantum 16 prio 0\n\
         class parent 1: classid 1:2 htb rate 10000kbps burst 64k cburst 64k quantum 16 prio 1";
-    let Some(_machine) = require(VCAN) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let prio = order_below_shaper(&mut place, "qdisc root handle 1: prio").unwrap();
     assert_eq!(prio, [0x200, 0x080, 0x080, 0x200, 0x200]);
     for scheduler in [HTB, "qdisc root handle 1: ets bands 2 strict 2"] {
@@ -174,11 +170,10 @@ fn a_shaper_holds_a_frame_of_schedulers_other_than_prio() {
 #[test]
 #[ignore = "runs in a guest"]
 fn throttles_a_band_to_its_frame_rate() {
-    let Some(_machine) = require(CLOCK) else { return };
     for limit in [20, 100, 500, 1000, 2000] {
         let file =
             format!("[bus.b]\ninterface = \"can0\"\n[[egress.b.band]]\nname = \"all\"\nrate = \"{limit} frames/s\"\n");
-        let mut place = Place::new();
+        let Some(mut place) = Place::new(CLOCK) else { return };
         place.make(&trees(&file)[0]).unwrap();
         let socket = place.sender();
         let heard = hear_and_replace(&place, &[(&socket, 0x123)], 2 * usize::try_from(limit).unwrap() + 1);

@@ -22,9 +22,8 @@ const SHARES: &str = include_str!("../../../../../examples/20-shares.toml");
 #[test]
 #[ignore = "runs in a guest"]
 fn a_1_urgent_canopen_frames_leave_first() {
-    let Some(_machine) = require(SERIAL) else { return };
     const IDS: [u32; 7] = [0x8000_0005, 0x8000_0126, 0x701, 0x181, 0x081, 0x080, 0x000];
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     let socket = [sender_on(line.index)];
     for tree in trees(CLASSES) {
         line.block(&tree).unwrap();
@@ -40,8 +39,7 @@ fn a_1_urgent_canopen_frames_leave_first() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_3_senders_of_a_class_take_turns() {
-    let Some(_machine) = require(SERIAL) else { return };
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     let sockets: Vec<_> = (0..5).map(|_| sender_on(line.index)).collect();
     let sent = [(3, 0x701), (4, 0x8000_0001), (1, 0x181), (2, 0x401), (0, 0x081)];
     let frames: Vec<_> = sent.into_iter().flat_map(|frame| [frame; 4]).collect();
@@ -57,9 +55,8 @@ fn a_3_senders_of_a_class_take_turns() {
 #[test]
 #[ignore = "runs in a guest"]
 fn figure_1_1() {
-    let Some(_machine) = require(SERIAL) else { return };
     let [tree] = &trees(IDEAL)[..] else { panic!("one bus") };
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     let sockets: Vec<_> = (0..5).map(|_| sender_on(line.index)).collect();
     // The low class may send one frame at once.
     let sent = [(3, 0x701), (4, 0x701), (1, 0x181), (2, 0x8000_0001), (0, 0x081)];
@@ -98,9 +95,8 @@ fn on_a_bus(tree: &Tree) -> Tree {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_2_a_throttled_class_lets_others_send() {
-    let Some(_machine) = require(CLOCK) else { return };
     for tree in trees(THROTTLED) {
-        let mut place = Place::new();
+        let Some(mut place) = Place::new(CLOCK) else { return };
         place.make(&on_a_bus(&tree)).unwrap();
         let sockets = [place.sender(), place.sender()];
         let senders = [(&sockets[0], 0x181), (&sockets[1], 0x701)];
@@ -111,7 +107,7 @@ fn a_2_a_throttled_class_lets_others_send() {
         within(both * share(0x701), 390.0, 1.5);
     }
     // Without shapers it starves.
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(CLOCK) else { return };
     let queues = (1..=3).map(|band| format!("qdisc parent 1:{band} handle {band}0: pfifo limit 300\n"));
     let filters = trees(THROTTLED)[1].filters.clone();
     let mut starving = paced::tree(&format!("qdisc root handle 1: prio\n{}", queues.collect::<String>()));
@@ -126,9 +122,8 @@ fn a_2_a_throttled_class_lets_others_send() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_4_throttled_senders_take_turns() {
-    let Some(_machine) = require(CLOCK) else { return };
     for tree in trees(THROTTLED_TURNS) {
-        let mut place = Place::new();
+        let Some(mut place) = Place::new(CLOCK) else { return };
         place.make(&tree).unwrap();
         let sockets = [place.sender(), place.sender()];
         let heard = hear_and_replace(&place, &[(&sockets[0], 0x181), (&sockets[1], 0x182)], 781);
@@ -141,9 +136,8 @@ fn a_4_throttled_senders_take_turns() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_5_classes_have_their_shares() {
-    let Some(_machine) = require(CLOCK) else { return };
     let [_, tree] = &trees(SHARES)[..] else { panic!("bands and by hand") };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(CLOCK) else { return };
     place.make(tree).unwrap();
     let sockets: Vec<_> = (0..4).map(|_| place.sender()).collect();
     let ids = [0x005, 0x01F, 0x700, 0x701];
@@ -176,9 +170,8 @@ fn a_5_classes_have_their_shares() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_5_bands_have_their_shares() {
-    let Some(_machine) = require(SERIAL) else { return };
     let [tree, _] = &trees(SHARES)[..] else { panic!("bands and by hand") };
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     match line.block(tree) {
         Err(error) => {
             assert_eq!(error.errno(), Some(Errno::ENOENT), "{error}");

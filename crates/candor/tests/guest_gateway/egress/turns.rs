@@ -59,10 +59,9 @@ pub(super) fn take_turns(left: &[u8], senders: &[u8], ahead: usize) -> bool {
 #[test]
 #[ignore = "runs in a guest"]
 fn two_to_eight_sockets_of_a_band_take_turns() {
-    let Some(_machine) = require(SERIAL) else { return };
     let file = "[bus.b]\ninterface = \"can0\"\n[[egress.b.band]]\nname = \"all\"\nfair = \"per-socket\"\n";
     let [tree] = &trees(file)[..] else { panic!("one bus") };
-    let mut line = Line::new();
+    let Some(mut line) = Line::new(SERIAL) else { return };
     let sockets: Vec<_> = (0..8).map(|_| sender_on(line.index)).collect();
     for count in 2..=sockets.len() {
         let frames: Vec<_> = (0..count).flat_map(|sender| [(sender, 0x200); 6]).collect();

@@ -19,8 +19,9 @@ fn adapter(name: &str) -> PathBuf {
 #[test]
 #[ignore = "runs in a guest"]
 fn an_adapter_can_have_a_channel_on_each_of_two_buses() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start("--bus b0:500k:t-a,t-b --bus b1:125k:t-c,t-d --adapter t-b,t-d --adapter t-c");
+    let Some(wire) = Wire::start("--bus b0:500k:t-a,t-b --bus b1:125k:t-c,t-d --adapter t-b,t-d --adapter t-c") else {
+        return;
+    };
     assert_eq!(adapter("t-b"), adapter("t-d"));
     assert_ne!(adapter("t-b"), adapter("t-a"));
     assert_ne!(adapter("t-b"), adapter("t-c"));
@@ -76,8 +77,7 @@ fn precision(wire: &Wire, further: &[&str]) -> Value {
 #[test]
 #[ignore = "runs in a guest"]
 fn compares_timestamps_with_the_wire() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(BUSES);
+    let Some(wire) = Wire::start(BUSES) else { return };
     let all = precision(&wire, &[]);
     let own = &all["own"][0];
     assert_eq!((&own["stamps"]["count"], &own["stamps"]["min_ns"]), (&30.into(), &0.into()), "{own}");
@@ -97,8 +97,7 @@ fn compares_timestamps_with_the_wire() {
 #[test]
 #[ignore = "runs in a guest"]
 fn timestamps_of_the_adapter_agree_with_the_wire() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&format!("{BUSES} --adapter t-monitor,t-gate-in,t-receive"));
+    let Some(wire) = Wire::start(&format!("{BUSES} --adapter t-monitor,t-gate-in,t-receive")) else { return };
     let witnessed = precision(&wire, &["--stamps", "hardware"])["witnessed"].take();
     let difference = |of: &str| witnessed["difference"][of].as_i64().unwrap();
     assert_eq!((difference("count"), &witnessed["unseen"]), (30, &0.into()), "{witnessed}");
@@ -112,8 +111,7 @@ fn timestamps_of_the_adapter_agree_with_the_wire() {
 #[test]
 #[ignore = "runs in a guest"]
 fn refuses_timestamps_of_two_clocks() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(BUSES);
+    let Some(wire) = Wire::start(BUSES) else { return };
     let mut tester = Command::new(lab());
     tester
         .arg("tester")

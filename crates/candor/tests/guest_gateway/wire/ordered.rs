@@ -29,8 +29,7 @@ fn tree() -> Tree {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_throttled_band_has_its_share_of_the_bus() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start("--bus b0:125k:t-near,t-far --depth 1");
+    let Some(wire) = Wire::start("--bus b0:125k:t-near,t-far --depth 1") else { return };
     apply(&tree());
     let (low, far) = (open("t-near"), open("t-far"));
     let frames = [classic(0x700, &[0; 8]); 80];
@@ -46,8 +45,7 @@ fn a_throttled_band_has_its_share_of_the_bus() {
 #[test]
 #[ignore = "runs in a guest"]
 fn urgent_frames_go_first_and_equals_take_turns() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start("--bus b0:125k:t-near,t-far --depth 1");
+    let Some(wire) = Wire::start("--bus b0:125k:t-near,t-far --depth 1") else { return };
     assert!(apply(&tree()) > 0);
     assert_eq!(apply(&tree()), 0, "applied twice");
 
