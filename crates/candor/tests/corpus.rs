@@ -1,24 +1,27 @@
 //! Replays the corpora of the fuzz targets, and the files of other tests, without a fuzzer.
 
-use std::fs;
+use std::{fs, io};
 
 use candor_config::{config, import};
 use candor_egress::netlink;
 use candor_netlink::cangw;
 
+/// Checks every file in these folders, which must be more than this many.
+fn replay(folders: &[&str], check: fn(&[u8]), least: usize) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let files = folders.iter().flat_map(|folder| fs::read_dir(format!("{root}/{folder}")).expect(folder));
+    let read =
+        |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| fs::read(entry.path())).expect("it can be read");
+    let files: Vec<_> = files.map(read).collect();
+    files.iter().for_each(|bytes| check(bytes));
+    assert!(files.len() > least, "{folders:?}: only {} files", files.len());
+}
+
 #[test]
 fn corpora_keep_the_promises_of_the_parsers() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let checks: [(&[&str], fn(&[u8]), usize); 4] = [
-        (&["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"], config::promises::hold, 30),
-        (&["fuzz/corpus/cangw_decode"], cangw::invariants::check, 10),
-        (&["fuzz/corpus/netlink_tc"], netlink::promises::hold, 30),
-        (&["fuzz/corpus/cangw_import", "crates/candor/tests/import"], import::promises::hold, 10),
-    ];
-    for (folders, check, least) in checks {
-        let files = folders.iter().flat_map(|folder| fs::read_dir(format!("{root}/{folder}")).unwrap());
-        let files: Vec<_> = files.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
-        files.iter().for_each(|bytes| check(bytes));
-        assert!(files.len() > least, "{folders:?}: only {} files", files.len());
-    }
+    let gateways = ["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"];
+    replay(&gateways, config::promises::hold, 30);
+    replay(&["fuzz/corpus/cangw_decode"], cangw::invariants::check, 10);
+    replay(&["fuzz/corpus/netlink_tc"], netlink::promises::hold, 30);
+    replay(&["fuzz/corpus/cangw_import", "crates/candor/tests/import"], import::promises::hold, 10);
 }

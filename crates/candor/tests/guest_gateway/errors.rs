@@ -46,14 +46,14 @@ fn a_missing_privilege() {
     // The engine that the error suggests runs.
     run("read-write").start().stop();
     // `auto` chooses it.
-    runs_in_user_space(run("auto").start(), &scene, &["CAP_NET_ADMIN", "run it as root"]);
+    runs_in_user_space(run("auto").start(), &scene, &["CAP_NET_ADMIN", "run candor as root"]);
     let only_kernel = gateway("t-right", "keep-timestamp = true");
     let ended = Run { uid: Some(NOBODY), ..scene.run(&only_kernel, "auto") }.fails();
     ended.assert_refused(&[
         "neither in the kernel",
         "CAP_NET_ADMIN",
         "nor in user space",
-        "time stamp",
+        "receive timestamp",
         "run it as root",
     ]);
     assert_eq!(scene.jobs(), []);
@@ -172,8 +172,8 @@ fn a_hop_limit_beyond_that_of_the_module() {
     let text = gateway("t-right", "hop-limit = 2");
     for (engine, words) in [
         ("kernel", &["route \"over\" has hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"][..]),
-        ("read-write", &["count the hops", "--engine kernel"]),
-        ("auto", &["neither in the kernel", "max_hops=1", "nor in user space", "count the hops", "max_hops=2"]),
+        ("read-write", &["count hops", "--engine kernel"]),
+        ("auto", &["neither in the kernel", "max_hops=1", "nor in user space", "count hops", "max_hops=2"]),
     ] {
         scene.run(&text, engine).fails().assert_refused(words);
     }

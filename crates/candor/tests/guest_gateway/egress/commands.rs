@@ -207,10 +207,11 @@ fn two_bands(interface: &str) -> String {
 }
 
 fn can_send(text: &str) -> Output {
-    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    fs::write(file.path(), text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bands.toml");
+    fs::write(&file, text).unwrap();
     let words = "can-send --interface t-near --frames 3 --frame 123#00 --frame 124#R --json".split(' ');
-    lab_output(&words.chain([file.path().to_str().unwrap()]).collect::<Vec<_>>())
+    lab_output(&words.chain([file.to_str().unwrap()]).collect::<Vec<_>>())
 }
 
 #[test]

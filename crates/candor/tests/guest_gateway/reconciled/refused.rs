@@ -71,8 +71,8 @@ fn refuses_user_space_routes_with_their_reasons() {
     let refused = place.candor(&["apply", &place.file("a.toml", &text)]);
     place.assert_clean();
     let reasons = [
-        "route \"r200\" runs in user space, because can-gw cannot look at data bytes",
-        "route \"r300\" runs in user space, because can-gw cannot change the format",
+        "route \"r200\" runs in user space, because can-gw cannot match payloads",
+        "route \"r300\" runs in user space, because can-gw cannot convert frame formats",
         "candor run FILE",
     ];
     refused.assert(2, &reasons);
