@@ -24,7 +24,7 @@ const HOST_TESTS: [&str; 3] = [
 ];
 
 /// Tests that compare a kernel with an oracle, or that use drivers.
-const OF_KERNELS: [&str; 11] = [
+const OF_KERNELS: [&str; 10] = [
     "differential",
     "egress::claims",
     "egress::counted",
@@ -33,7 +33,6 @@ const OF_KERNELS: [&str; 11] = [
     "egress::ordered",
     "egress::paced",
     "egress::report",
-    "egress::turns",
     "verified",
     "wire",
 ];

@@ -11,7 +11,6 @@ mod made;
 mod ordered;
 pub(crate) mod paced;
 mod report;
-mod turns;
 
 use std::sync::MutexGuard;
 

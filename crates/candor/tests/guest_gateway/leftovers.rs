@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use candor_engine::Gateway;
 
 use crate::prelude::*;
-use crate::reconciled::foreign_job;
+use crate::reconciled::{foreign_job, ids};
 
 fn gateway(filters: &[&str]) -> String {
     let one = |filter: &&str| {
@@ -23,10 +23,6 @@ impl Scenario {
     fn start_in_kernel(&self, filters: &[&str]) -> Candor {
         self.start(&gateway(filters), "kernel")
     }
-
-    fn filter_ids(&self) -> Vec<u32> {
-        self.jobs().iter().map(|job| job.filter.id).collect()
-    }
 }
 
 #[test]
@@ -35,7 +31,7 @@ fn signals_that_end_it_leave_nothing() {
     let Some(scene) = scene() else { return };
     for signal in [Signal::Terminate, Signal::Interrupt] {
         let candor = scene.start_in_kernel(&["100", "200"]);
-        assert_eq!(scene.filter_ids(), [0x100, 0x200], "the kernel has the order of the file");
+        assert_eq!(ids(&scene.jobs()), [0x100, 0x200], "the kernel has the order of the file");
         assert_eq!(scene.lists(), 1);
         let ended = candor.end(signal);
         assert!(ended.status.success(), "{ended:?}");
@@ -59,7 +55,7 @@ fn a_panic_leaves_nothing() {
     while scene.jobs().len() < 2 && !panicking.is_finished() {
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(scene.filter_ids(), [0x100, 0x200]);
+    assert_eq!(ids(&scene.jobs()), [0x100, 0x200]);
     now.send(()).unwrap();
     assert!(panicking.join().is_err());
     assert_eq!(scene.jobs(), Vec::new());
@@ -69,19 +65,19 @@ fn a_panic_leaves_nothing() {
 #[ignore = "runs in a guest"]
 fn next_start_adopts_or_removes_jobs_of_a_killed_gateway() {
     let Some(scene) = scene() else { return };
-    for (filters, ids, done) in [
+    for (filters, expected_ids, done) in [
         (["100", "200", "300"], [0x100, 0x200, 0x300], &["Adopted 3 can-gw jobs"][..]),
         (["400", "200", "300"], [0x400, 0x200, 0x300], &["Adopted 2 can-gw jobs", "Removed 1 can-gw job"]),
     ] {
         let killed = scene.start_in_kernel(&["100", "200", "300"]);
         let pid = killed.pid();
         killed.kill();
-        assert_eq!((scene.filter_ids(), scene.lists()), (vec![0x100, 0x200, 0x300], 1));
+        assert_eq!((ids(&scene.jobs()), scene.lists()), (vec![0x100, 0x200, 0x300], 1));
 
         let candor = scene.start_in_kernel(&filters);
         let expected: Vec<_> = done.iter().map(|done| format!("{done} of candor process {pid}, which died")).collect();
         assert_eq!(notices(&candor.before_ready), expected);
-        assert_eq!((scene.filter_ids(), scene.lists()), (ids.to_vec(), 1));
+        assert_eq!((ids(&scene.jobs()), scene.lists()), (expected_ids.to_vec(), 1));
         candor.stop();
         scene.assert_clean();
     }
@@ -95,7 +91,7 @@ fn leaves_foreign_jobs_alone() {
     cangw::add(&mut Client::open().unwrap(), &foreign).unwrap();
     scene.start_in_kernel(&["100"]).kill();
     let candor = scene.start_in_kernel(&["200"]);
-    assert_eq!(scene.filter_ids(), [0x200, 0x555]);
+    assert_eq!(ids(&scene.jobs()), [0x200, 0x555]);
     assert!(candor.end(Signal::Interrupt).status.success());
     assert_eq!(scene.jobs(), [foreign]);
 }
@@ -108,9 +104,9 @@ fn two_gateways_may_not_share_a_route() {
     let other = scene.start_in_kernel(&["200"]);
     let ended = scene.run(&gateway(&["300", "100"]), "kernel").fails();
     ended.assert_refused(&[&format!("kill {}", first.pid())]);
-    assert_eq!(scene.filter_ids(), [0x200, 0x100]);
+    assert_eq!(ids(&scene.jobs()), [0x200, 0x100]);
     first.stop();
-    assert_eq!(scene.filter_ids(), [0x200]);
+    assert_eq!(ids(&scene.jobs()), [0x200]);
     other.stop();
     scene.assert_clean();
 }

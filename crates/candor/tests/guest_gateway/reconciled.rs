@@ -94,7 +94,7 @@ fn masked_exactly(ids: &[u32]) -> String {
     with_mask(ids, "800007FF")
 }
 
-fn ids(jobs: &[CangwJob]) -> Vec<u32> {
+pub(crate) fn ids(jobs: &[CangwJob]) -> Vec<u32> {
     jobs.iter().map(|job| job.filter.id).collect()
 }
 

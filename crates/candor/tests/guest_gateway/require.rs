@@ -11,44 +11,27 @@ use crate::{control_group, kernel};
 pub(crate) const VCAN: &[Feature] = &[Feature::Root, Feature::Vcan];
 pub(crate) const VCAN_AND_CANGW: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
 
-/// A property that not every machine has, by its name in `CANDOR_REQUIRE`.
+/// A property that not every machine has, as docs/environment.md describes it. `CANDOR_REQUIRE` has the name in kebab case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
-    /// The program cangw of can-utils.
     CanUtils,
-    /// The module can-gw, and the right to use it.
     Cangw,
-    /// A clock that counts instructions, so that times can be compared exactly.
     Clock,
-    /// Control groups of version 2, and BPF filters for them.
     Cgroup,
-    /// Interfaces of real or emulated controllers, whose driver echoes frames.
     Controllers,
-    /// The queueing discipline `ets` (Linux 5.6).
     Ets,
-    /// A guest, whose clock and users may be changed.
     Guest,
-    /// Files of the modules, for loading them again.
     Modules,
-    /// A kernel that refuses can-gw jobs back to the interface they come from.
     NoSelfJobs,
-    /// A kernel that computes a CRC8 with positions from the end inside the frame.
     RelativeCrc8,
     Root,
-    /// A kernel that accepts can-gw jobs back to the interface they come from.
     SelfJobs,
-    /// The module slcan, and the program slcan_attach of can-utils.
     Slcan,
-    /// The source tree, for its examples.
     Sources,
-    /// OpenSSH, the programs of a board, and a guest in which users may be created.
     Ssh,
-    /// The program tc of iproute2, with its list of matches.
     Tc,
-    /// The program unshare and user namespaces.
     UserNamespaces,
     Vcan,
-    /// The virtual USB host controller, and the drivers of the emulated adapters.
     Vhci,
 }
 
@@ -143,8 +126,8 @@ pub(crate) fn skip(feature: Feature, reason: &str) {
 fn every_feature_is_documented() {
     let page = include_str!("../../../../docs/environment.md");
     let (_, features) = include_str!("require.rs").split_once("enum Feature {\n").unwrap();
-    let lines = features.lines().take_while(|line| *line != "}").filter_map(|line| line.trim().strip_suffix(','));
-    let names: Vec<_> = lines.filter(|line| !line.starts_with('/')).map(kebab_case).collect();
+    let lines = features.lines().take_while(|line| *line != "}");
+    let names: Vec<_> = lines.map(|line| kebab_case(line.trim().trim_end_matches(','))).collect();
     assert!(names.len() > 15, "{names:?}");
     for name in names {
         assert!(page.contains(&format!("| `{name}` | ")), "docs/environment.md does not list {name}");

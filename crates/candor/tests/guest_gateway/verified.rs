@@ -4,7 +4,7 @@
 
 mod real;
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd as _;
 
 use candor_core::filter::Filter;
 use candor_core::oracle::vectors::{self, Gateway as _, Vector};
@@ -108,7 +108,10 @@ fn keeps_the_socket_priority_of_the_sender() {
 fn netlink_has_no_event_for_jobs() {
     let Some(_machine) = require(VCAN_AND_CANGW) else { return };
     let (mut real, job) = two_buses();
-    let listener = every_group();
+    let (flags, protocol) = (SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
+    let listener = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol).unwrap();
+    // Every multicast group.
+    bind(listener.as_raw_fd(), &NetlinkAddr::new(0, u32::MAX)).unwrap();
     let events = || {
         let mut kinds = Vec::new();
         let mut bytes = [0; 8192];
@@ -130,14 +133,6 @@ fn netlink_has_no_event_for_jobs() {
     // The socket receives other events.
     let _bus = Bus::new("new");
     assert_ne!(events(), [0; 0]);
-}
-
-/// A socket in every multicast group of rtnetlink.
-fn every_group() -> OwnedFd {
-    let (flags, protocol) = (SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
-    let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol).unwrap();
-    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, u32::MAX)).unwrap();
-    socket
 }
 
 #[test]

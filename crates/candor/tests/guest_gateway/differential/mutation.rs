@@ -11,18 +11,14 @@ pub(super) enum Mutation {
     None,
     AndAfterOr,
     CountsOneMore,
-    /// The flags of FD frames lose the error state indicator.
     NoErrorState,
-    /// Raw DLCs of 9 to 15 become 8.
     NoRawDlc,
     NoRemote,
     /// In each receive list the oldest job is served first.
     OldestFirst,
     /// Bytes beyond the length are cleared.
     OnlyPayload,
-    /// The CRC8 covers one byte less.
     ShortCrc8,
-    /// The XOR checksum covers one byte less.
     ShortXorChecksum,
     XorBeforeOr,
 }

@@ -186,7 +186,7 @@ fn a_stuck_bus_and_a_frozen_node_end_to_the_nanosecond() {
 fn the_same_seed_breaks_the_same_bits() {
     let run = |seed: &str| -> Option<Vec<String>> {
         let faults = ["bit-error b0 --times 20", "bit-error-rate b0 2e-3"];
-        let Some(wire) = Wire::with_faults(&format!("{NEAR_FAR} --seed {seed}"), &faults) else { return None };
+        let wire = Wire::with_faults(&format!("{NEAR_FAR} --seed {seed}"), &faults)?;
         let (near, far) = (open("t-near"), open("t-far"));
         let frames: Vec<Frame> = (0..9).map(|number| classic(0x123, &[number; 8])).collect();
         send_all(&near, &frames);
