@@ -137,7 +137,7 @@ fn sudo_gives_the_gateway_its_privileges() {
     assert_eq!(run.status, 0, "{run:?}");
     assert!(cells(&run).iter().all(|(_, cell)| cell["state"] == "ok"), "{run:?}");
     let by_sudo = fs::read_to_string(log).unwrap();
-    for words in [" look ", " keep"] {
+    for words in [" preflight ", " supervise"] {
         assert!(by_sudo.lines().any(|line| line.starts_with('/') && line.contains(words)), "{by_sudo}");
     }
     assert!(bench.scene.jobs().is_empty());
