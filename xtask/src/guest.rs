@@ -40,8 +40,9 @@ const OF_KERNELS: [&str; 10] = [
 /// Timeout of a guest. User-mode Linux takes four times as long where tracing a process is slow.
 const TIMEOUT: &str = "40min";
 
-/// Variables that choose what the differential tests compare.
-const CHOICES: [&str; 3] = ["CANDOR_DIFFERENTIAL_SEED", "CANDOR_DIFFERENTIAL_CASE", "CANDOR_DIFFERENTIAL_DELIVERIES"];
+/// Variables that select cases of guest tests.
+const CHOICES: [&str; 4] =
+    ["CANDOR_DIFFERENTIAL_SEED", "CANDOR_DIFFERENTIAL_CASE", "CANDOR_DIFFERENTIAL_DELIVERIES", "CANDOR_VECTOR"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Testbed {
