@@ -24,7 +24,7 @@ pub(super) enum Difference {
     /// In the counters of this job.
     Counters { job: usize, expected: Counted, seen: Counted },
     /// The kernel lists another job than it was given.
-    Dump { job: usize, given: String, told: String },
+    Dump { job: usize, given: String, listed: String },
 }
 
 impl Outcome {

@@ -70,18 +70,18 @@ fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outc
     };
     let delivered = case.bursts.iter().zip(&expected.delivered).map(send).collect();
     machine.assert_no_loss();
-    let told = cangw::dump(&mut machine.client).unwrap();
+    let listed = cangw::dump(&mut machine.client).unwrap();
     for job in &jobs {
         cangw::delete(&mut machine.client, job).unwrap_or_else(|error| panic!("deleting {job:?}: {error}"));
     }
-    assert_eq!(told.len(), jobs.len(), "jobs in the kernel");
-    for (at, (given, told)) in jobs.iter().zip(&told).enumerate() {
-        if !given.is_same_job(told) {
-            let (given, told) = (format!("{given:?}"), format!("{told:?}"));
-            return Err(Difference::Dump { job: at, given, told }.into());
+    assert_eq!(listed.len(), jobs.len(), "jobs in the kernel");
+    for (at, (given, listed)) in jobs.iter().zip(&listed).enumerate() {
+        if !given.is_same_job(listed) {
+            let (given, listed) = (format!("{given:?}"), format!("{listed:?}"));
+            return Err(Difference::Dump { job: at, given, listed }.into());
         }
     }
-    let counters = told.iter().map(|job| {
+    let counters = listed.iter().map(|job| {
         let JobCounters { handled, dropped, deleted } = job.counters;
         [handled, dropped, deleted].map(u64::from)
     });

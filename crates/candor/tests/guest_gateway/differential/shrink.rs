@@ -183,8 +183,8 @@ pub(super) fn report(case: &Case, difference: &Difference) -> String {
         Difference::Counters { job, expected, seen } => {
             writeln!(report, "job {job} counted:\n  expected {expected:?}\n  seen     {seen:?}").unwrap();
         }
-        Difference::Dump { job, given, told } => {
-            writeln!(report, "job {job} was\n  given {given}\n  listed {told}").unwrap();
+        Difference::Dump { job, given, listed } => {
+            writeln!(report, "job {job} was\n  given {given}\n  listed {listed}").unwrap();
         }
     }
     let plan = Case::plan(&case.jobs, UserEngine::PLAINEST);

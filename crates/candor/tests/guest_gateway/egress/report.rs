@@ -92,7 +92,7 @@ fn on_a_bus(tree: &Tree) -> Tree {
     below_shaper(tree, Tbf { rate, burst_bytes: frame_bytes, limit_bytes: 100 * frame_bytes, peak: None })
 }
 
-/// A.2: the third class does not starve, whatever the second one sends; and each has its rate.
+/// A.2: the third class does not starve, however much the second one sends; and each has its rate.
 #[test]
 #[ignore = "runs in a guest"]
 fn a_2_a_throttled_class_lets_others_send() {

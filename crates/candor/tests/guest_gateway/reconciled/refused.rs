@@ -126,7 +126,7 @@ fn every_errno_has_its_meaning() {
     let Some(place) = scene() else { return };
     let mut client = Client::open().unwrap();
     let good = place.foreign(0x123, 0x7FF);
-    let nobody = InterfaceIndex::new(0x7FFF_FFFF).unwrap();
+    let missing = InterfaceIndex::new(0x7FFF_FFFF).unwrap();
     let loopback = link::by_name(&mut client, "lo").unwrap().unwrap().index;
     let is_no_interface = |error: &CangwError| matches!(error, CangwError::NoSuchInterface);
     let is_invalid = |error: &CangwError| matches!(error, CangwError::InvalidJob);
@@ -135,8 +135,8 @@ fn every_errno_has_its_meaning() {
         assert!(is_it(&error), "{error:?} for {job:?}");
     };
     for job in [
-        CangwJob { source: nobody, ..good },
-        CangwJob { destination: nobody, ..good },
+        CangwJob { source: missing, ..good },
+        CangwJob { destination: missing, ..good },
         CangwJob { source: loopback, ..good },
         CangwJob { destination: loopback, ..good },
     ] {
