@@ -26,7 +26,6 @@ pub enum AbilitiesError {
     System(#[from] SystemError),
 }
 
-/// Module parameter.
 const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
 /// Queries the kernel as far as these jobs depend on it. Not cached: the module may be reloaded.

@@ -27,7 +27,6 @@ pub struct ControlFile {
     state: ControlState,
 }
 
-/// Content of a control file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct ControlState {
     /// Absolute path of the gateway file; `None` for standard input.
@@ -37,10 +36,8 @@ struct ControlState {
     answer: Value,
 }
 
-/// A running candor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Process id.
     pub pid: u32,
     /// Absolute path of its gateway file; `None` for standard input.
     pub file: Option<String>,
@@ -53,28 +50,18 @@ pub struct Running {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// The process has ended.
     #[error("candor process {pid} ended before it answered; see its output")]
-    Ended {
-        /// Process id of candor.
-        pid: u32,
-    },
+    Ended { pid: u32 },
     /// The process belongs to another user.
     #[error("candor process {pid} belongs to another user; run it as root: sudo candor reload")]
     NotPermitted {
-        /// Process id of candor.
         pid: u32,
         /// The errno of `kill()`.
         source: io::Error,
     },
     /// No answer within the timeout.
     #[error("candor process {pid} has not answered for {} s; a route with when-full = \"block\" may be waiting", .waited.as_secs())]
-    Silent {
-        /// Process id of candor.
-        pid: u32,
-        /// Time waited.
-        waited: Duration,
-    },
+    Silent { pid: u32, waited: Duration },
 }
 
 impl ControlFile {
@@ -96,7 +83,6 @@ impl ControlFile {
         metrics_socket(&self.path)
     }
 
-    /// Records that a reload begins.
     pub fn begin(&mut self) {
         self.state.begun += 1;
         // The requester times out.

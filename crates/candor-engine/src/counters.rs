@@ -25,7 +25,6 @@ pub struct RouteCounters {
     pub latencies: Option<Box<Latencies>>,
 }
 
-/// Dropped frames by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     /// The transmit queue was full.
@@ -36,16 +35,13 @@ pub struct Drops {
     pub down: u64,
     /// FD frames to a classic interface.
     pub too_large: u64,
-    /// Any other errno.
     pub other: u64,
 }
 
 /// Frame accounting of a bus in user space; can-gw has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusCounters {
-    /// Name of the bus.
     pub bus: String,
-    /// Name of its interface.
     pub interface: String,
     /// Frames read from the socket or ring.
     pub received: u64,
@@ -105,7 +101,6 @@ impl Drops {
         [("full", full), ("expired", expired), ("down", down), ("too-large", too_large), ("other", other)]
     }
 
-    /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_reason().iter().map(|(_, frames)| frames).sum()

@@ -24,9 +24,7 @@ pub enum Lack {
     CanRaw,
     /// No packet sockets with rings.
     Packet(packet::Obstacle),
-    /// No usable io_uring.
     Uring(uring::Obstacle),
-    /// No `SO_BUSY_POLL`.
     BusyPoll(PollObstacle),
 }
 

@@ -64,7 +64,6 @@ pub struct Gateway {
 /// State of the ownership record in the run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Announced {
-    /// Up to date.
     Now,
     /// None: there is no usable run directory.
     Never,
@@ -173,7 +172,6 @@ impl Gateway {
         })
     }
 
-    /// The running plan.
     #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan

@@ -36,7 +36,6 @@ use takeover::Takeover;
 #[derive(Debug)]
 pub(crate) struct KernelGateway {
     installed: Installed,
-    /// By job.
     job_routes: Vec<JobRoute>,
     followed: Vec<Followed>,
     fights: Fights,
@@ -93,7 +92,6 @@ impl KernelGateway {
         self.misses_module || !self.owed.is_empty()
     }
 
-    /// Replaces the ownership record.
     pub(crate) fn announce(&mut self, entry: Entry) {
         self.installed.announce(entry);
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 /// Enables latency measurement, which costs two clock readings per batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MeasureLatency {
-    /// Off, at no cost.
     #[default]
     No,
     /// On, if the receiver has timestamps.

@@ -14,7 +14,6 @@ pub enum Owner {
     },
     /// A running, or dead, `candor run`.
     Process {
-        /// Process id.
         pid: u32,
         /// The engine of its plan.
         engine: Engine,

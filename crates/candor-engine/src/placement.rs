@@ -19,7 +19,6 @@ pub enum PlacementError {
     /// The user-space engine that the plan names lacks a feature of can-gw.
     #[error("a user-space engine cannot {feature}, as route {route:?} requires; use --engine kernel")]
     CannotDo {
-        /// Name of the route.
         route: String,
         /// Completes "cannot".
         feature: String,
@@ -29,29 +28,21 @@ pub enum PlacementError {
     CangwMissing,
     /// The engine that the plan names does not run on this kernel or for this user.
     #[error("engine {engine} cannot run here: {lack}; try: {}\n  candor engines lists the engines that can", lack.remedy())]
-    EngineLacks {
-        /// Name of the engine.
-        engine: &'static str,
-        /// The missing feature.
-        lack: Lack,
-    },
+    EngineLacks { engine: &'static str, lack: Lack },
     /// The hop limit of a route exceeds `max_hops` of the module.
     #[error(
         "route {route:?} has hop limit {limit}, but can-gw was loaded with max_hops={max_hops}; reload it: sudo modprobe -r can-gw \
          && sudo modprobe can-gw max_hops={limit}"
     )]
     HopLimit {
-        /// Name of the route.
         route: String,
         /// Its `hop-limit`.
         limit: u8,
-        /// Parameter of the module.
         max_hops: u8,
     },
     /// can-gw lacks a feature, a user-space engine has it.
     #[error("can-gw cannot run route {route:?}, because {because}; use --engine auto or --engine read-write")]
     KernelCannot {
-        /// Name of the route.
         route: String,
         /// Completes "because".
         because: String,
@@ -70,7 +61,6 @@ pub enum PlacementError {
         "route {route:?} can run neither in the kernel, because {kernel}, nor in user space, which cannot {user}; {advice}"
     )]
     NowhereToRun {
-        /// Name of the route.
         route: String,
         /// Completes "in the kernel, because".
         kernel: String,
@@ -84,12 +74,7 @@ pub enum PlacementError {
         "route {route:?} has a CRC8 with positions from the end, which kernel {kernel} may compute outside the frame (fixed in \
          6.1.168, 6.6.131, 6.12.80, 6.18.21, 6.19.11, 7.0); use --engine read-write, or count the positions from the start"
     )]
-    RelativeCrc8 {
-        /// Name of the route.
-        route: String,
-        /// The kernel release.
-        kernel: String,
-    },
+    RelativeCrc8 { route: String, kernel: String },
     /// A system call that should not fail.
     #[error(transparent)]
     System(#[from] SystemError),

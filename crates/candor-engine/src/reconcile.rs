@@ -76,7 +76,6 @@ pub(crate) struct Situation<'a> {
     pub(crate) foreign: Foreign,
 }
 
-/// A request to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Adds a job at the head of the list.

@@ -21,64 +21,63 @@ pub struct Refusal {
 }
 
 /// A likely cause; its text says how to fix it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// A checksum position is outside the frame buffer.
+    #[error(
+        "{checksum} position {position} is outside the frame of {buffer_bytes} bytes (-{buffer_bytes} to {})",
+        .buffer_bytes - 1
+    )]
     ChecksumOutside {
         /// `CRC8` or `XOR`.
         checksum: &'static str,
         /// The position as in the file; negative ones count from the end.
         position: i8,
-        /// Size of the buffer: 8 or 64.
+        /// 8 or 64.
         buffer_bytes: usize,
     },
-    /// The hop limit is above that of the module.
-    HopLimit {
-        /// Hop limit of the job.
-        limit: u8,
-        /// Parameter of the module; `None` if unknown.
-        max_hops: Option<u8>,
-    },
-    /// The interface index does not exist.
+    #[error(
+        "hop limit {limit} exceeds max_hops={max_hops} of can-gw; reload it: sudo modprobe -r can-gw && sudo modprobe can-gw \
+         max_hops={limit}"
+    )]
+    HopLimit { limit: u8, max_hops: u8 },
+    #[error("hop limit {limit} may exceed max_hops of can-gw; see /sys/module/can_gw/parameters/max_hops")]
+    HopLimitUnknown { limit: u8 },
+    #[error("the {end}, interface index {index}, is gone: unplugged or deleted just now")]
     InterfaceGone {
         /// `source` or `destination`.
         end: &'static str,
-        /// Interface index.
         index: u32,
     },
-    /// The kernel or the control group is out of memory.
+    #[error("stop programs that use much memory, or raise the limit of candor's control group; then start again")]
     Memory,
-    /// SELinux, AppArmor or the like denies it.
-    SecurityModule,
-    /// CAP_NET_ADMIN is missing.
+    #[error("this process lacks it; run candor as root: sudo candor …")]
     NoCapability,
-    /// can-gw is not loaded.
+    #[error("load it: sudo modprobe can-gw")]
     NoModule,
-    /// The interface is not a CAN interface.
-    NotCan {
-        /// Name of the interface.
-        interface: String,
-    },
-    /// A kernel before 5.4 has no FD jobs and checks checksum positions against 8 bytes.
+    #[error("{interface} is not a CAN interface; see: ip -details link show {interface}")]
+    NotCan { interface: String },
+    #[error("this kernel has no jobs for FD frames, which Linux 5.4 introduced")]
     OldKernel,
-    /// Source and destination are the same without `CGW_FLAGS_CAN_IIF_TX_OK`, which kernels since 2026 refuse.
-    SameInterface {
-        /// Name of the interface.
-        interface: String,
-    },
-    /// A job with the same uid has other interfaces or another filter.
-    UidElsewhere {
-        /// The uid of both jobs.
-        uid: u32,
-        /// Source interface of the existing job.
-        from: String,
-        /// Destination interface of the existing job.
-        to: String,
-    },
-    /// None of the known causes.
+    /// Without `CGW_FLAGS_CAN_IIF_TX_OK`, which kernels since 2026 refuse.
+    #[error("source and destination are both {interface}; set back-to-incoming = true if that is intended")]
+    SameInterface { interface: String },
+    #[error(
+        "this process has the capability, so a security module (SELinux, AppArmor, a container policy) denies it; see: sudo \
+         dmesg | tail"
+    )]
+    SecurityModule,
+    #[error(
+        "a job from {from} to {to} already has uid {uid:08X}; can-gw would change that job, which needs the same interfaces \
+         and filter; choose another uid"
+    )]
+    UidElsewhere { uid: u32, from: String, to: String },
+    #[error("no cause found; the interfaces may have changed meanwhile: try again")]
     Unknown,
-    /// The process is in its own user namespace; can-gw checks capabilities in the initial one.
+    #[error(
+        "this process is in its own user namespace (rootless container, unshare -U), and can-gw accepts only the initial one: \
+         run candor on the host, or the container as root"
+    )]
     UserNamespace,
 }
 
@@ -132,8 +131,13 @@ fn interfaces(job: &CangwJob, facts: &Facts) -> Vec<Cause> {
 
 fn invalid(job: &CangwJob, facts: &Facts) -> Vec<Cause> {
     let mut found = Vec::new();
-    if job.hop_limit != 0 && facts.max_hops.is_none_or(|max_hops| job.hop_limit > max_hops) {
-        found.push(Cause::HopLimit { limit: job.hop_limit, max_hops: facts.max_hops });
+    match facts.max_hops {
+        _ if job.hop_limit == 0 => {}
+        None => found.push(Cause::HopLimitUnknown { limit: job.hop_limit }),
+        Some(max_hops) if job.hop_limit > max_hops => {
+            found.push(Cause::HopLimit { limit: job.hop_limit, max_hops });
+        }
+        Some(_) => {}
     }
     let buffer_bytes = job.flags.format().max_len();
     let spans = [("CRC8", job.checksums.crc8.map(|crc8| crc8.span)), ("XOR", job.checksums.xor.map(|xor| xor.span))];
@@ -179,59 +183,6 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         std::error::Error::source(&self.error)
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ChecksumOutside { checksum, position, buffer_bytes } => write!(
-                f,
-                "{checksum} position {position} is outside the frame of {buffer_bytes} bytes (-{buffer_bytes} to \
-                 {})",
-                buffer_bytes - 1
-            ),
-            Self::HopLimit { limit, max_hops: Some(max_hops) } => write!(
-                f,
-                "hop limit {limit} exceeds max_hops={max_hops} of can-gw; reload it: sudo modprobe -r \
-                 can-gw && sudo modprobe can-gw max_hops={limit}"
-            ),
-            Self::HopLimit { limit, max_hops: None } => write!(
-                f,
-                "hop limit {limit} may exceed max_hops of can-gw; see \
-                 /sys/module/can_gw/parameters/max_hops"
-            ),
-            Self::InterfaceGone { end, index } => {
-                write!(f, "the {end}, interface index {index}, is gone: unplugged or deleted just now")
-            }
-            Self::Memory => f.write_str(
-                "stop programs that use much memory, or raise the limit of candor's control group; then start again",
-            ),
-            Self::NoCapability => f.write_str("this process lacks it; run candor as root: sudo candor …"),
-            Self::NoModule => f.write_str("load it: sudo modprobe can-gw"),
-            Self::NotCan { interface } => {
-                write!(f, "{interface} is not a CAN interface; see: ip -details link show {interface}")
-            }
-            Self::OldKernel => f.write_str("this kernel has no jobs for FD frames, which Linux 5.4 introduced"),
-            Self::SameInterface { interface } => write!(
-                f,
-                "source and destination are both {interface}; set back-to-incoming = true if that is intended"
-            ),
-            Self::SecurityModule => f.write_str(
-                "this process has the capability, so a security module (SELinux, AppArmor, a container policy) denies it; \
-                 see: sudo dmesg | tail",
-            ),
-            Self::UidElsewhere { uid, from, to } => write!(
-                f,
-                "a job from {from} to {to} already has uid {uid:08X}; can-gw would change that job, which needs the same \
-                 interfaces and filter; choose another uid"
-            ),
-            Self::Unknown => f.write_str("no cause found; the interfaces may have changed meanwhile: try again"),
-            Self::UserNamespace => f.write_str(
-                "this process is in its own user namespace (rootless container, unshare -U), and can-gw accepts only the \
-                 initial one: run candor on the host, or the container as root",
-            ),
-        }
     }
 }
 

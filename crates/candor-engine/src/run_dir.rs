@@ -194,7 +194,6 @@ impl RunDir {
         })
     }
 
-    /// All owners except `who`.
     pub(crate) fn others<'a>(&'a self, who: Option<&'a Owner>) -> impl Iterator<Item = &'a Instance> {
         self.alive.iter().chain(self.applied()).filter(move |other| Some(&other.owner) != who)
     }

@@ -8,7 +8,6 @@ use std::io;
 pub struct SystemError {
     /// A gerund for the message, such as "Reading the clock".
     pub what: &'static str,
-    /// The errno.
     pub source: io::Error,
 }
 

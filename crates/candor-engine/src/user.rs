@@ -66,7 +66,6 @@ use worker::Orders;
 pub(crate) struct UserGateway {
     config: EngineConfig,
     program: Arc<Program>,
-    /// The jobs of the program.
     jobs: Arc<[Job]>,
     orders: Arc<Orders>,
     threads: Vec<Thread>,
@@ -84,7 +83,6 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Starts forwarding.
     pub(crate) fn begin(self) -> UserGateway {
         let Self { gated, mut gateway } = self;
         gateway.threads = gated.begin();
@@ -132,7 +130,6 @@ impl UserGateway {
         )
     }
 
-    /// Replaces the ownership record.
     pub(crate) fn announce(&mut self, entry: Entry) {
         self.entry.replace(entry).iter().for_each(Entry::forget);
     }

@@ -29,7 +29,6 @@ struct Attributes {
 
 const _: () = assert!(size_of::<Attributes>() == 64, "include/uapi/linux/bpf.h");
 
-/// A refused program.
 #[derive(Debug)]
 pub struct LoadError {
     /// The errno of `bpf()`.

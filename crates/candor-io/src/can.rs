@@ -61,14 +61,12 @@ pub struct Stamped {
     pub dropped: u32,
 }
 
-/// CAN support of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Support {
     /// None: built without CAN, or the module can is not loaded.
     None,
     /// The core, but no CAN_RAW sockets.
     WithoutRaw,
-    /// CAN_RAW sockets.
     Raw,
 }
 

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Path of the device.
 pub const CPU_DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// A latency request, held until dropped. The smallest of all requests applies.

@@ -37,7 +37,6 @@ impl FileLock {
         }
     }
 
-    /// The locked file.
     #[must_use]
     pub const fn file(&self) -> &File {
         &self.file

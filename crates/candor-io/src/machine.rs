@@ -18,7 +18,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The real root.
     #[must_use]
     pub fn here() -> Self {
         Self::at(Path::new("/"))
@@ -30,7 +29,6 @@ impl Machine {
         Self { root: root.to_owned() }
     }
 
-    /// The path below the root.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
@@ -77,7 +75,6 @@ impl Machine {
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
-    /// The online processors.
     #[must_use]
     pub fn online_cpus(&self) -> Vec<Cpu> {
         self.cpus("/sys/devices/system/cpu/online")

@@ -9,21 +9,18 @@ use crate::socket;
 /// Maximum descriptors per call.
 pub const MAX_WATCHED: usize = 64;
 
-/// Awaited event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// None: the entry is ignored.
     Nothing,
     /// Readable, or end of file.
     Read,
-    /// Writable.
     Write,
 }
 
 /// An entry of [`wait`].
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
-    /// The descriptor.
     pub fd: BorrowedFd<'a>,
     pub interest: Interest,
     /// Ready, or hung up. Set by [`wait`].

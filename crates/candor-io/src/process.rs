@@ -152,7 +152,6 @@ pub fn resume(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGCONT)
 }
 
-/// Effective user id.
 #[must_use]
 pub fn effective_user() -> u32 {
     // SAFETY: geteuid() has no preconditions and cannot fail.
@@ -201,9 +200,7 @@ pub(crate) fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
 /// Blocking behaviour of [`reap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Blocks until a child ends.
     Wait,
-    /// Does not block.
     Peek,
 }
 
@@ -214,7 +211,6 @@ pub enum Reaped {
     Child(u32, ExitStatus),
     /// None of the children has ended.
     NothingYet,
-    /// There are no children.
     NoChildren,
 }
 

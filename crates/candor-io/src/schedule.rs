@@ -6,7 +6,6 @@ use candor_core::realtime::{Cpu, RtPriority, Sched};
 
 use crate::process::check;
 
-/// A scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// `SCHED_FIFO`: preempts everything of lower priority.

@@ -139,9 +139,7 @@ impl EndingSignals {
 pub enum Woken {
     /// [`nudge`], an interface change, or another signal.
     Check,
-    /// An ending signal.
     Signal(Signal),
-    /// The timeout has passed.
     Timeout,
 }
 

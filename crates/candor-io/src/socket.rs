@@ -16,7 +16,6 @@ pub(crate) fn check_len(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_negative| io::Error::last_os_error())
 }
 
-/// Size as `socklen_t`.
 #[expect(clippy::cast_possible_truncation, reason = "the structs of the socket API have a few hundred bytes at most")]
 pub(crate) const fn socklen<T>() -> socklen_t {
     size_of::<T>() as socklen_t

@@ -18,7 +18,6 @@ use io_uring::IoUring;
 /// Reason why io_uring is not usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Obstacle {
-    /// Not in the kernel.
     Missing,
     /// The kernel is older than 6.0.
     TooOld,

@@ -25,7 +25,6 @@ pub enum TrialError {
     /// No frame, or one that no known kernel produces.
     #[error("can-gw made nothing of the frame that is known")]
     Odd,
-    /// can-gw refused the job.
     #[error("can-gw did not take the job")]
     Job(#[from] CangwError),
     /// No vcan interfaces.

@@ -6,7 +6,6 @@ use std::io;
 
 use candor_io::version::{Version, version};
 
-/// The running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunningKernel {
     release: String,

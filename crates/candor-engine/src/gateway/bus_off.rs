@@ -34,16 +34,11 @@ enum Off {
     Held { index: InterfaceIndex, until: Instant },
 }
 
-/// Transition of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// None.
     Wait,
-    /// It went bus-off.
     Leave,
-    /// It has recovered.
     Return,
-    /// The restart is due.
     Start,
 }
 

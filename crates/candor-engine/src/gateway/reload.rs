@@ -20,7 +20,6 @@ use crate::realtime::Held;
 use crate::run_dir::{Entry, OwnedJob, RunDir};
 use crate::user::{EngineConfig, Prepared, Ready, UserGateway};
 
-/// Outcome of a reload.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reload {
@@ -30,23 +29,18 @@ pub enum Reload {
     Refused(GatewayError),
 }
 
-/// Changes made by a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
     /// Names of new routes; they count from 0.
     pub new_routes: Vec<String>,
-    /// Removed routes.
     pub gone_routes: Vec<GoneRoute>,
     /// Buses that user space no longer uses, with final counters.
     pub gone_buses: Vec<BusCounters>,
 }
 
-/// A removed route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoneRoute {
-    /// Its name.
     pub name: String,
-    /// Final counters.
     pub counters: RouteCounters,
 }
 

@@ -21,17 +21,14 @@ pub enum KernelError {
         .within.as_secs()
     )]
     Contested {
-        /// One of the routes.
         route: String,
         /// Number of repairs.
         times: usize,
         /// In which period.
         within: Duration,
     },
-    /// can-gw refused a job.
     #[error("cannot install a can-gw job of route {route:?}")]
     Install {
-        /// The route of the job.
         route: String,
         /// The errno and its likely causes.
         source: Refusal,
@@ -42,17 +39,11 @@ pub enum KernelError {
     /// The netlink socket cannot be opened.
     #[error("cannot open a netlink socket")]
     Netlink(#[source] NetlinkError),
-    /// A reload failed.
     #[error(transparent)]
     Reconcile(#[from] ReconcileError),
     /// Jobs could not be removed at the end.
     #[error("cannot remove the can-gw jobs of route {route:?}; the next candor run removes them")]
-    Remove {
-        /// One of the routes.
-        route: String,
-        /// The kernel's answer.
-        source: CangwError,
-    },
+    Remove { route: String, source: CangwError },
     /// The record of dead processes cannot be removed.
     #[error(transparent)]
     RunDir(#[from] RunDirError),

@@ -30,7 +30,6 @@ impl Installed {
         cangw::dump(&mut self.client)
     }
 
-    /// Adopts installed jobs.
     pub(super) fn take_over(&mut self, jobs: &[CangwJob]) {
         self.jobs.extend(jobs);
     }
@@ -95,7 +94,6 @@ impl Installed {
         &mut self.client
     }
 
-    /// Replaces the ownership record.
     pub(super) fn announce(&mut self, entry: Entry) {
         std::mem::replace(&mut self.entry, entry).forget();
     }

@@ -11,21 +11,14 @@ use crate::temporary;
 pub enum InterfaceError {
     /// The interface was unplugged or deleted while the gateway started.
     #[error("interface {interface} (bus {bus:?}) is gone: unplugged or deleted")]
-    Gone {
-        /// Name of the bus.
-        bus: String,
-        /// Name of its interface.
-        interface: String,
-    },
+    Gone { bus: String, interface: String },
     /// The interfaces cannot be listed.
     #[error("cannot list the network interfaces")]
     List(#[source] NetlinkError),
     /// The interface does not exist.
     #[error("interface {interface} (bus {bus:?}) not found{hint}")]
     Missing {
-        /// Name of the bus.
         bus: String,
-        /// Name of its interface.
         interface: String,
         /// Similar interfaces and a command; begins with a separator.
         hint: String,
@@ -42,9 +35,7 @@ pub enum InterfaceError {
     /// The interface is not a CAN interface.
     #[error("interface {interface} (bus {bus:?}) is not a CAN interface{hint}")]
     NotCan {
-        /// Name of the bus.
         bus: String,
-        /// Name of its interface.
         interface: String,
         /// Similar interfaces and a command; begins with a separator.
         hint: String,
@@ -54,10 +45,7 @@ pub enum InterfaceError {
         "bus {bus:?} has restart-after, which needs CAP_NET_ADMIN to set the interface down and up; run it as root (sudo candor \
          run …), or remove restart-after and let the driver restart: sudo ip link set NAME type can restart-ms 100"
     )]
-    RestartNotPermitted {
-        /// Name of the bus.
-        bus: String,
-    },
+    RestartNotPermitted { bus: String },
     /// A system call that should not fail.
     #[error(transparent)]
     System(#[from] SystemError),

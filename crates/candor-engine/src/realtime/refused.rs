@@ -24,7 +24,6 @@ pub enum RealtimeError {
     NoSuchCpu {
         /// Processors of the file that are not online.
         missing: Vec<Cpu>,
-        /// All online processors.
         online: Vec<Cpu>,
     },
     /// `cpus` outside the cpuset of the process.
@@ -37,11 +36,8 @@ pub enum RealtimeError {
     Cpuset {
         /// Processors of the file outside the cpuset.
         missing: Vec<Cpu>,
-        /// All processors of the file.
         wanted: Vec<Cpu>,
-        /// The cpuset.
         allowed: Vec<Cpu>,
-        /// Path of the control group.
         group: String,
     },
     /// `sched_setaffinity()` failed for another reason.
@@ -52,7 +48,6 @@ pub enum RealtimeError {
     Memory {
         /// The errno of `mlockall()`.
         errno: Option<i32>,
-        /// `RLIMIT_MEMLOCK`.
         limit: Option<Limit>,
         /// The process has CAP_IPC_LOCK.
         is_privileged: bool,
@@ -63,30 +58,18 @@ pub enum RealtimeError {
          CONFIG_RT_GROUP_SCHED); assign one: echo 950000 | sudo tee /sys/fs/cgroup/cpu{group}/cpu.rt_runtime_us, or \
          start candor in the root group"
     )]
-    NoBudget {
-        /// The policy of the file.
-        sched: Sched,
-        /// Path of the control group.
-        group: String,
-    },
+    NoBudget { sched: Sched, group: String },
     /// `sched`: neither a capability nor a limit allows it.
     #[error("cannot set `sched` = \"{sched}\": {}", not_permitted(*sched, *limit, *in_container))]
     NotPermitted {
-        /// The policy of the file.
         sched: Sched,
-        /// `RLIMIT_RTPRIO`.
         limit: Option<Limit>,
         /// The process is in a user namespace of its own.
         in_container: bool,
     },
     /// `sched`, for another reason.
     #[error("cannot set `sched` = \"{sched}\"")]
-    Sched {
-        /// The policy of the file.
-        sched: Sched,
-        /// The errno.
-        source: io::Error,
-    },
+    Sched { sched: Sched, source: io::Error },
 }
 
 impl RealtimeError {

@@ -22,10 +22,8 @@ pub enum ReconcileError {
     /// The jobs are not the wanted ones after all steps succeeded.
     #[error("another program changes can-gw jobs at the same time, so they are not as requested; try again")]
     Disturbed,
-    /// can-gw refused a job.
     #[error("cannot install a can-gw job of route {route:?}")]
     Install {
-        /// The route of the job.
         route: String,
         /// The errno and its likely causes.
         source: Refusal,
@@ -75,7 +73,6 @@ pub enum ReconcileError {
     UidTaken {
         /// The route with the uid.
         route: String,
-        /// The uid.
         uid: u32,
         /// Owner of the existing job; `None` if it is not candor's.
         by: Option<Owner>,
@@ -88,7 +85,6 @@ pub enum ReconcileError {
         else { format!("routes {first:?} and {second:?} both have") }
     )]
     UidTwice {
-        /// The uid.
         uid: std::num::NonZeroU32,
         /// The route of the first job.
         first: String,
@@ -122,7 +118,6 @@ pub enum ReconcileError {
 /// A route that only a running process can forward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InUserSpace {
-    /// Name of the route.
     pub route: String,
     /// Completes "runs in user space, because".
     pub because: String,

@@ -42,7 +42,6 @@ pub struct OwnerState {
     pub jobs: Vec<JobState>,
 }
 
-/// A job with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
     /// Name of its route; `None` for foreign jobs.

@@ -13,10 +13,8 @@ use crate::placement::{self, PlacementError};
 use crate::preflight::{self, Interfaces};
 use crate::run_dir::OwnedJob;
 
-/// Purpose of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
-    /// Install it.
     Apply,
     /// Compare it with the kernel, without privileges.
     Compare,

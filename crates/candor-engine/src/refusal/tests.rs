@@ -74,13 +74,13 @@ fn every_refusal_has_its_causes_in_order() {
             CangwError::InvalidJob,
             CangwJob { hop_limit: 3, ..job() },
             machine(),
-            vec![Cause::HopLimit { limit: 3, max_hops: Some(1) }],
+            vec![Cause::HopLimit { limit: 3, max_hops: 1 }],
         ),
         (
             CangwError::InvalidJob,
             CangwJob { hop_limit: 3, ..job() },
             Facts { max_hops: None, ..machine() },
-            vec![Cause::HopLimit { limit: 3, max_hops: None }],
+            vec![Cause::HopLimitUnknown { limit: 3 }],
         ),
         (
             CangwError::InvalidJob,
@@ -106,7 +106,7 @@ fn every_refusal_has_its_causes_in_order() {
             CangwJob { uid: 7, hop_limit: 2, ..job() },
             Facts { jobs: vec![of_uid], ..machine() },
             vec![
-                Cause::HopLimit { limit: 2, max_hops: Some(1) },
+                Cause::HopLimit { limit: 2, max_hops: 1 },
                 Cause::UidElsewhere { uid: 7, from: "can1".into(), to: "can0".into() },
             ],
         ),
@@ -173,7 +173,7 @@ fn several_causes_are_numbered() {
         "an interface of the job does not exist or is not a CAN interface: eth0 is not a CAN interface; see: ip -details link \
          show eth0"
     );
-    let two = [Cause::HopLimit { limit: 2, max_hops: Some(1) }, Cause::SameInterface { interface: "can0".into() }];
+    let two = [Cause::HopLimit { limit: 2, max_hops: 1 }, Cause::SameInterface { interface: "can0".into() }];
     assert_eq!(
         refusal(CangwError::InvalidJob, &two),
         "can-gw rejects a value of the job (EINVAL)\n    1. hop limit 2 exceeds max_hops=1 of can-gw; reload it: sudo modprobe -r \

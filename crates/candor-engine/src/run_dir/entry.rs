@@ -20,7 +20,6 @@ pub(crate) struct Entry {
     lock: FileLock,
 }
 
-/// Scope of a record.
 #[derive(Debug)]
 pub(super) enum Found {
     Here(Instance),

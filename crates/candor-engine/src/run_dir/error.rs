@@ -13,19 +13,13 @@ pub enum RunDirError {
     /// `candor apply` has installed the same jobs; each frame would be forwarded twice.
     #[error("route {route:?} is already installed by candor apply {file}; remove it first: candor down {file}")]
     AlreadyApplied {
-        /// A route that both have.
         route: String,
         /// The file that was applied.
         file: String,
     },
     /// Another candor runs the same routes; each frame would be forwarded twice.
     #[error("route {route:?} is already run by another candor (process {pid}); stop that one first: kill {pid}")]
-    AlreadyRunning {
-        /// A route that both have.
-        route: String,
-        /// The other process.
-        pid: u32,
-    },
+    AlreadyRunning { route: String, pid: u32 },
     /// `SIGINT` or `SIGTERM` arrived while the lock was waited for.
     #[error("interrupted by a signal before the start; nothing was installed")]
     Interrupted,
@@ -42,10 +36,7 @@ pub enum RunDirError {
          version; remove them with that version (candor down), or, if it no longer runs: sudo rm {path}",
         path = .path.display()
     )]
-    NotUnderstood {
-        /// The record.
-        path: PathBuf,
-    },
+    NotUnderstood { path: PathBuf },
     /// This user may not read the ownership records.
     #[error(
         "cannot read {path}, so candor cannot tell which can-gw jobs are its own; run it as root: sudo candor …",
@@ -58,7 +49,6 @@ pub enum RunDirError {
         path = .path.display()
     )]
     Locked {
-        /// The lock file.
         path: PathBuf,
         /// For how long it was waited for.
         waited: Duration,
@@ -79,7 +69,6 @@ impl RunDirError {
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} failed")]
 pub struct FileError {
-    /// The file or directory.
     pub path: PathBuf,
     /// A gerund for the message, such as "Locking it".
     pub operation: &'static str,

@@ -57,7 +57,6 @@ impl OwnedJob {
     }
 }
 
-/// The jobs of an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) owner: Owner,
@@ -90,7 +89,6 @@ impl Instance {
         self.jobs.iter().chain(self.change.iter().flat_map(|change| &change.before))
     }
 
-    /// Its jobs in the kernel.
     pub(crate) fn kernel_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
         self.jobs.iter().filter(|job| job.side == Side::Kernel)
     }

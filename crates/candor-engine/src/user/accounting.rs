@@ -28,7 +28,6 @@ pub(super) struct BusAccounting {
     earlier: [AtomicU64; 3],
 }
 
-/// Counts of one receiver call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     received: u64,

@@ -17,7 +17,6 @@ pub(super) enum Disposition {
     Gone,
     /// Larger than the MTU, or of a kind that the driver does not send (`EINVAL`, `EMSGSIZE`).
     TooLarge,
-    /// Any other errno.
     Other,
 }
 

@@ -24,21 +24,14 @@ pub enum UserError {
         !echo
     )]
     RingEcho {
-        /// Name of the engine.
         engine: &'static str,
-        /// The outgoing interface.
         interface: String,
         /// The `echo` key of its routes.
         echo: bool,
     },
     /// A socket failed.
     #[error("the CAN_RAW socket of interface {interface} failed")]
-    Socket {
-        /// The interface of the socket.
-        interface: String,
-        /// The errno.
-        source: io::Error,
-    },
+    Socket { interface: String, source: io::Error },
     /// A system call that should not fail.
     #[error(transparent)]
     System(#[from] SystemError),

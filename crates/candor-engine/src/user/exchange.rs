@@ -15,14 +15,12 @@ use super::port::Port;
 use super::program::Program;
 use super::send::Transmit;
 
-/// Content of a slot.
 #[derive(Debug)]
 pub(super) enum Change<S> {
     /// The previous program, returned by the thread.
     Before(#[expect(dead_code, reason = "kept until the supervisor closes it")] Next<S>),
     /// The bus is no longer a source: the thread ends.
     End,
-    /// The next program.
     Next(Next<S>),
 }
 

@@ -148,7 +148,6 @@ impl Port {
         self.demand_now(&transition.after)
     }
 
-    /// Reverts to the old jobs.
     pub(super) fn take_back(&self, transition: &Transition) {
         self.ring_echoes_right.store(transition.echoes_right_before, Ordering::Relaxed);
         let mark = self.demand().mark;
@@ -199,12 +198,10 @@ impl Port {
         }
     }
 
-    /// Current requirements.
     pub(super) fn demand(&self) -> MutexGuard<'_, Demand> {
         self.demand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Mark of frames sent here.
     pub(super) fn mark(&self) -> Option<u32> {
         self.demand().mark
     }

@@ -21,7 +21,6 @@ pub(super) struct Program {
     pub(super) rules: RuleSet,
     /// By bus of the plan; `None` if no job uses it.
     pub(super) ports: Box<[Option<Arc<Port>>]>,
-    /// By job.
     counters: Box<[JobCounts]>,
     /// By job: deleted frames.
     deleted: Box<[Count]>,
@@ -49,7 +48,6 @@ struct JobCounts {
     sent_bytes: Count,
 }
 
-/// Latency histogram of a job.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct JobLatencies {
@@ -93,12 +91,10 @@ impl Program {
         self.accounts.iter().map(successor).collect()
     }
 
-    /// The bus with this port.
     pub(super) fn bus_of(&self, port: &Arc<Port>) -> Option<BusIndex> {
         self.used_ports().find(|(_, other)| Arc::ptr_eq(other, port)).map(|(bus, _)| bus)
     }
 
-    /// The source buses.
     pub(super) fn sources(&self) -> impl Iterator<Item = BusIndex> {
         (0..self.ports.len()).map(BusIndex).filter(|bus| self.ways.keys().any(|(from, _)| from == bus))
     }
@@ -143,7 +139,6 @@ impl Program {
         }
     }
 
-    /// Counters by job.
     pub(super) fn read(&self) -> Vec<RouteCounters> {
         let of_job = |(job, counts): (usize, &JobCounts)| RouteCounters {
             deleted: self.deleted[job].value(),
@@ -163,7 +158,6 @@ impl Program {
         self.deleted[job].bump();
     }
 
-    /// Counts a dropped frame.
     pub(super) fn count(&self, queued: &Queued, disposition: Disposition) {
         self.counters[queued.job].dispositions[disposition.place()].bump();
     }

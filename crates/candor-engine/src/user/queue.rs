@@ -50,7 +50,6 @@ impl Queue {
         &self.places[self.start..end]
     }
 
-    /// Removes the oldest frames.
     pub(super) fn forget(&mut self, count: usize) {
         let count = count.min(self.len);
         self.len -= count;

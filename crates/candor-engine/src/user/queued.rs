@@ -6,7 +6,6 @@ use candor_io::clock::RealtimeNs;
 /// A frame to send, in the kernel's layout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
-    /// Index of the job.
     pub(super) job: usize,
     /// Receive timestamp. Undefined unless a job of the destination needs it.
     pub(super) at: Option<RealtimeNs>,

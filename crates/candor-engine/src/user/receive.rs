@@ -20,7 +20,6 @@ pub(super) use uring::Uring;
 /// Maximum batch before the queues are flushed.
 pub(super) const MAX_AT_ONCE: usize = 64;
 
-/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived<'a> {
     /// `struct can_frame`, `struct canfd_frame`, or anything else on the interface.

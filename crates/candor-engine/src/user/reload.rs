@@ -119,7 +119,6 @@ impl UserGateway {
         Ok(Arc::clone(port))
     }
 
-    /// Reverts the preparation.
     pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), UserError> {
         let Prepared { staying, new_threads, .. } = prepared;
         drop(new_threads);

@@ -16,7 +16,6 @@ pub(super) use ring::{Adaptive, Ring};
 pub(super) use uring::Uring;
 pub(super) use write::Write;
 
-/// Result of sending a batch.
 #[derive(Debug)]
 pub(super) struct Handed {
     /// Number of frames accepted, from the first on.

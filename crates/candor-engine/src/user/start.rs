@@ -21,7 +21,6 @@ pub(super) struct ThreadSpec<'a> {
     pub(super) orders: &'a Arc<Orders>,
     pub(super) for_threads: &'a ForThreads,
     pub(super) program: &'a Arc<Program>,
-    /// The source buses.
     pub(super) sources: &'a [BusIndex],
 }
 

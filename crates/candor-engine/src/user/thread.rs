@@ -18,7 +18,6 @@ const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// The source bus.
     pub(super) port: Arc<Port>,
     pub(super) wake_up: WakeUp,
     pub(super) state: Arc<State>,
@@ -64,7 +63,6 @@ impl Thread {
 }
 
 impl Gated {
-    /// Lets the threads begin.
     pub(super) fn begin(mut self) -> Vec<Thread> {
         for gate in self.gates.drain(..) {
             // A thread that has ended is detected by join().

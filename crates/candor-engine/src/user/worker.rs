@@ -30,12 +30,10 @@ pub(super) struct Stopped;
 pub(super) struct Orders {
     /// Incremented with each order.
     number: AtomicU32,
-    /// The threads are to end.
     is_end: AtomicBool,
 }
 
 impl Orders {
-    /// Makes the threads end.
     pub(super) fn end(&self) {
         self.is_end.store(true, Ordering::Relaxed);
         self.request_check();
@@ -56,7 +54,6 @@ impl Orders {
     }
 }
 
-/// Progress of a thread.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// The last order that it has executed.

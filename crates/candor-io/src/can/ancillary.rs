@@ -16,7 +16,6 @@ const TIMES: usize = 3;
 #[repr(C, align(8))]
 pub(super) struct ControlBuffer([u8; CONTROL_BYTES]);
 
-/// Parsed control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) stamp: Option<RealtimeNs>,

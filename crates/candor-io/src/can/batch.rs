@@ -23,7 +23,6 @@ pub struct Batch {
     places: NonNull<Place>,
 }
 
-/// Buffers of one frame.
 struct Place {
     frame: [u8; CANFD_MTU],
     control: ControlBuffer,
@@ -124,7 +123,6 @@ impl Batch {
 }
 
 impl Default for Batch {
-    /// Without frames.
     fn default() -> Self {
         Self::new()
     }

@@ -58,7 +58,6 @@ impl Messages {
         Self { headers: (0..count).map(header).collect(), vectors, slots }
     }
 
-    /// The frames, in their slots.
     #[must_use]
     pub const fn frames(&self) -> &[[u8; CANFD_MTU]] {
         // SAFETY: the slots belong to this value, and the kernel writes into them only during a call that borrows it

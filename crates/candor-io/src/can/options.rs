@@ -27,11 +27,9 @@ pub enum Loopback {
 pub enum Stamps {
     /// On, with the drop count.
     On,
-    /// Off.
     Off,
 }
 
-/// Options at opening.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Receives frames that match one of these, once each; empty for a send-only socket.

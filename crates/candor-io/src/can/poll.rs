@@ -21,7 +21,6 @@ impl Ready {
         position < MAX_POLLED && self.0 & (1 << position) != 0
     }
 
-    /// True after a timeout.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

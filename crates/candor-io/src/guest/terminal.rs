@@ -43,9 +43,7 @@ impl Drop for RawMode<'_> {
 /// Size of a terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSize {
-    /// Rows.
     pub rows: u16,
-    /// Columns.
     pub columns: u16,
 }
 

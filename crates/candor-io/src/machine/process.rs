@@ -33,7 +33,6 @@ impl Capability {
 /// A soft resource limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Limit {
-    /// A finite limit.
     UpTo(u64),
     /// `unlimited`.
     Unlimited,
@@ -77,20 +76,16 @@ pub struct Process<'m> {
     folder: String,
 }
 
-/// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Thread id.
     pub tid: u32,
     /// Name, cut to 15 bytes.
     pub name: String,
     pub policy: Policy,
-    /// Allowed processors.
     pub cpus: Vec<Cpu>,
 }
 
 impl Machine {
-    /// The calling process.
     #[must_use]
     pub fn own(&self) -> Process<'_> {
         Process { machine: self, folder: "/proc/self".into() }

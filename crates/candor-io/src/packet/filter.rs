@@ -18,7 +18,6 @@ pub struct Instruction {
     pub if_true: u8,
     /// Instructions to skip if it is false.
     pub if_false: u8,
-    /// The operand.
     pub operand: u32,
 }
 

@@ -12,7 +12,6 @@ use crate::socket;
 #[derive(Debug)]
 pub(super) struct FrameRing<const LEN: usize> {
     mapping: Mapping,
-    /// The outgoing interface.
     address: libc::sockaddr_ll,
     /// The next slot that the kernel reads.
     next: usize,
@@ -35,7 +34,6 @@ pub(super) enum Packet {
 /// Consecutive frames written to the ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Put {
-    /// Number of frames.
     pub(super) count: usize,
     /// The ring was full before the next frame.
     pub(super) is_full: bool,

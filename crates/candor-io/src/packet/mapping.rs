@@ -95,7 +95,6 @@ impl<'a> Slot<'a> {
         unsafe { AtomicU32::from_ptr(self.header().cast()) }
     }
 
-    /// The header.
     #[inline]
     pub(super) const fn header(self) -> *mut libc::tpacket2_hdr {
         self.start.as_ptr().cast()

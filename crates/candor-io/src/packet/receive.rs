@@ -60,14 +60,11 @@ pub struct ReceiveRing {
     fd: OwnedFd,
 }
 
-/// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
     /// `struct can_frame`, `struct canfd_frame`, or anything else.
     pub bytes: &'a [u8],
-    /// Receive timestamp.
     pub at: RealtimeNs,
-    /// Another frame is waiting.
     pub more: bool,
 }
 
@@ -123,7 +120,6 @@ impl ReceiveRing {
         Ok(Self { mapping, next: 0, lost: 0, takes: Takes::Both, ignores_outgoing: true, fd })
     }
 
-    /// The frame formats.
     #[must_use]
     pub const fn takes(&self) -> Takes {
         self.takes

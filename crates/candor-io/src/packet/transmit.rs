@@ -19,7 +19,6 @@ pub struct TransmitRing {
     fd: FrameRing<CANFD_MTU>,
 }
 
-/// Result of a batch.
 #[derive(Debug)]
 pub struct Batch {
     /// Number of frames in the transmit queue, from the first on.

@@ -6,7 +6,6 @@ const UML_ROOM_BYTES: u32 = 2696;
 /// Comparison of this machine's processor state with the room in user-mode Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtendedState {
-    /// It fits.
     Fits,
     /// Too large (AMX tiles alone have 8 KiB): the host refuses a partial write with `EFAULT`, and init of the guest
     /// dies.

@@ -20,7 +20,6 @@ pub struct UringReceiver {
     ring: Ring,
     /// Declared after the ring, so that it is dropped later.
     buffers: Buffers,
-    /// A request is active.
     asks: bool,
     /// The ring is bound to a thread.
     is_enabled: bool,
