@@ -1,4 +1,4 @@
-//! The command line, as the transcripts in `tests/cmd` show it, and what it says of files that fail.
+//! The command line: the transcripts in `tests/cmd`, errors of files, and the scripts that candor writes.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,42 +11,6 @@ fn transcripts() {
     trycmd::TestCases::new().case("tests/cmd/*.md");
 }
 
-#[test]
-fn failing_files_have_names() {
-    let candor = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_candor"));
-        command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples")).stdin(Stdio::null());
-        command
-    };
-    let ends_with = |command: &mut Command, said: &str| {
-        let output = command.output().unwrap();
-        assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(2), said));
-    };
-    ends_with(
-        candor().args(["check", "-"]).stdin(File::open(env!("CARGO_MANIFEST_DIR")).unwrap()),
-        "candor: cannot read standard input\n  caused by: Is a directory (os error 21)\n",
-    );
-    ends_with(
-        candor().args(["show", "01-forward.toml"]).stdout(OpenOptions::new().write(true).open("/dev/full").unwrap()),
-        "candor: cannot write to standard output\n  caused by: No space left on device (os error 28)\n",
-    );
-    ends_with(
-        candor().args(["generate", "man", "/dev/null"]),
-        "candor: cannot write man pages to /dev/null\n  caused by: not a directory\n",
-    );
-}
-
-#[test]
-fn help_tells_the_exit_status() {
-    for command in
-        ["check", "explain", "import cangw", "run", "top", "reload", "plan", "apply", "status", "down", "show"]
-    {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_candor")).args(command.split(' ')).arg("--help").output().unwrap();
-        assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
-    }
-}
-
 const WRONG: &str = "tests/findings/five-mistakes.toml";
 
 fn candor(arguments: &str) -> Command {
@@ -56,7 +20,37 @@ fn candor(arguments: &str) -> Command {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_json_where_json_is_asked_for() {
+fn errors_name_the_file() {
+    let assert_error = |command: &mut Command, expected: &str| {
+        let Output { status, stderr, .. } = command.output().unwrap();
+        assert_eq!((status.code(), String::from_utf8(stderr).unwrap().as_str()), (Some(2), expected));
+    };
+    assert_error(
+        candor("check -").stdin(File::open(env!("CARGO_MANIFEST_DIR")).unwrap()),
+        "candor: cannot read standard input\n  caused by: Is a directory (os error 21)\n",
+    );
+    assert_error(
+        candor("show ../../examples/01-forward.toml").stdout(OpenOptions::new().write(true).open("/dev/full").unwrap()),
+        "candor: cannot write to standard output\n  caused by: No space left on device (os error 28)\n",
+    );
+    assert_error(
+        &mut candor("generate man /dev/null"),
+        "candor: cannot write man pages to /dev/null\n  caused by: not a directory\n",
+    );
+}
+
+#[test]
+fn help_has_the_exit_status() {
+    for command in
+        ["check", "explain", "import cangw", "run", "top", "reload", "plan", "apply", "status", "down", "show"]
+    {
+        let output = candor(command).arg("--help").output().unwrap();
+        assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
+    }
+}
+
+#[test]
+fn findings_are_json_with_json() {
     for arguments in [
         "check --json",
         "show --json",
@@ -71,33 +65,33 @@ fn what_is_wrong_with_a_file_is_json_where_json_is_asked_for() {
         assert_eq!((&answer["valid"], &answer["file"]), (&false.into(), &WRONG.into()), "{arguments}");
         assert_eq!(answer["findings"].as_array().unwrap().len(), 5, "{arguments}");
         if arguments.starts_with("run") {
-            assert_eq!(
-                (&answer["event"], stdout.iter().filter(|&&byte| byte == b'\n').count()),
-                (&"invalid".into(), 1)
-            );
+            let lines = stdout.iter().filter(|&&byte| byte == b'\n').count();
+            assert_eq!((&answer["event"], lines), (&"invalid".into(), 1));
         }
     }
 }
 
 #[test]
-fn an_answer_that_nobody_reads_is_the_same_answer() {
-    for (arguments, file, code) in [
+fn a_closed_pipe_does_not_change_the_exit_status() {
+    for (arguments, last, code) in [
         ("check", "../../examples/01-forward.toml", 0),
         ("check --json", WRONG, 1),
         ("check --deny warnings", "tests/findings/warnings.toml", 1),
         ("show", "../../examples/01-forward.toml", 0),
+        ("generate completions", "zsh", 0),
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = candor(arguments).arg(file).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let output = candor(arguments).arg(last).stdout(writer).stderr(Stdio::piped()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments}");
-        assert!(!String::from_utf8(output.stderr).unwrap().contains("candor: "), "{arguments}");
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!errors.contains("candor: ") && (code == 1 || errors.is_empty()), "{arguments}: {errors}");
     }
 }
 
-/// A real shell gives cangw the arguments that are meant, whatever interfaces are called.
+/// With any names of interfaces.
 #[test]
-fn a_shell_reads_the_script_as_it_is_meant() {
+fn a_shell_reads_the_arguments_of_the_script() {
     let names = ["it's", "$x;`y`", "~a&b|c", "\"<>\\", "-s*?[a]", "#{1,2}!"];
     let mut file = String::from("engine = \"kernel\"\n");
     for (at, name) in names.iter().enumerate() {

@@ -1,56 +1,27 @@
-//! The corpora of the fuzz targets, and all files of the other tests, replayed without a fuzzer.
+//! Replays the corpora of the fuzz targets, and the files of other tests, without a fuzzer.
 
-use std::fs;
+use std::{fs, io};
 
-use candor_config::config::promises;
-use candor_config::import;
+use candor_config::{config, import};
 use candor_egress::netlink;
 use candor_netlink::cangw;
 
-#[test]
-fn the_corpus_keeps_the_promises() {
+/// Checks every file in these folders, which must be more than this many.
+fn replay(folders: &[&str], check: fn(&[u8]), least: usize) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut replayed = 0;
-    for folder in ["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"] {
-        for entry in fs::read_dir(format!("{root}/{folder}")).unwrap() {
-            promises::hold(&fs::read(entry.unwrap().path()).unwrap());
-            replayed += 1;
-        }
-    }
-    assert!(replayed > 30, "only {replayed} files");
+    let files = folders.iter().flat_map(|folder| fs::read_dir(format!("{root}/{folder}")).expect(folder));
+    let read =
+        |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| fs::read(entry.path())).expect("it can be read");
+    let files: Vec<_> = files.map(read).collect();
+    files.iter().for_each(|bytes| check(bytes));
+    assert!(files.len() > least, "{folders:?}: only {} files", files.len());
 }
 
 #[test]
-fn the_jobs_of_the_corpus_keep_the_promises() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/cangw_decode");
-    let mut replayed = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        cangw::invariants::check(&fs::read(entry.unwrap().path()).unwrap());
-        replayed += 1;
-    }
-    assert!(replayed > 10, "only {replayed} files");
-}
-
-#[test]
-fn the_queues_of_the_corpus_keep_the_promises() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/netlink_tc");
-    let mut replayed = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        netlink::invariants::check(&fs::read(entry.unwrap().path()).unwrap());
-        replayed += 1;
-    }
-    assert!(replayed > 30, "only {replayed} files");
-}
-
-#[test]
-fn the_scripts_of_the_corpus_keep_the_promises() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let mut replayed = 0;
-    for folder in ["fuzz/corpus/cangw_import", "crates/candor/tests/import"] {
-        for entry in fs::read_dir(format!("{root}/{folder}")).unwrap() {
-            import::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
-            replayed += 1;
-        }
-    }
-    assert!(replayed > 10, "only {replayed} files");
+fn corpora_keep_the_promises_of_the_parsers() {
+    let gateways = ["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"];
+    replay(&gateways, config::promises::hold, 30);
+    replay(&["fuzz/corpus/cangw_decode"], cangw::invariants::check, 10);
+    replay(&["fuzz/corpus/netlink_tc"], netlink::invariants::check, 30);
+    replay(&["fuzz/corpus/cangw_import", "crates/candor/tests/import"], import::promises::hold, 10);
 }

@@ -1,4 +1,4 @@
-//! Every file in `examples/`: valid, without warnings, and shown as its snapshot says.
+//! Every file in `examples/`: valid, without warnings, and with a snapshot of `candor show`.
 
 mod candor;
 
@@ -9,7 +9,7 @@ use candor::candor;
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
 #[test]
-fn examples_are_valid_and_mean_what_they_say() {
+fn examples_are_valid_and_shown() {
     let mut names: Vec<_> = fs::read_dir(EXAMPLES)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -29,7 +29,7 @@ fn examples_are_valid_and_mean_what_they_say() {
 }
 
 #[test]
-fn examples_are_shown_to_programs() {
+fn examples_are_shown_as_json_and_dot() {
     for form in ["--json", "--dot"] {
         let run = candor(EXAMPLES, &["show", form, "04-checksum.toml"]);
         assert_eq!((run.status, run.stderr.as_str()), (0, ""));

@@ -1,4 +1,4 @@
-//! What `candor check` says about wrong files, as people read it: one snapshot for each file in `tests/findings`.
+//! The output of `candor check` for invalid files: one snapshot for each file in `tests/findings`.
 
 mod candor;
 
@@ -8,8 +8,19 @@ use candor::{candor, candor_with_input};
 
 const FINDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/findings");
 
+/// Files with warnings only.
+const WARNINGS: [&str; 7] = [
+    "safety-overlap",
+    "safety-frames",
+    "safety-ways",
+    "realtime-idle",
+    "realtime-spinners",
+    "warnings",
+    "warnings-of-lists",
+];
+
 #[test]
-fn every_file_gets_its_findings() {
+fn every_file_has_its_findings() {
     let mut names: Vec<_> = fs::read_dir(FINDINGS)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -19,16 +30,7 @@ fn every_file_gets_its_findings() {
     assert!(names.len() > 10, "{names:?}");
     for name in names {
         let run = candor(FINDINGS, &["check", &name]);
-        let is_valid = [
-            "safety-overlap.toml",
-            "safety-frames.toml",
-            "safety-ways.toml",
-            "realtime-idle.toml",
-            "realtime-spinners.toml",
-            "warnings.toml",
-            "warnings-of-lists.toml",
-        ]
-        .contains(&&*name);
+        let is_valid = WARNINGS.contains(&name.trim_end_matches(".toml"));
         assert_eq!(run.status, i32::from(!is_valid), "{name}");
         assert_eq!(run.stdout.is_empty(), !is_valid, "{name}");
         insta::assert_snapshot!(name.trim_end_matches(".toml"), run.stderr);
@@ -44,7 +46,7 @@ fn five_mistakes_are_five_findings() {
 }
 
 #[test]
-fn bytes_that_are_no_gateway_file() {
+fn rejects_bytes_that_are_no_gateway_file() {
     let cases: [(&str, Vec<u8>); 8] = [
         ("not-utf8", b"engine = \"kernel\"\n\n[bus.b\xfcs]\ninterface = \"can0\"\n".to_vec()),
         ("cut-utf8", "# Motor und Getriebe, f\u{fc}r".as_bytes()[..24].to_vec()),
@@ -63,7 +65,7 @@ fn bytes_that_are_no_gateway_file() {
 }
 
 #[test]
-fn the_line_that_there_are_more_is_not_counted() {
+fn more_findings_than_the_limit_are_not_counted() {
     let routes: String =
         (0..150).map(|route| format!("[[route]]\nname = \"r{route}\"\nfrom = \"a\"\nto = \"c\"\n")).collect();
     let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
@@ -75,7 +77,7 @@ fn the_line_that_there_are_more_is_not_counted() {
 }
 
 #[test]
-fn byte_order_marks_and_carriage_returns_are_no_mistakes() {
+fn accepts_byte_order_marks_and_carriage_returns() {
     let text = fs::read_to_string(format!("{FINDINGS}/../../../../examples/03-modify.toml")).unwrap();
     for text in [format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {
         let run = candor_with_input(FINDINGS, &["check", "-"], text.as_bytes());

@@ -1,9 +1,8 @@
-//! The binary under test, run as a person would.
+//! Runs the binary of the gateway.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a run left behind.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: i32,
@@ -11,12 +10,10 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// Runs candor in a folder.
 pub(crate) fn candor(folder: &str, arguments: &[&str]) -> Run {
     candor_with_input(folder, arguments, b"")
 }
 
-/// Runs candor in a folder with this standard input.
 pub(crate) fn candor_with_input(folder: &str, arguments: &[&str], input: &[u8]) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_candor"))
         .args(arguments)
@@ -25,8 +22,8 @@ pub(crate) fn candor_with_input(folder: &str, arguments: &[&str], input: &[u8]) 
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the binary under test starts");
-    // candor stops reading where it has seen enough.
+        .expect("candor starts");
+    // candor may stop reading early.
     let _closed = child.stdin.take().expect("it is piped").write_all(input);
     let output = child.wait_with_output().expect("the child can be waited for");
     Run {

@@ -1,22 +1,14 @@
-//! `candor-lab measure` with the gateway on a board: testbed `ssh`, with this guest as the board of itself.
+//! `candor-lab measure` with testbed `ssh`. This guest is also the board.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-use candor_io::process;
-use candor_netlink::client::Client;
-use candor_netlink::link;
-
-use crate::candor::{Place, lab, said};
-use crate::measured::{cells, leftovers, wait_until, written};
-use crate::require::{Feature, jobs_between, require};
+use crate::measured::{Measurement, cells, command_lines, leftovers};
+use crate::prelude::*;
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw, Feature::Ssh];
 
-/// A server on the loopback interface, for as long as this lives.
+/// An SSH server on the loopback interface.
 struct Server {
     child: Child,
     folder: tempfile::TempDir,
@@ -27,7 +19,7 @@ impl Server {
         let mut client = Client::open().unwrap();
         let loopback = link::by_name(&mut client, "lo").unwrap().unwrap();
         link::set_up(&mut client, loopback.index).unwrap();
-        // Guests have no users, and sshd wants one of its own besides root.
+        // Guests have no users, and sshd needs one besides root.
         fs::create_dir_all("/etc").unwrap();
         fs::write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nsshd:x:100:100::/run/sshd:/bin/false\n").unwrap();
         fs::create_dir_all("/run/sshd").unwrap();
@@ -52,38 +44,31 @@ impl Server {
         );
         fs::create_dir(folder.path().join("tmp")).unwrap();
         fs::write(at("config"), text).unwrap();
-        // It starts itself anew for each connection, and wants to know where it is.
+        // sshd executes itself for each connection and needs its absolute path.
         let mut child =
             Command::new("/bin/sshd").args(["-D", "-e", "-f", &at("config")]).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         assert!(lines.any(|line| line.starts_with("Server listening")));
-        // Whoever does not read it any more would stop it.
+        // A full pipe would stop it.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, folder }
     }
 
-    fn plan(&self, folder: &Path, factors: &str) -> std::path::PathBuf {
+    /// Writes a plan that measures on this board.
+    fn plan(&self, bench: &Measurement, tables: &str) {
         let at = |name: &str| self.folder.path().join(name).display().to_string();
-        let ssh = format!(
-            "[bench]\nsend = \"t-left\"\nreceive = \"t-right\"\nfrom = \"t-left\"\nto = \"t-right\"\n[rules.heard]\n\
-             routes = \"[[route]]\\nname = \\\"all\\\"\\nfrom = \\\"first\\\"\\nto = \\\"second\\\"\\necho = true\\n\"\n[ssh]\n\
-             host = \"root@127.0.0.1\"\noptions = [\"-F\", \"none\", \"-p\", \"2222\", \"-i\", \"{}\", \"-o\", \
-             \"StrictHostKeyChecking=no\", \"-o\", \"UserKnownHostsFile={}\"]\n",
-            at("user"),
-            at("known")
-        );
-        written(folder, &format!("{factors}{ssh}"))
+        let board = include_str!("measured/board.toml").replace("{user}", &at("user")).replace("{known}", &at("known"));
+        bench.plan(&(tables.to_owned() + &board));
     }
 
-    /// Gives the board a sudo that is this script. A real one wants users, which guests have not.
+    /// Installs this script as the sudo of the board. A real one needs users.
     fn sudo(&self, script: &str) {
         let path = self.folder.path().join("bin/sudo");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What is in the folder for temporary files of the board.
-    fn left(&self) -> Vec<String> {
+    fn temporary_files(&self) -> Vec<String> {
         let names = fs::read_dir(self.folder.path().join("tmp")).unwrap();
         names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
     }
@@ -96,24 +81,13 @@ impl Drop for Server {
     }
 }
 
-fn measure(plan: &Path) -> Command {
-    let mut command = Command::new(lab());
-    command.arg("measure").arg(plan).arg("--json");
-    command
-}
-
 #[test]
 #[ignore = "runs in a guest"]
 fn a_board_runs_gateways_and_keeps_nothing() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let (place, server) = (Place::new(), Server::start());
-    let folder = tempfile::tempdir().unwrap();
-    let plan = server.plan(
-        folder.path(),
-        "frames = 40\n[factor]\ntestbed = \"ssh\"\nrules = \"heard\"\ngateway = [\"none\", \"kernel\", \"read-write\", \"broken\"]\n\
-         [gateway.broken]\ncommand = [\"candor\", \"run\", \"nothing.toml\"]\n",
-    );
-    let run = said(measure(&plan));
+    let Some(bench) = Measurement::new(NEEDS) else { return };
+    let server = Server::start();
+    server.plan(&bench, include_str!("measured/board-gateways.toml"));
+    let run = bench.run();
     assert_eq!(run.status, 1, "{run:?}");
     let cells = cells(&run);
     assert_eq!(cells.len(), 4);
@@ -124,124 +98,92 @@ fn a_board_runs_gateways_and_keeps_nothing() {
             assert_eq!((&cell["state"], &cell["lost"]), (&"ok".into(), &0.into()), "{cell:#}");
         }
     }
-    assert!(jobs_between(&[&place.left, &place.right]).is_empty());
-    assert_eq!((leftovers(), server.left()), (Vec::new(), Vec::new()));
-    let mut records = fs::read_dir(folder.path().join("plan.results/blocks")).unwrap().flat_map(|block| {
-        fs::read_dir(block.unwrap().path()).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
-    });
-    assert!(
-        records.any(|text| text.contains("\"board\":\"root@127.0.0.1\"") && text.contains("\"device\":\"kernel\""))
-    );
+    assert!(bench.scene.jobs().is_empty());
+    assert_eq!((leftovers(), server.temporary_files()), (Vec::new(), Vec::new()));
+    let is_of_board =
+        |text: &String| text.contains("\"board\":\"root@127.0.0.1\"") && text.contains("\"device\":\"kernel\"");
+    assert!(bench.records().iter().any(is_of_board));
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_a_board_lacks_is_said_before_anything_runs() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let (place, server) = (Place::new(), Server::start());
-    let folder = tempfile::tempdir().unwrap();
-    let plan = server.plan(folder.path(), "[factor]\ntestbed = \"ssh\"\ngateway = \"kernel\"\n");
-    let text = fs::read_to_string(&plan).unwrap();
-    fs::write(&plan, text.replace("to = \"t-right\"", "to = \"t-nowhere\"")).unwrap();
-    let run = said(measure(&plan));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.err.contains("root@127.0.0.1 is not ready to measure: There is no interface t-nowhere"), "{run:?}");
-    fs::write(&plan, text.replace("2222", "2223")).unwrap();
-    let mut command = measure(&plan);
-    command.arg("--out").arg(folder.path().join("unreached"));
-    let run = said(command);
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.err.contains("does `ssh root@127.0.0.1 true` work?"), "{run:?}");
-    assert_eq!(server.left(), Vec::<String>::new());
-    drop(place);
+fn reports_what_a_board_lacks_before_it_measures() {
+    let Some(bench) = Measurement::new(NEEDS) else { return };
+    let server = Server::start();
+    let plan = || server.plan(&bench, include_str!("measured/board-kernel.toml"));
+    plan();
+    bench.edit("to = \"t-right\"", "to = \"t-nowhere\"");
+    bench.run().assert(2, &["root@127.0.0.1 is not ready to measure: There is no interface t-nowhere"]);
+    plan();
+    bench.edit("2222", "2223");
+    let unreached = output(bench.command().arg("--out").arg(bench.folder().join("unreached")));
+    unreached.assert(2, &["does `ssh root@127.0.0.1 true` work?"]);
+    assert_eq!(server.temporary_files(), Vec::<String>::new());
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn sudo_gives_the_gateway_its_rights_or_says_that_it_does_not() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let (place, server) = (Place::new(), Server::start());
-    let folder = tempfile::tempdir().unwrap();
-    let plan = server.plan(
-        folder.path(),
-        "frames = 20\n[factor]\ntestbed = \"ssh\"\nrules = \"heard\"\ngateway = [\"none\", \"kernel\"]\n",
-    );
-    let text = fs::read_to_string(&plan).unwrap();
-    fs::write(&plan, text.replace("[ssh]\n", "[ssh]\nsudo = true\n")).unwrap();
+fn sudo_gives_the_gateway_its_privileges() {
+    let Some(bench) = Measurement::new(NEEDS) else { return };
+    let server = Server::start();
+    server.plan(&bench, include_str!("measured/board-sudo.toml"));
+    bench.edit("[ssh]\n", "[ssh]\nsudo = true\n");
     server.sudo("echo 'sudo: a password is required' >&2; exit 1");
-    let run = said(measure(&plan));
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(
-        run.err.contains("a password is required") && run.err.contains("does `sudo -n true` work there?"),
-        "{run:?}"
-    );
+    bench.run().assert(2, &["a password is required", "does `sudo -n true` work there?"]);
 
     let log = server.folder.path().join("log");
     server.sudo(&format!("[ \"$1\" = -n ] || exit 9\nshift\necho \"$@\" >> {}\nexec \"$@\"", log.display()));
-    let run = said(measure(&plan));
+    let run = bench.run();
     assert_eq!(run.status, 0, "{run:?}");
     assert!(cells(&run).iter().all(|(_, cell)| cell["state"] == "ok"), "{run:?}");
     let by_sudo = fs::read_to_string(log).unwrap();
-    for words in [" look ", " keep"] {
+    for words in [" preflight ", " supervise"] {
         assert!(by_sudo.lines().any(|line| line.starts_with('/') && line.contains(words)), "{by_sudo}");
     }
-    assert!(jobs_between(&[&place.left, &place.right]).is_empty());
-    assert_eq!((leftovers(), server.left()), (Vec::new(), Vec::new()));
+    assert!(bench.scene.jobs().is_empty());
+    assert_eq!((leftovers(), server.temporary_files()), (Vec::new(), Vec::new()));
 }
 
-/// Processes whose command line holds all of these words.
 fn processes(words: &[&str]) -> Vec<u32> {
-    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| {
-        let path = entry.ok()?.path();
-        let line = String::from_utf8_lossy(&fs::read(path.join("cmdline")).ok()?).replace('\0', " ");
-        let pid: u32 = path.file_name()?.to_str()?.parse().ok()?;
-        words.iter().all(|word| line.contains(word)).then_some(pid)
-    });
-    all.collect()
+    let all = command_lines().into_iter();
+    all.filter(|(_, line)| words.iter().all(|word| line.contains(word))).map(|(pid, _)| pid).collect()
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn a_broken_connection_leaves_nothing_on_the_board() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let (place, server) = (Place::new(), Server::start());
-    let folder = tempfile::tempdir().unwrap();
-    let plan = server.plan(
-        folder.path(),
-        "frames = 1_000_000\n[factor]\ntestbed = \"ssh\"\nrules = \"heard\"\ngateway = \"kernel\"\nload = \"cpu 1\"\n",
-    );
-    let jobs = || jobs_between(&[&place.left, &place.right]);
-    for way in ["connection", "tester", "cable"] {
-        let child = measure(&plan).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        wait_until("no job", || !jobs().is_empty());
-        wait_until("no load", || leftovers().iter().any(|line| line.contains(" relay")));
-        // It is in the middle of its series, which would last for an hour.
-        wait_until("no frame", || jobs().iter().any(|job| job.counters.handled > 20));
-        assert!(!server.left().is_empty());
+    let Some(bench) = Measurement::new(NEEDS) else { return };
+    let server = Server::start();
+    // Longer than the test.
+    server.plan(&bench, include_str!("measured/board-long.toml"));
+    let kill = |pids: Vec<u32>| pids.into_iter().for_each(|pid| process::kill(pid).unwrap());
+    for broken in ["connection", "tester", "cable"] {
+        let child = bench.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        bench.wait_for_load();
+        wait_until("frames pass", || bench.scene.jobs().iter().any(|job| job.counters.handled > 20));
+        assert!(!server.temporary_files().is_empty());
         let tester_side = || [processes(&["ssh -F none"]), processes(&[" cells "]), vec![child.id()]].concat();
-        match way {
-            "connection" => processes(&["ssh -F none", " -M "]).into_iter().for_each(|pid| process::kill(pid).unwrap()),
+        match broken {
+            "connection" => kill(processes(&["ssh -F none", " -M "])),
             "tester" => process::kill(child.id()).unwrap(),
-            // Nothing comes any more, and nothing says so.
+            // No data, and no end of the connection.
             _ => tester_side().into_iter().for_each(|pid| process::pause(pid).unwrap()),
         }
-        wait_until("jobs stay", || jobs().is_empty());
-        wait_until("gateways stay", || {
+        wait_until("the jobs are removed", || bench.scene.jobs().is_empty());
+        wait_until("the gateways end", || {
             !leftovers().iter().any(|line| line.contains(" run ") || line.contains(" relay"))
         });
-        if way == "cable" {
-            tester_side().into_iter().for_each(|pid| process::kill(pid).unwrap());
+        if broken == "cable" {
+            kill(tester_side());
         }
         let ended = child.wait_with_output().unwrap();
-        if way == "connection" {
+        if broken == "connection" {
             let text = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), Some(1), "{text}");
             assert!(text.contains("The connection to root@127.0.0.1 is gone"), "{text}");
         }
-        wait_until("processes stay", || leftovers().is_empty());
-        wait_until("files stay", || server.left().is_empty());
-        let blocks = fs::read_dir(folder.path().join("plan.results/blocks")).unwrap();
-        let names: Vec<_> = blocks.map(|entry| entry.unwrap().file_name()).collect();
-        assert!(names.iter().all(|name| name.to_string_lossy().ends_with(".part")), "{way}: {names:?}");
+        wait_until("the processes end", || leftovers().is_empty());
+        wait_until("the files are removed", || server.temporary_files().is_empty());
+        bench.assert_unfinished();
     }
 }

@@ -1,78 +1,88 @@
-//! `candor run` as a process.
+//! The programs as processes.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use candor_io::signal::{self, Signal};
-use serde_json::Value;
+use crate::prelude::*;
 
-use crate::require::Bus;
-
-/// Longer than anything takes, also in a guest whose every instruction is counted.
+/// Longer than anything takes, also in a guest that counts instructions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How to start it.
+/// Every gateway is confined, so that all tests find system calls that it needs and may not make.
+const CONFINED: &str = "--seccomp";
+
 #[derive(Clone, Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) gateway: &'a str,
     pub(crate) engine: &'a str,
     pub(crate) run_dir: PathBuf,
-    /// Run as this user instead of root.
+    /// The user, if not root.
     pub(crate) uid: Option<u32>,
 }
 
-/// What a command left behind.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Output {
     pub(crate) status: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Runs a command to its end.
-pub(crate) fn said(mut command: Command) -> Said {
-    let output = command.output().unwrap();
+impl Output {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The status, and words on either output.
+    #[track_caller]
+    pub(crate) fn assert(&self, status: i32, words: &[&str]) {
+        assert_eq!(self.status, status, "{self:?}");
+        for word in words {
+            assert!(self.out.contains(word) || self.err.contains(word), "no {word:?} in {self:?}");
+        }
+    }
+}
+
+pub(crate) fn output(command: &mut Command) -> Output {
+    from(command.output().unwrap())
+}
+
+fn from(output: std::process::Output) -> Output {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    Output { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Two buses and a folder for the lists of jobs.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) left: Bus,
-    pub(crate) right: Bus,
-    pub(crate) run_dir: tempfile::TempDir,
+/// The output of a command with this standard input.
+pub(crate) fn output_of(command: &mut Command, input: &str) -> Output {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    from(child.wait_with_output().unwrap())
 }
 
-impl Place {
-    pub(crate) fn new() -> Self {
-        Self { left: Bus::new("left"), right: Bus::new("right"), run_dir: tempfile::tempdir().unwrap() }
-    }
-
-    pub(crate) fn run<'a>(&self, gateway: &'a str, engine: &'a str, uid: Option<u32>) -> Run<'a> {
-        Run { gateway, engine, run_dir: self.run_dir.path().to_owned(), uid }
-    }
+/// Ends a process with SIGTERM, which must succeed.
+#[track_caller]
+pub(crate) fn terminate(mut child: Child) {
+    signal::send(child.id(), Signal::Terminate).unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
-/// Every gateway is confined, so that all tests find calls that it needs and may not make.
-const CONFINED: &str = "--seccomp";
+pub(crate) fn lab_output(arguments: &[&str]) -> Output {
+    output(Command::new(lab()).args(arguments))
+}
 
-/// A `candor run --json` whose output is read as it comes.
+/// A running command that prints events, such as `candor run --json`.
 #[derive(Debug)]
 pub(crate) struct Candor {
     child: Child,
     events: Receiver<Value>,
-    /// What came before `ready`.
+    /// The last is `ready`.
     pub(crate) before_ready: Vec<Value>,
     errors: Option<JoinHandle<String>>,
 }
 
-/// What was left to read.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -86,31 +96,33 @@ impl Run<'_> {
         self.spawn(Path::new("-")).ready()
     }
 
-    /// Starts it with its gateway in a file, so that it can be read again, and waits until it is ready.
+    /// The same with the gateway in a file, which can be reloaded.
     pub(crate) fn start_from(&self, file: &Path) -> Candor {
         write(file, self.gateway);
         self.spawn(file).ready()
     }
 
-    /// Starts it and waits until it has ended, which it must do by itself.
+    /// Starts it and waits until it has ended by itself.
     pub(crate) fn fails(&self) -> Ended {
         self.spawn(Path::new("-")).wait()
     }
 
+    // The gateway comes through standard input, because another user cannot read a folder of root.
     fn spawn(&self, file: &Path) -> Candor {
         let mut command = Command::new(program());
-        command
-            .arg("run")
-            .arg(file)
-            .args(["--json", CONFINED, "--engine", self.engine])
-            .env("CANDOR_RUN_DIR", &self.run_dir);
-        // Where it comes through standard input: another user could not read it from a folder of root's.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("run").arg(file).args(["--json", CONFINED, "--engine", self.engine]);
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
         }
+        Candor::spawn(command.env("CANDOR_RUN_DIR", &self.run_dir), self.gateway)
+    }
+}
+
+impl Candor {
+    pub(crate) fn spawn(command: &mut Command, input: &str) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(self.gateway.as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let (sender, events) = mpsc::channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -121,28 +133,26 @@ impl Run<'_> {
                 }
             }
         });
-        let mut stderr = child.stderr.take().unwrap();
-        let errors = Some(std::thread::spawn(move || {
-            let mut text = String::new();
-            stderr.read_to_string(&mut text).unwrap();
-            text
-        }));
-        Candor { child, events, before_ready: Vec::new(), errors }
+        let stderr = child.stderr.take().unwrap();
+        let errors = Some(std::thread::spawn(move || std::io::read_to_string(stderr).unwrap()));
+        Self { child, events, before_ready: Vec::new(), errors }
     }
-}
 
-impl Candor {
-    fn ready(mut self) -> Self {
+    pub(crate) fn ready(mut self) -> Self {
         loop {
             match self.events.recv_timeout(PATIENCE) {
-                Ok(event) if event["event"] == "ready" => return self,
-                Ok(event) => self.before_ready.push(event),
+                Ok(event) => {
+                    let is_ready = event["event"] == "ready";
+                    self.before_ready.push(event);
+                    if is_ready {
+                        return self;
+                    }
+                }
                 Err(_) => panic!("candor did not become ready: {:?}", self.wait()),
             }
         }
     }
 
-    /// Waits for the next event of one of these kinds.
     pub(crate) fn event(&self, kinds: &[&str]) -> Value {
         loop {
             let event = self.events.recv_timeout(PATIENCE).unwrap();
@@ -156,36 +166,44 @@ impl Candor {
         self.child.id()
     }
 
-    /// Sends a signal and waits for the end.
     pub(crate) fn end(self, signal: Signal) -> Ended {
         signal::send(self.child.id(), signal).unwrap();
         self.wait()
     }
 
-    /// Waits for the next notice.
+    /// Ends it with SIGTERM, which must succeed.
+    #[track_caller]
+    pub(crate) fn stop(self) -> Ended {
+        let ended = self.end(Signal::Terminate);
+        assert!(ended.status.success(), "{ended:?}");
+        ended
+    }
+
     pub(crate) fn notice(&self) -> String {
+        self.event(&["notice"])["text"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn notice_with(&self, words: &str) -> String {
         loop {
-            let event = self.events.recv_timeout(PATIENCE).unwrap();
-            if event["event"] == "notice" {
-                return event["text"].as_str().unwrap().to_owned();
+            let notice = self.notice();
+            if notice.contains(words) {
+                return notice;
             }
         }
     }
 
-    /// The next notice, if one has come.
+    /// The next notice if there is one now.
     pub(crate) fn notice_now(&self) -> Option<String> {
         let mut events = std::iter::from_fn(|| self.events.try_recv().ok());
         let notice = events.find(|event| event["event"] == "notice")?;
         Some(notice["text"].as_str().unwrap().to_owned())
     }
 
-    /// The death that no program can prepare for.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end.
     pub(crate) fn wait(mut self) -> Ended {
         let mut events = Vec::new();
         loop {
@@ -194,7 +212,7 @@ impl Candor {
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let _ = self.child.kill();
-                    panic!("candor did not end; it said {events:?}");
+                    panic!("candor did not end; its events: {events:?}");
                 }
             }
         }
@@ -212,7 +230,7 @@ impl Drop for Candor {
 }
 
 impl Ended {
-    /// Checks that every frame is accounted for on every route and bus of user space, and gives the last counters.
+    /// Checks that the frames of every user-space route and bus add up, and returns the last counters.
     #[track_caller]
     pub(crate) fn accounts(&self) -> &Value {
         assert!(self.status.success(), "{self:?}");
@@ -229,25 +247,50 @@ impl Ended {
         counters
     }
 
-    /// The one event of this kind.
     pub(crate) fn event(&self, kind: &str) -> &Value {
         self.events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("no {kind} in {self:?}"))
     }
+
+    pub(crate) fn routes(&self) -> &[Value] {
+        self.event("final-counters")["routes"].as_array().unwrap()
+    }
+
+    /// Handled, dropped and deleted frames of a route.
+    pub(crate) fn counted(&self, name: &str) -> [u64; 3] {
+        let route = self.routes().iter().find(|route| route["route"] == name).unwrap();
+        ["handled", "dropped", "deleted"].map(|key| route[key].as_u64().unwrap())
+    }
+
+    /// It ended with status 2 and these words on standard error.
+    #[track_caller]
+    pub(crate) fn assert_refused(&self, words: &[&str]) {
+        assert_eq!(self.status.code(), Some(2), "{self:?}");
+        for word in words {
+            assert!(self.errors.contains(word), "no {word:?} in {:?}", self.errors);
+        }
+    }
 }
 
-/// Puts a file into the place of another in one step, as an editor does.
+/// Replaces a file in one step, as an editor does.
 pub(crate) fn write(file: &Path, text: &str) {
     let aside = file.with_extension("new");
-    std::fs::write(&aside, text).unwrap();
-    std::fs::rename(aside, file).unwrap();
+    fs::write(&aside, text).unwrap();
+    fs::rename(aside, file).unwrap();
 }
 
-/// The texts of the notices among these events.
 pub(crate) fn notices(events: &[Value]) -> Vec<&str> {
     events.iter().filter(|event| event["event"] == "notice").filter_map(|event| event["text"].as_str()).collect()
 }
 
-/// The laboratory's binary.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 pub(crate) fn lab() -> PathBuf {
     if std::env::var_os("CANDOR_TESTBED").is_some() {
         "candor-lab".into()
@@ -256,11 +299,15 @@ pub(crate) fn lab() -> PathBuf {
     }
 }
 
-/// The binary under test.
 pub(crate) fn program() -> PathBuf {
     match std::env::var_os("CANDOR_BIN") {
         Some(path) => path.into(),
         None if std::env::var_os("CANDOR_TESTBED").is_some() => "candor".into(),
         None => env!("CARGO_BIN_EXE_candor").into(),
     }
+}
+
+/// The clock of this guest counts instructions: figures can be compared exactly.
+pub(crate) fn counts_instructions() -> bool {
+    std::env::var("CANDOR_TESTBED").is_ok_and(|testbed| testbed == "icount")
 }

@@ -1,50 +1,27 @@
-//! The real cangw of can-utils and candor: what one says of can-gw jobs, the other understands.
+//! can-gw jobs of candor and of cangw from can-utils: each reads what the other writes.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
-
-use candor_config::config;
 use candor_config::import::{self, Imported, Reading};
-use candor_config::plan::BusIndex;
 use candor_config::text;
-use candor_core::job::Job;
-use candor_netlink::cangw::{self, CangwJob};
-use candor_netlink::client::Client;
-use candor_netlink::link;
 
-use crate::candor::program;
 use crate::forwarding;
-use crate::require::{Bus, Feature, require};
+use crate::prelude::*;
 use crate::traffic::Traffic;
 
-const NEEDS: &[Feature] = &[Feature::CanUtils, Feature::Cangw, Feature::Root, Feature::Vcan];
 const SCRIPTS: u64 = 40;
 
-/// Three buses, and a can-gw without jobs.
-struct Place {
-    _buses: [Bus; 3],
+fn scene() -> Option<Scenario> {
+    let needs = [VCAN_AND_CANGW, &[Feature::CanUtils]].concat();
+    let scene = Scenario::new(&needs, ["one", "two", "three"])?;
+    flush();
+    Some(scene)
 }
 
-impl Place {
-    fn new() -> Self {
-        let place = Self { _buses: ["one", "two", "three"].map(Bus::new) };
-        place.flush();
-        place
-    }
-
-    fn flush(&self) {
-        run(&["-F"]);
-        assert_eq!(listed(), []);
-    }
+fn flush() {
+    run(&["-F"]);
+    assert_eq!(listed(), []);
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        run(&["-F"]);
-    }
-}
-
-fn run(arguments: &[&str]) -> Output {
+fn run(arguments: &[&str]) -> std::process::Output {
     Command::new("cangw").args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -73,16 +50,16 @@ fn imported_jobs(imported: &Imported) -> Vec<CangwJob> {
 }
 
 #[track_caller]
-fn assert_same(found: &[CangwJob], wanted: &[CangwJob], said: &str) {
+fn assert_same(found: &[CangwJob], wanted: &[CangwJob], text: &str) {
     let is_same = found.len() == wanted.len() && found.iter().zip(wanted).all(|(one, other)| one.is_same_job(other));
-    assert!(is_same, "{said}\nfound {found:#?}\nwanted {wanted:#?}");
+    assert!(is_same, "{text}\nfound {found:#?}\nwanted {wanted:#?}");
 }
 
 fn listing() -> String {
     String::from_utf8(run(&["-L"]).stdout).unwrap()
 }
 
-/// Random commands, many of which delete, exchange or repeat what is there.
+/// Random commands, many of which delete, change or repeat existing jobs.
 struct Commands {
     random: Traffic,
     given: Vec<String>,
@@ -191,23 +168,22 @@ impl Commands {
     }
 }
 
-/// What candor imports from a script is what the kernel has after cangw has run it; and what cangw lists then, and what
-/// candor writes as a script, are these jobs again.
+/// candor imports the jobs that cangw installs; it reads the list that cangw then prints, and cangw reads the script that
+/// candor writes.
 #[test]
 #[ignore = "runs in a guest"]
-fn scripts_mean_what_the_real_cangw_makes_of_them() {
-    let Some(_one_at_a_time) = require(NEEDS) else { return };
-    let place = Place::new();
+fn import_agrees_with_cangw() {
+    let Some(_scene) = scene() else { return };
     let (mut compared, mut most, mut refused) = (0, 0, 0);
     for seed in 0..SCRIPTS {
         let script = Commands { random: Traffic::from_seed(seed), given: Vec::new() }.script();
-        place.flush();
+        flush();
         run_script(&script);
         let found = listed();
         let imported = match import::cangw(script.as_bytes(), Some(Reading::Script)) {
             Ok(imported) => imported,
             Err(findings) => {
-                // Where nothing is left, or where the kernel refuses a uid; both are refused by candor as a whole.
+                // candor refuses a script without jobs at its end, and one with a uid that the kernel refuses.
                 let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
                 let is_refused = ["E0907", "E0908", "E0909"].iter().any(|code| codes.contains(code));
                 assert!(is_refused, "{script}\n{findings:#?}");
@@ -218,14 +194,13 @@ fn scripts_mean_what_the_real_cangw_makes_of_them() {
         };
         assert_same(&imported_jobs(&imported), &found, &script);
 
-        let again = listing();
-        let listed_again =
-            import::cangw(again.as_bytes(), None).unwrap_or_else(|findings| panic!("{again}{findings:#?}"));
-        assert_eq!(listed_again.reading, Reading::Listing, "{again}");
-        assert_same(&imported_jobs(&listed_again), &found, &again);
+        let listing = listing();
+        let again = import::cangw(listing.as_bytes(), None).unwrap_or_else(|findings| panic!("{listing}{findings:#?}"));
+        assert_eq!(again.reading, Reading::Listing, "{listing}");
+        assert_same(&imported_jobs(&again), &found, &listing);
 
         let written = text::script(&text::of_jobs(&imported.interfaces, &imported.jobs));
-        place.flush();
+        flush();
         run_script(&written);
         assert_same(&listed(), &found, &written);
         compared += found.len();
@@ -235,46 +210,11 @@ fn scripts_mean_what_the_real_cangw_makes_of_them() {
     assert!(compared > 100 && most > 5 && refused < SCRIPTS / 3, "{compared}, {most}, {refused}");
 }
 
-/// What candor refuses makes no job.
 #[test]
 #[ignore = "runs in a guest"]
-fn what_the_import_refuses_cangw_or_the_kernel_refuses() {
-    let Some(_one_at_a_time) = require(NEEDS) else { return };
-    let _place = Place::new();
-    let data = "0000000000000000";
-    for arguments in [
-        "-s t-one -d t-two",
-        "-A -s t-one",
-        "-A -d t-two",
-        "-A -s t-one -d t-two more",
-        "-A -s t-one -d t-two -z",
-        "-A -s t-one -d",
-        "-A -s t-one -d t-two -f 123",
-        "-A -s t-one -d t-two -f 123-7FF",
-        "-A -s t-one -d t-two -l 0",
-        "-A -s t-one -d t-two -l A",
-        "-A -s t-one -d t-two -l 7",
-        "-A -s t-one -d t-two -m SET",
-        "-A -s t-one -d t-two -m SET:I",
-        &format!("-A -s t-one -d t-two -m set:I:1.0.{data}"),
-        &format!("-A -s t-one -d t-two -m SET::1.0.{data}"),
-        &format!("-A -s t-one -d t-two -m SET:F:1.0.{data}"),
-        "-A -s t-one -d t-two -m SET:I:1.0.00",
-        &format!("-A -s t-one -d t-two -X -m SET:I:1.0.{data}"),
-        &format!("-A -s t-one -d t-two -M SET:I:1.0.0.{}", data.repeat(8)),
-        "-A -s t-one -d t-two -x 0:1:2:3",
-        &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -x 0:A:7:0"),
-        &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -x 0:6:8:0"),
-        &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -x -9:6:7:0"),
-        &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -c 0:6:7:0:0:00"),
-        &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -c 0:6:8:0:0:{}", "00".repeat(256)),
-        "-A -s t-one -d t-two -p 4:",
-        "-A -s t-one -d t-two -p 2:00",
-        "-A -s t-one -d t-two -p 2:000102030405060708090A0B0C0D0E0F0",
-        // Not even where the value is lost.
-        "-A -s t-one -d t-two -f 123 -f 123:7FF",
-        &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -x 0:1 -x 0:1:2:3"),
-    ] {
+fn refused_commands_install_no_job() {
+    let Some(_scene) = scene() else { return };
+    for arguments in include_str!("cangw_refused.txt").lines() {
         let words: Vec<_> = arguments.split(' ').collect();
         let output = run(&words);
         assert_eq!(listed(), [], "{arguments}: {output:?}");
@@ -283,19 +223,18 @@ fn what_the_import_refuses_cangw_or_the_kernel_refuses() {
     }
 }
 
-/// From a gateway file through cangw and back, by candor's own commands.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_gateway_goes_through_cangw_and_comes_back() {
-    let Some(_one_at_a_time) = require(NEEDS) else { return };
-    let _place = Place::new();
+fn a_gateway_survives_export_and_import() {
+    let Some(scene) = scene() else { return };
     let _buses = ["in", "two-more"].map(Bus::new);
     let gateway = forwarding::GATEWAY.replace("\"t-two\"", "\"t-two-more\"");
     let plan = config::load(gateway.as_bytes()).unwrap().plan;
 
+    let candor = |arguments: &[&str], input: &str| candor(&scene, arguments, input);
     run_script(&candor(&["show", "--as", "cangw", "-"], &gateway));
     let wanted = kernel_jobs(&candor_config::lower(&plan), |bus| plan.bus(bus).interface.clone());
-    assert_same(&listed(), &wanted, "what cangw has installed");
+    assert_same(&listed(), &wanted, "installed by cangw");
 
     let back = candor(&["import", "cangw"], &listing());
     let plan = config::load(back.as_bytes()).unwrap().plan;
@@ -303,14 +242,8 @@ fn a_gateway_goes_through_cangw_and_comes_back() {
     assert_same(&again, &wanted, &back);
 }
 
-/// What candor prints, given this on standard input.
-fn candor(arguments: &[&str], input: &str) -> String {
-    let mut command = Command::new(program());
-    // What it warns of is shown only if it fails.
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
+fn candor(scene: &Scenario, arguments: &[&str], input: &str) -> String {
+    let output = output_of(&mut scene.command(arguments), input);
+    assert_eq!(output.status, 0, "{arguments:?}: {output:?}");
+    output.out
 }

@@ -1,27 +1,18 @@
-//! `candor-lab conformance` on gateways that are right, and on one that is not.
+//! `candor-lab conformance` with correct gateways and a broken one.
 
-mod broken;
+use candor_core::filter::Filter;
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use crate::prelude::*;
 
-use candor_io::signal::{self, Signal};
-use serde_json::Value;
+/// Interfaces of the broken gateway, `vcan0:vcan1`, and optionally the number of frames after which it ends:
+/// `vcan0:vcan1:500`.
+const BROKEN: &str = "CANDOR_TEST_BROKEN_GATEWAY";
 
-use crate::candor::{lab, program};
-use crate::require::{Bus, Feature, jobs_between, require};
+fn gateway(keys: &str) -> String {
+    LEFT_RIGHT.to_owned() + &route("over", "left", "right", keys)
+}
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
-
-const ONE_WAY: &str = "\
-[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-[[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\n";
-const BOTH_WAYS: &str = "\
-[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-[[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\nboth-ways = true\n";
-
-/// What `candor-lab conformance` found, and how it exited.
+#[derive(Debug)]
 struct Found {
     status: i32,
     report: Value,
@@ -29,7 +20,6 @@ struct Found {
 }
 
 impl Found {
-    /// The names of the properties with this verdict.
     fn with(&self, verdict: &str) -> Vec<&str> {
         let properties = self.report["properties"].as_array().unwrap().iter();
         properties.filter(|line| line["verdict"] == verdict).map(|line| line["name"].as_str().unwrap()).collect()
@@ -41,45 +31,37 @@ impl Found {
     }
 }
 
-/// Runs `candor-lab conformance --json` between two buses of its own.
-fn conformance(run_dir: &Path, arguments: &[&str]) -> Found {
-    conformance_of("t-left:t-right", run_dir, arguments)
+fn scene() -> Option<Scenario> {
+    Scenario::new(VCAN_AND_CANGW, ["left", "right"])
 }
 
-/// The same where the broken gateway is given these words.
-fn conformance_of(broken: &str, run_dir: &Path, arguments: &[&str]) -> Found {
-    let output = Command::new(lab())
-        .args(["conformance", "--from", "t-left", "--to", "t-right", "--json"])
-        .args(arguments)
-        .env("CANDOR_RUN_DIR", run_dir)
-        .env(broken::VARIABLE, broken)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    let report = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    Found { status: output.status.code().unwrap(), report, errors }
+/// Runs `candor-lab conformance --json` from left to right.
+fn conformance(scene: &Scenario, arguments: &[&str]) -> Found {
+    conformance_of("t-left:t-right", scene, arguments)
 }
 
-/// A folder with a gateway file, and its path.
-fn file(text: &str) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("gateway.toml");
-    std::fs::write(&path, text).unwrap();
-    let path = path.to_str().unwrap().to_owned();
-    (folder, path)
+/// The same with this value of [`BROKEN`].
+fn conformance_of(broken: &str, scene: &Scenario, arguments: &[&str]) -> Found {
+    let mut command = Command::new(lab());
+    command.args(["conformance", "--from", "t-left", "--to", "t-right", "--json"]).args(arguments);
+    let output = output(command.env("CANDOR_RUN_DIR", scene.run_dir.path()).env(BROKEN, broken));
+    let report = serde_json::from_str(&output.out).unwrap_or_default();
+    Found { status: output.status, report, errors: output.err }
+}
+
+fn candor() -> String {
+    program().to_str().unwrap().to_owned()
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn both_engines_do_everything_right() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let _buses = [Bus::new("left"), Bus::new("right")];
-    let candor = program().to_str().unwrap().to_owned();
+fn both_engines_pass() {
+    let Some(scene) = scene() else { return };
     for engine in ["kernel", "read-write"] {
-        for (text, left_out) in [(ONE_WAY, vec!["reverse"]), (BOTH_WAYS, vec![])] {
-            let (folder, path) = file(text);
-            let found = conformance(folder.path(), &["--fd", "--", &candor, "run", &path, "--engine", engine]);
-            assert_eq!((found.status, found.with("no")), (0, vec![]), "{engine}: {:#} {}", found.report, found.errors);
+        for (keys, left_out) in [("echo = true", vec!["reverse"]), ("echo = true\nboth-ways = true", vec![])] {
+            let path = scene.file("gateway.toml", &gateway(keys));
+            let found = conformance(&scene, &["--fd", "--", &candor(), "run", &path, "--engine", engine]);
+            assert_eq!((found.status, found.with("no")), (0, vec![]), "{engine}: {found:#?}");
             assert_eq!(found.with("not applicable"), left_out, "{engine}");
             assert_eq!((&found.report["state"], &found.report["all_right"]), (&"runs".into(), &true.into()));
         }
@@ -88,51 +70,44 @@ fn both_engines_do_everything_right() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn applied_jobs_do_everything_right_and_are_taken_down() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let buses = [Bus::new("left"), Bus::new("right")];
-    let candor = program().to_str().unwrap().to_owned();
-    let (folder, path) = file(BOTH_WAYS);
-    let teardown = format!("{candor} down {path}");
-    let found = conformance(folder.path(), &["--both-ways", "--teardown", &teardown, "--", &candor, "apply", &path]);
-    assert_eq!((found.status, found.with("no")), (0, vec![]), "{:#} {}", found.report, found.errors);
+fn applied_jobs_pass_and_are_removed() {
+    let Some(scene) = scene() else { return };
+    let path = scene.file("gateway.toml", &gateway("echo = true\nboth-ways = true"));
+    let teardown = format!("{} down {path}", candor());
+    let found = conformance(&scene, &["--both-ways", "--teardown", &teardown, "--", &candor(), "apply", &path]);
+    assert_eq!((found.status, found.with("no")), (0, vec![]), "{found:#?}");
     assert_eq!(found.report["state"], "returned");
-    assert_eq!(jobs_between(&[&buses[0], &buses[1]]), []);
+    assert_eq!(scene.jobs(), []);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_rule_of_cangw_carries_classic_frames() {
-    let needs = [NEEDS, &[Feature::CanUtils]].concat();
-    let Some(_machine) = require(&needs) else { return };
-    let buses = [Bus::new("left"), Bus::new("right")];
-    let folder = tempfile::tempdir().unwrap();
+fn a_cangw_rule_passes_with_classic_frames_only() {
+    if !is_there(Feature::CanUtils) {
+        return;
+    }
+    let Some(scene) = scene() else { return };
     let rule = ["-s", "t-left", "-d", "t-right", "-e"];
     let teardown = format!("cangw -D {}", rule.join(" "));
     let command = |options: &[&str]| {
-        let words = [options, &["--teardown", &teardown, "--", "cangw", "-A"], &rule].concat();
-        conformance(folder.path(), &words)
+        conformance(&scene, &[options, &["--teardown", &teardown, "--", "cangw", "-A"], &rule].concat())
     };
     let fd = ["fd-lengths", "fd-flags", "fd-ids", "fd-payload-bits"];
     let found = command(&[]);
-    assert_eq!((found.status, found.with("no")), (1, fd.to_vec()), "{:#} {}", found.report, found.errors);
+    assert_eq!((found.status, found.with("no")), (1, fd.to_vec()), "{found:#?}");
     let found = command(&["--classic-only", "--one-way"]);
-    assert_eq!((found.status, found.with("no")), (0, vec![]), "{:#} {}", found.report, found.errors);
+    assert_eq!((found.status, found.with("no")), (0, vec![]), "{found:#?}");
     assert_eq!(found.with("not applicable"), [&fd[..], &["reverse"]].concat());
-    assert_eq!(jobs_between(&[&buses[0], &buses[1]]), []);
+    assert_eq!(scene.jobs(), []);
 }
 
-/// What the broken gateway does wrong is named, and nothing else.
+/// The report has the faults of the broken gateway and no others.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_broken_gateway_is_described_exactly() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let _buses = [Bus::new("left"), Bus::new("right")];
-    let folder = tempfile::tempdir().unwrap();
-    let command = broken::command();
-    let words: Vec<_> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
-    let found = conformance(folder.path(), &words);
-    assert_eq!(found.status, 1, "{:#} {}", found.report, found.errors);
+fn a_broken_gateway_fails_where_it_is_broken() {
+    let Some(scene) = scene() else { return };
+    let found = conformance(&scene, &[&["--"], &broken(&this_program())[..]].concat());
+    assert_eq!(found.status, 1, "{found:#?}");
     assert_eq!(found.with("no"), ["raw-dlc", "remote", "order", "doubled"], "{:#}", found.report);
     assert_eq!(found.detail("remote"), "none of 18 arrived");
     assert!(found.detail("raw-dlc").starts_with("7 of 7 changed; first: 080#"), "{}", found.detail("raw-dlc"));
@@ -140,66 +115,103 @@ fn a_broken_gateway_is_described_exactly() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_gateway_that_gives_up_is_noticed() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let _buses = [Bus::new("left"), Bus::new("right")];
-    let folder = tempfile::tempdir().unwrap();
-    let command = broken::command();
-    let words: Vec<_> = ["--lost-after", "20ms", "--"].into_iter().chain(command.iter().map(String::as_str)).collect();
-    let found = conformance_of("t-left:t-right:1500", folder.path(), &words);
-    assert_eq!(found.status, 1, "{:#} {}", found.report, found.errors);
+fn a_gateway_that_ends_early_fails() {
+    let Some(scene) = scene() else { return };
+    let program = this_program();
+    let words = [&["--lost-after", "20ms", "--"], &broken(&program)[..]].concat();
+    let found = conformance_of("t-left:t-right:1500", &scene, &words);
+    assert_eq!(found.status, 1, "{found:#?}");
     assert!(found.with("no").contains(&"ends") && found.with("ok").contains(&"classic-lengths"), "{:#}", found.report);
     assert!(found.detail("ends").contains("ended by itself"), "{}", found.detail("ends"));
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_signal_ends_the_test_and_takes_the_gateway_down() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let buses = [Bus::new("left"), Bus::new("right")];
-    let candor = program().to_str().unwrap().to_owned();
-    // Without echo nothing is seen, so it waits.
-    let (folder, path) = file(&ONE_WAY.replace("echo = true\n", ""));
-    let test = Command::new(&candor)
-        .args(["conformance", "--from", "t-left", "--to", "t-right", "--wait", "60s"])
-        .args(["--teardown", &format!("{candor} down {path}"), "--", &candor, "apply", &path])
-        .env("CANDOR_RUN_DIR", folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    while jobs_between(&[&buses[0], &buses[1]]).len() < 2 {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    // The signals are held when the first frame is tried, soon after the command was started.
+fn a_signal_ends_the_test_and_the_gateway() {
+    let Some(scene) = scene() else { return };
+    // Without echo no frame is seen, so the test waits.
+    let (candor, path) = (candor(), scene.file("gateway.toml", &gateway("")));
+    let mut test = scene.command(&["conformance", "--from", "t-left", "--to", "t-right", "--wait", "60s"]);
+    test.args(["--teardown", &format!("{candor} down {path}"), "--", &candor, "apply", &path]);
+    let test = test.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the jobs are installed", || scene.jobs().len() >= 2);
+    // Signals are handled from the first frame on, soon after the command has started.
     std::thread::sleep(Duration::from_millis(200));
     signal::send(test.id(), Signal::Terminate).unwrap();
     let output = test.wait_with_output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("Interrupted"), "{errors}");
-    assert_eq!(jobs_between(&[&buses[0], &buses[1]]), []);
+    assert_eq!(scene.jobs(), []);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_cannot_be_tested_is_said() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let _buses = [Bus::new("left"), Bus::new("right")];
-    let folder = tempfile::tempdir().unwrap();
-    let candor = program().to_str().unwrap().to_owned();
-    // Nothing forwards: a finding.
-    let found = conformance(folder.path(), &["--wait", "200ms"]);
+fn reports_what_cannot_be_tested() {
+    let Some(scene) = scene() else { return };
+    // No gateway at all is a finding.
+    let found = conformance(&scene, &["--wait", "200ms"]);
     assert_eq!((found.status, found.with("no")), (1, vec!["crosses"]), "{}", found.errors);
     assert!(found.detail("crosses").contains("needs echo"), "{}", found.detail("crosses"));
-    // The rest are no findings.
-    for (arguments, says) in [
+    // The others are errors.
+    for (arguments, expected) in [
         (vec!["--", "no-such-program"], "Cannot start no-such-program"),
-        (vec!["--", &candor, "run", "no-such-file"], "ended with exit status: 2"),
+        (vec!["--", &candor(), "run", "no-such-file"], "ended with exit status: 2"),
         (vec!["--to", "t-left"], "cannot be used multiple times"),
     ] {
-        let found = conformance(folder.path(), &arguments);
+        let found = conformance(&scene, &arguments);
         assert_eq!(found.status, 2, "{arguments:?}: {}", found.errors);
-        assert!(found.errors.contains(says), "{arguments:?}: {}", found.errors);
+        assert!(found.errors.contains(expected), "{arguments:?}: {}", found.errors);
+    }
+}
+
+fn this_program() -> String {
+    std::env::current_exe().unwrap().to_str().unwrap().to_owned()
+}
+
+fn broken(program: &str) -> [&str; 5] {
+    [program, "conformant::broken_gateway", "--exact", "--ignored", "--nocapture"]
+}
+
+/// The gateway of other tests: it drops remote frames, clears raw DLCs, doubles every 100th frame and delays every 250th by
+/// one.
+#[test]
+#[ignore = "it is the gateway of other tests"]
+fn broken_gateway() {
+    const DOUBLED: u32 = 100;
+    const SWAPPED: u32 = 250;
+    let Ok(interfaces) = std::env::var(BROKEN) else {
+        println!("SKIP is the gateway of other tests");
+        return;
+    };
+    let mut words = interfaces.split(':');
+    let (from, to) = (words.next().unwrap(), words.next().unwrap());
+    let last = words.next().map_or(u32::MAX, |frames| frames.parse().unwrap());
+    let index = |name| link::by_name(&mut Client::open().unwrap(), name).unwrap().unwrap().index;
+    let options = Options { filters: &[Filter::ALL], ..Options::default() };
+    let (left, right) = (CanSocket::open(index(from), &options).unwrap(), sender_on(index(to)));
+    let send = |frame: &Frame| send(&right, frame);
+    let mut held = None;
+    for number in 1..=last {
+        let mut frame = loop {
+            let mut bytes = [0; CANFD_MTU];
+            let len = left.read(&mut bytes).unwrap();
+            let frame = Frame::from_kernel(&bytes[..len]).unwrap();
+            if !frame.id.is_rtr() {
+                break frame;
+            }
+        };
+        frame.len8_dlc = 0;
+        if number % SWAPPED == 0 {
+            held = Some(frame);
+            continue;
+        }
+        send(&frame);
+        if number % DOUBLED == 0 {
+            send(&frame);
+        }
+        if let Some(held) = held.take() {
+            send(&held);
+        }
     }
 }

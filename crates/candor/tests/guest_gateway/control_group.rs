@@ -1,17 +1,17 @@
-//! Control groups that a test makes and goes into.
+//! Control groups that a test creates and enters.
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 
 use candor_egress::control_group::{ControlGroup, Place, program};
 use candor_io::{bpf, control_group, guest};
 
+use crate::prelude::{Path, PathBuf, fs};
+
 const ROOT: &str = "/sys/fs/cgroup";
-/// There is one wherever control groups of version 2 are mounted.
+/// Exists if control groups of version 2 are mounted.
 const PROCESSES: &str = "cgroup.procs";
 
-/// Why filters cannot look at control groups here; nothing if they can. A guest that has not mounted them does so now.
+/// Why BPF filters cannot use control groups here. Mounts them if necessary.
 pub(crate) fn missing() -> Option<String> {
     if !Path::new(ROOT).join(PROCESSES).exists()
         && let Err(error) = guest::mount("cgroup2", ROOT)
@@ -25,28 +25,27 @@ pub(crate) fn missing() -> Option<String> {
     }
 }
 
-/// A group below the root of all; it goes with this value.
+/// A group below the root, removed with this value.
 #[derive(Debug)]
 pub(crate) struct Group {
     directory: PathBuf,
 }
 
 impl Group {
-    /// With those above it, which stay.
+    /// Creates its parents too, which stay.
     pub(crate) fn new(path: &str) -> Self {
         let directory = Path::new(ROOT).join(path.trim_start_matches('/'));
         fs::create_dir_all(&directory).unwrap();
         Self { directory }
     }
 
-    /// The numbers of the groups on the way to it, from the root of all on.
+    /// The numbers of the groups on its path, from the root.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         let mut above: Vec<_> = self.directory.ancestors().take_while(|path| path.starts_with(ROOT)).collect();
         above.reverse();
         above.into_iter().map(|path| control_group::id(path).unwrap()).collect()
     }
 
-    /// Does something while this process is in the group.
     pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         go(&self.directory).unwrap();
         let done = work();
@@ -61,7 +60,7 @@ fn go(to: &Path) -> io::Result<()> {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A test that fails inside is to say why, and not this.
+        // The first failure of a test counts.
         let _ = go(Path::new(ROOT));
         let _ = fs::remove_dir(&self.directory);
     }

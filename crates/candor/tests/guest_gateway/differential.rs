@@ -1,21 +1,19 @@
-//! Random gateways and random frames, three ways: the oracle says what must come out, the kernel's can-gw and candor's
-//! own gateway must do just that. Every byte, flag and raw DLC, the order on every bus, and what every job counted.
+//! Random gateways and random frames: can-gw and candor's engines must do what the oracle predicts. Compared are every byte,
+//! flag and raw DLC, the order on every bus, and the counters of every job.
 //!
-//! `CANDOR_DIFFERENTIAL_SEED` chooses other gateways, `CANDOR_DIFFERENTIAL_CASE` runs a single one of them again, and
-//! `CANDOR_DIFFERENTIAL_DELIVERIES` says after how many frames from the kernel it is enough.
+//! `CANDOR_DIFFERENTIAL_SEED` selects other gateways, `CANDOR_DIFFERENTIAL_CASE` one of them, and
+//! `CANDOR_DIFFERENTIAL_DELIVERIES` the number of frames from the kernel to compare.
 
 mod case;
 mod composition;
-mod expected;
+pub(crate) mod expected;
 mod leg;
 mod machine;
 mod mutation;
 mod random;
-mod report;
 mod shrink;
 
 use std::io::Write as _;
-use std::time::Instant;
 
 use candor_config::engine::{Sender, UserEngine};
 use candor_config::plan::Echo;
@@ -25,47 +23,41 @@ use machine::Machine;
 use mutation::Mutation;
 
 use crate::kernel::{WithMaxHops, WithVcanEcho};
-use crate::require::{Feature, require};
+use crate::prelude::*;
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
-
-/// Any seed will do; a fixed one makes every run of the tests the same.
 const SEED: u64 = 2011;
-/// Frames from the kernel's gateway that are compared in the uml laboratory, and where every instruction is counted.
+/// Frames of the kernel to compare, in user-mode Linux and in a guest that counts instructions, which is fifty times slower.
 const DELIVERIES: (u64, u64) = (200_000, 10_000);
 /// The same for each number of hops above 1.
 const DELIVERIES_WITH_HOPS: (u64, u64) = (5_000, 500);
-/// Gateways that each engine runs, in the uml laboratory and where every instruction is counted.
 const CASES_OF_AN_ENGINE: (usize, usize) = (6, 2);
-/// A mutation must be found among so many cases.
 const CASES_TO_FIND_A_MUTATION: u64 = 200;
 
 #[test]
 #[ignore = "runs in a guest"]
-fn kernel_and_user_space_do_what_the_oracle_says() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let enough = if icount() { DELIVERIES.1 } else { DELIVERIES.0 };
+fn kernel_and_user_space_agree_with_the_oracle() {
+    let Some(_machine) = require(VCAN_AND_CANGW) else { return };
+    let enough = if counts_instructions() { DELIVERIES.1 } else { DELIVERIES.0 };
     let done = compare(number("DELIVERIES").unwrap_or(enough), Leg::of);
     assert!(number("CASE").is_some() || done.engine_cases > done.cases / 2, "most cases run in the whole gateway");
 }
 
-/// Frames that several gateways of the kernel pass on to each other.
 #[test]
 #[ignore = "runs in a guest"]
-fn the_kernel_counts_hops_as_the_oracle_says() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn hops_agree_with_the_oracle() {
+    let Some(_machine) = require(VCAN_AND_CANGW) else { return };
     for max_hops in [2, 3, 6] {
         let Some(_with) = WithMaxHops::new(max_hops) else { return };
-        let enough = if icount() { DELIVERIES_WITH_HOPS.1 } else { DELIVERIES_WITH_HOPS.0 };
+        let enough = if counts_instructions() { DELIVERIES_WITH_HOPS.1 } else { DELIVERIES_WITH_HOPS.0 };
         compare(enough, |_case| vec![Leg::Kernel]);
     }
 }
 
-/// Runs cases until the kernel has delivered so many frames, and tells what was done.
+/// Runs cases until the kernel has delivered enough frames.
 fn compare(enough: u64, legs: fn(&Case) -> Vec<Leg>) -> Done {
     let (seed, only) = (number("SEED").unwrap_or(SEED), number("CASE"));
     let mut machine = Machine::new();
-    tell(&format!("{}, seed {seed}", machine.kernel()));
+    print(&format!("{}, seed {seed}", machine.kernel()));
     let (start, mut done) = (Instant::now(), Done::default());
     for number in only.map_or(0..u64::MAX, |only| only..only + 1) {
         let case = Case::from_seed(seed, number, machine.abilities);
@@ -74,7 +66,7 @@ fn compare(enough: u64, legs: fn(&Case) -> Vec<Leg>) -> Done {
             match leg.run(&mut machine, &case, Mutation::None) {
                 Ok(frames) => done.add(leg, frames),
                 Err(difference) => {
-                    tell(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
+                    print(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
                     panic!("seed {seed}, case {number}: {}{}", found(&mut machine, leg, &case), again(seed, number));
                 }
             }
@@ -84,16 +76,16 @@ fn compare(enough: u64, legs: fn(&Case) -> Vec<Leg>) -> Done {
             break;
         }
     }
-    tell(&format!("{done} in {:.1} s", start.elapsed().as_secs_f64()));
+    print(&format!("{done} in {:.1} s", start.elapsed().as_secs_f64()));
     done
 }
 
-/// Every receiver with every sender is the same gateway. The transmit ring echoes only what drivers echo, so those engines
-/// that have nothing else need a vcan that does.
+/// Every receiver with every sender. Transmit rings depend on the echo of the driver, so engines with only a ring need a vcan
+/// with echo.
 #[test]
 #[ignore = "runs in a guest"]
-fn every_engine_does_what_the_oracle_says() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn every_engine_agrees_with_the_oracle() {
+    let Some(_machine) = require(VCAN_AND_CANGW) else { return };
     let everywhere = |engine: &UserEngine| engine.sender() != Sender::Mmap;
     compare_engines(UserEngine::all().filter(everywhere));
     let Some(_with) = WithVcanEcho::new() else { return };
@@ -103,7 +95,7 @@ fn every_engine_does_what_the_oracle_says() {
 fn compare_engines(engines: impl Iterator<Item = UserEngine>) {
     let seed = number("SEED").unwrap_or(SEED);
     let mut machine = Machine::new();
-    let enough = if icount() { CASES_OF_AN_ENGINE.1 } else { CASES_OF_AN_ENGINE.0 };
+    let enough = if counts_instructions() { CASES_OF_AN_ENGINE.1 } else { CASES_OF_AN_ENGINE.0 };
     for engine in engines {
         let leg = Leg::Engine(engine);
         let cases = (0..).map(|number| (number, Case::from_seed(seed, number, machine.abilities)));
@@ -114,19 +106,19 @@ fn compare_engines(engines: impl Iterator<Item = UserEngine>) {
                 case.jobs.iter_mut().for_each(|job| job.echo = Echo::On);
             }
             frames += leg.run(&mut machine, &case, Mutation::None).unwrap_or_else(|difference| {
-                tell(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
+                print(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
                 panic!("seed {seed}, case {number}: {}", found(&mut machine, leg, &case));
             });
         }
-        tell(&format!("{frames} frames delivered by {leg} are as predicted"));
+        print(&format!("{frames} frames delivered by {leg} are as predicted"));
     }
 }
 
-/// The comparison is worth something only if it sees a wrong gateway, so the oracle is made wrong in several ways.
+/// The comparison must find errors, so the oracle makes some.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_wrong_oracle_is_found_out_and_the_case_becomes_small() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn finds_and_shrinks_errors_of_the_oracle() {
+    let Some(_machine) = require(VCAN_AND_CANGW) else { return };
     let mut machine = Machine::new();
     for mutation in Mutation::WRONG {
         for leg in [Leg::Kernel, Leg::Engine(UserEngine::PLAINEST)] {
@@ -137,28 +129,25 @@ fn a_wrong_oracle_is_found_out_and_the_case_becomes_small() {
             });
             let case = difference.unwrap_or_else(|| panic!("{mutation:?} was not noticed in {leg}"));
             let small = shrink::shrink(&case, |case| leg.run(&mut machine, case, mutation).err());
-            println!("{mutation:?} in {leg}:\n{}", report::text(&small.case, &small.difference));
+            println!("{mutation:?} in {leg}:\n{}", shrink::report(&small.case, &small.difference));
             assert!(small.case.jobs.len() <= 2, "{mutation:?} in {leg} stays large");
             assert_eq!(small.case.frames(), 1, "{mutation:?} in {leg} stays large");
         }
     }
 }
 
-/// What to tell of a case that failed, as small as it can be made.
 fn found(machine: &mut Machine, leg: Leg, case: &Case) -> String {
     let small = shrink::shrink(case, |case| {
         let runs = case.is_for_engine() || !matches!(leg, Leg::Engine(_));
         runs.then(|| leg.run(machine, case, Mutation::None).err()).flatten()
     });
-    format!("{leg} differs from the oracle\n{}", report::text(&small.case, &small.difference))
+    format!("{leg} differs from the oracle\n{}", shrink::report(&small.case, &small.difference))
 }
 
-/// What to type to see the same again.
 fn again(seed: u64, number: u64) -> String {
     format!("--- again: CANDOR_DIFFERENTIAL_SEED={seed} CANDOR_DIFFERENTIAL_CASE={number} cargo xtask test")
 }
 
-/// A gateway that does not even start, or a machine that loses frames, is no difference, and still has its case.
 struct NamedIfItPanics {
     seed: u64,
     number: u64,
@@ -169,19 +158,14 @@ impl Drop for NamedIfItPanics {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let Self { seed, number, leg } = self;
-            tell(&format!("it was seed {seed}, case {number}, {leg}\n{}", again(*seed, *number)));
+            print(&format!("panic in seed {seed}, case {number}, {leg}\n{}", again(*seed, *number)));
         }
     }
 }
 
-/// Says how much was compared also where the test harness keeps the output of successful tests to itself.
-fn tell(text: &str) {
+/// Prints also if the test harness hides the output of successful tests.
+fn print(text: &str) {
     std::io::stdout().write_all(format!("differential: {text}\n").as_bytes()).unwrap();
-}
-
-/// Where every instruction is counted, the kernel is some fifty times as slow.
-fn icount() -> bool {
-    std::env::var("CANDOR_TESTBED").is_ok_and(|testbed| testbed == "icount")
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -190,7 +174,6 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
 }
 
-/// How much was compared.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     cases: u64,

@@ -1,65 +1,50 @@
-//! `candor doctor` on a real kernel: what it says is what `candor run` then meets, and what was set is what it finds.
+//! `candor doctor` and `candor engines` on a real kernel: their findings agree with `candor run`.
 
 use std::os::unix::process::CommandExt;
-use std::process::Command;
-use std::time::Duration;
 
-use candor_io::signal::Signal;
-use candor_netlink::client::Client;
-use candor_netlink::link;
-use serde_json::Value;
+use candor_config::engine::{Receiver, UserEngine};
 
-use crate::candor::{Run, program};
+use crate::prelude::*;
 use crate::queues;
-use crate::require::{Bus, Feature, require};
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
 const NOBODY: u32 = 65534;
-const BUSES: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-                     [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\n";
 
-/// The exit status and what was found.
-fn doctor(file: Option<&str>, uid: Option<u32>) -> (i32, Value) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("gateway.toml");
-    let mut command = Command::new(program());
-    command.args(["doctor", "--json"]);
-    if let Some(text) = file {
-        std::fs::write(&path, text).unwrap();
-        command.arg(&path);
-    }
-    if let Some(uid) = uid {
-        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        command.uid(uid).gid(uid);
-    }
-    let output = command.output().unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    let found = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"));
-    (output.status.code().unwrap(), found)
+fn gateway(keys: &str) -> String {
+    format!("{keys}\n{LEFT_RIGHT}{}", route("over", "left", "right", ""))
 }
 
-/// One check of one section.
+impl Scenario {
+    /// Exit status, names of what is missing, and all findings.
+    fn doctor(&self, file: Option<&str>, uid: Option<u32>) -> (i32, String, Value) {
+        let mut command = self.command(&["doctor", "--json"]);
+        command.args(file.map(|text| self.file("gateway.toml", text)));
+        if let Some(uid) = uid {
+            fs::set_permissions(self.files.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            command.uid(uid).gid(uid);
+        }
+        let output = output(&mut command);
+        let found = output.json();
+        let checks = found["checks"].as_array().unwrap().iter();
+        let missing =
+            checks.filter(|check| check["verdict"] == "missing").map(|check| check["check"].as_str().unwrap());
+        (output.status, missing.collect::<Vec<_>>().join(", "), found)
+    }
+}
+
 fn check<'v>(found: &'v Value, section: &str, name: &str) -> &'v Value {
     let checks = found["checks"].as_array().unwrap();
     let is_it = |check: &&Value| check["section"].as_str().unwrap().starts_with(section) && check["check"] == name;
     checks.iter().find(is_it).unwrap_or_else(|| panic!("no {name} of {section} in {found:#}"))
 }
 
-fn missing(found: &Value) -> Vec<&str> {
-    let checks = found["checks"].as_array().unwrap().iter();
-    checks.filter(|check| check["verdict"] == "missing").map(|check| check["check"].as_str().unwrap()).collect()
-}
-
 #[test]
 #[ignore = "runs in a guest"]
-fn a_machine_that_can_run_a_file_is_told_so_and_runs_it() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let _buses = (Bus::new("left"), Bus::new("right"));
-    let text =
-        format!("engine = \"mmap-write\"\n[realtime]\nsched = \"fifo:30\"\ncpus = [0]\nlock-memory = true\n{BUSES}");
-    let (status, found) = doctor(Some(&text), None);
-    assert_eq!((status, missing(&found)), (0, Vec::new()), "{found:#}");
-    for (section, name, says) in [
+fn finds_nothing_missing_where_a_file_runs() {
+    let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let text = gateway("engine = \"mmap-write\"\n[realtime]\nsched = \"fifo:30\"\ncpus = [0]\nlock-memory = true");
+    let (status, missing, found) = scene.doctor(Some(&text), None);
+    assert_eq!((status, missing.as_str()), (0, ""), "{found:#}");
+    for (section, name, expected) in [
         ("kernel", "can-raw", "CAN_RAW sockets"),
         ("kernel", "engine", "mmap-write runs here"),
         ("this process", "sched", "any priority, by CAP_SYS_NICE"),
@@ -69,31 +54,27 @@ fn a_machine_that_can_run_a_file_is_told_so_and_runs_it() {
         ("t-right", "fd", "classic and FD frames (MTU 72)"),
     ] {
         let check = check(&found, section, name);
-        assert_eq!((&check["verdict"], &check["found"]), (&"ok".into(), &says.into()), "{check:#}");
+        assert_eq!((&check["verdict"], &check["found"]), (&"ok".into(), &expected.into()), "{check:#}");
     }
-    let run_dir = tempfile::tempdir().unwrap();
-    let run = Run { gateway: &text, engine: "mmap-write", run_dir: run_dir.path().to_owned(), uid: None };
-    assert!(run.start().end(Signal::Terminate).status.success());
+    scene.start(&text, "mmap-write").stop();
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_is_missing_for_a_file_is_what_keeps_it_from_running() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let _buses = (Bus::new("left"), Bus::new("right"));
+fn finds_what_keeps_a_file_from_running() {
+    let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
     for (engine, keys, lacking) in [
-        ("mmap-write", "", vec!["engine", "capabilities"]),
-        ("read-write", "sched = \"fifo:30\"", vec!["sched"]),
-        ("read-write", "cpus = [0, 5]", vec!["cpus"]),
-        ("read-write", "sched = \"other\"\ncpus = [0]", vec![]),
+        ("mmap-write", "", "engine, capabilities"),
+        ("read-write", "sched = \"fifo:30\"", "sched"),
+        ("read-write", "cpus = [0, 5]", "cpus"),
+        ("read-write", "sched = \"other\"\ncpus = [0]", ""),
     ] {
-        let text = format!("engine = \"{engine}\"\n[realtime]\n{keys}\n{BUSES}");
-        let (status, found) = doctor(Some(&text), Some(NOBODY));
-        assert_eq!((status, missing(&found)), (i32::from(!lacking.is_empty()), lacking.clone()), "{keys}: {found:#}");
-        let run_dir = tempfile::tempdir().unwrap();
-        let run = Run { gateway: &text, engine, run_dir: run_dir.path().to_owned(), uid: Some(NOBODY) };
+        let text = gateway(&format!("engine = \"{engine}\"\n[realtime]\n{keys}"));
+        let (status, missing, found) = scene.doctor(Some(&text), Some(NOBODY));
+        assert_eq!((status, missing.as_str()), (i32::from(!lacking.is_empty()), lacking), "{keys}: {found:#}");
+        let run = Run { uid: Some(NOBODY), ..scene.run(&text, engine) };
         if lacking.is_empty() {
-            assert!(run.start().end(Signal::Terminate).status.success());
+            run.start().stop();
         } else {
             assert_eq!(run.fails().status.code(), Some(2), "{keys}");
         }
@@ -102,41 +83,67 @@ fn what_is_missing_for_a_file_is_what_keeps_it_from_running() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_somebody_does_to_an_interface_is_found() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let (left, right) = (Bus::new("left"), Bus::new("right"));
-    let mut client = Client::open().unwrap();
-    left.set_down();
-    queues::delay(right.index, Duration::ZERO, 100);
-    link::set_tx_queue_len(&mut client, right.index, 10).unwrap();
-    let text = format!("engine = \"read-write\"\n{BUSES}");
-    let (status, found) = doctor(Some(&text), None);
-    assert_eq!((status, missing(&found)), (1, vec!["interface"]), "{found:#}");
+fn finds_changes_of_an_interface() {
+    let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let right = scene.index("right");
+    scene.bus("left").set_down();
+    queues::delay(right, Duration::ZERO, 100);
+    link::set_tx_queue_len(&mut Client::open().unwrap(), right, 10).unwrap();
+    let text = gateway("engine = \"read-write\"");
+    let (status, missing, found) = scene.doctor(Some(&text), None);
+    assert_eq!((status, missing.as_str()), (1, "interface"), "{found:#}");
     assert_eq!(check(&found, "t-left", "interface")["remedy"], "sudo ip link set t-left up");
     for name in ["qdisc", "txqueuelen"] {
         assert_eq!(check(&found, "t-right", name)["verdict"], "weak", "{found:#}");
     }
-    drop(right);
-    let (status, found) = doctor(Some(&text), None);
-    assert_eq!((status, missing(&found)), (1, vec!["interface", "interface"]), "{found:#}");
+    scene.unplug("right");
+    let (status, missing, found) = scene.doctor(Some(&text), None);
+    assert_eq!((status, missing.as_str()), (1, "interface, interface"), "{found:#}");
     assert!(check(&found, "t-right", "interface")["found"].as_str().unwrap().contains("t-left"), "{found:#}");
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn without_a_file_every_interface_is_looked_at_and_nothing_changes() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let bus = Bus::new("left");
+fn checks_every_interface_without_a_file() {
+    let Some(scene) = Scenario::new(VCAN, ["left"]) else { return };
     let all = || link::list(&mut Client::open().unwrap()).unwrap();
     let before = all();
-    let (status, found) = doctor(None, None);
-    assert_eq!((status, missing(&found)), (0, Vec::new()), "{found:#}");
+    let (status, missing, found) = scene.doctor(None, None);
+    assert_eq!((status, missing.as_str()), (0, ""), "{found:#}");
     for link in before.iter().filter(|link| link.can.is_some()) {
         check(&found, &link.name, "interface");
     }
-    bus.set_down();
-    let (status, found) = doctor(None, None);
+    scene.bus("left").set_down();
+    let (status, _, found) = scene.doctor(None, None);
     assert_eq!((status, &check(&found, "t-left", "interface")["verdict"]), (0, &"weak".into()), "{found:#}");
-    bus.set_up();
-    assert_eq!(all(), before);
+    scene.bus("left").set_up();
+    assert_eq!(all(), before, "nothing has changed");
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn engines_with_rings_need_privileges() {
+    let Some(scene) = Scenario::new(VCAN, []) else { return };
+    let of_root = scene.json(&["engines"]);
+    let all = of_root["engines"].as_array().unwrap();
+    assert_eq!(all.len(), UserEngine::all().count());
+    assert!(all.iter().all(|engine| engine["runs_here"] == true), "{of_root:#}");
+    assert_eq!(of_root["auto_user_engine"], "mmap-adaptive");
+
+    let of_nobody = output(scene.command(&["engines", "--json"]).uid(NOBODY).gid(NOBODY)).json();
+    assert_eq!(of_nobody["auto_user_engine"], "read-write");
+    for (engine, described) in UserEngine::all().zip(of_nobody["engines"].as_array().unwrap()) {
+        if engine.receiver().has_ring() || engine.sender().has_ring() {
+            assert_eq!(described["runs_here"], false, "{described}");
+            // The receiver's reason comes first.
+            let because = match engine.receiver() {
+                Receiver::ReadBusy => "SO_BUSY_POLL needs CAP_NET_ADMIN",
+                _ => "packet rings need CAP_NET_RAW",
+            };
+            assert_eq!(described["because"], because, "{described}");
+        }
+        if engine == UserEngine::PLAINEST {
+            assert_eq!(described["runs_here"], true, "{described}");
+        }
+    }
 }

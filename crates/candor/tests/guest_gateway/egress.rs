@@ -1,25 +1,22 @@
-//! Disciplines, classes and filters made by candor's own messages on a real kernel, and read back.
+//! Disciplines, classes and filters on a real kernel, created and read with candor's own messages.
 
 mod claims;
 mod commands;
-mod cost;
 mod counted;
+mod departures;
 mod groups;
-mod laws;
 mod line;
 mod lookup;
 mod made;
 mod ordered;
-mod paced;
+pub(crate) mod paced;
 mod report;
-mod room;
-mod tool;
-mod trees;
-mod turns;
+
+use std::sync::MutexGuard;
 
 use candor_egress::action::{Action, Verdict};
 use candor_egress::canonical::differences;
-use candor_egress::discipline::{ByteRate, Discipline, Prio};
+use candor_egress::discipline::{ByteRate, Discipline, Prio, Tbf};
 use candor_egress::filter::{Classifier, ETH_P_ALL, Filter};
 use candor_egress::handle::Handle;
 use candor_egress::kernel::{Interface, Kernel as _};
@@ -27,24 +24,27 @@ use candor_egress::netlink::{Observed, TcError};
 use candor_egress::steps::{self, Step};
 use candor_egress::tree::{Class, Qdisc, Tree};
 
-use crate::pair::Pair;
-use crate::require::{Feature, is_there, require, skip};
+use crate::prelude::*;
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
 const NEAR: &str = "t-near";
 const FAR: &str = "t-far";
 
-/// An interface with a wire behind it.
+/// A vxcan pair, and the queues of its near end.
 struct Place {
-    /// It goes when this does.
     pair: Pair,
     kernel: Interface,
+    _machine: MutexGuard<'static, ()>,
 }
 
 impl Place {
-    fn new() -> Self {
+    fn new(features: &[Feature]) -> Option<Self> {
+        let machine = require(features)?;
         let pair = Pair::new([NEAR, FAR]);
-        Self { pair, kernel: interface(NEAR) }
+        Some(Self { pair, kernel: interface(NEAR), _machine: machine })
+    }
+
+    fn sender(&self) -> CanSocket {
+        sender_on(self.pair.near)
     }
 
     fn make(&mut self, tree: &Tree) -> Result<(), TcError> {
@@ -59,7 +59,7 @@ impl Place {
         self.kernel.observe().unwrap()
     }
 
-    /// Takes all of it away; nothing is left but the kernel's own.
+    /// Deletes everything except the default of the kernel.
     fn clear(&mut self) {
         clear(&mut self.kernel);
         let left = self.observe();
@@ -67,7 +67,7 @@ impl Place {
         assert_eq!(kinds, ["noqueue"]);
     }
 
-    /// Makes it, reads it back, and takes it away.
+    /// Makes a tree, reads it back, and deletes it.
     fn round(&mut self, tree: &Tree) {
         self.make(tree).unwrap_or_else(|error| panic!("{error}: {tree:#?}"));
         let found = self.observe();
@@ -77,12 +77,12 @@ impl Place {
     }
 }
 
-fn interface(name: &str) -> Interface {
-    Interface::open(name).unwrap().unwrap_or_else(|| panic!("there is no {name}"))
+pub(crate) fn interface(name: &str) -> Interface {
+    Interface::open(name).unwrap().unwrap_or_else(|| panic!("no interface {name}"))
 }
 
-/// Makes all of a tree where there is nothing.
-fn make(kernel: &mut Interface, tree: &Tree) -> Result<(), TcError> {
+/// Makes a tree on an interface without one.
+pub(crate) fn make(kernel: &mut Interface, tree: &Tree) -> Result<(), TcError> {
     steps::anew(tree).iter().try_for_each(|step| kernel.carry_out(step))
 }
 
@@ -115,14 +115,12 @@ fn of(qdiscs: Vec<Qdisc>, classes: Vec<Class>, filters: Vec<Filter>) -> Tree {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_the_kernel_refuses_it_explains() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+fn reports_why_the_kernel_refuses() {
+    let Some(mut place) = Place::new(VCAN) else { return };
     let below = Qdisc { parent: Handle::new(7, 1), handle: Handle::new(8, 0), ..prio() };
     let error = place.make_qdisc(&below).unwrap_err();
     assert_eq!(error.to_string(), "the kernel refused: no such entry (Failed to find specified qdisc)");
-    let rate = ByteRate(0);
-    let tbf = candor_egress::discipline::Tbf { rate, burst_bytes: 16, limit_bytes: 16, peak: None };
+    let tbf = Tbf { rate: ByteRate(0), burst_bytes: 16, limit_bytes: 16, peak: None };
     assert!(matches!(place.make_qdisc(&root(Discipline::Tbf(tbf))), Err(TcError::Encode(_))));
     place.make_qdisc(&prio()).unwrap();
     let lost = doing(Handle::INGRESS, Action::Gact { verdict: Verdict::Drop });

@@ -1,118 +1,102 @@
-//! What is said when something is missing: each its own words, and what to type.
+//! Errors at the start: each cause has its own text, with the command that helps.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use candor_core::frame::CANFD_MTU;
-use candor_io::signal::Signal;
 use candor_io::{guest, module};
-use candor_netlink::client::Client;
-use candor_netlink::link;
 
-use crate::candor::{Candor, Ended, Run, notices};
-use crate::frames::{listener_on, send, sender_on};
 use crate::kernel;
-use crate::require::{Bus, Feature, is_there, jobs_between, require, skip};
+use crate::prelude::*;
 
 const ENGINES: [&str; 2] = ["kernel", "read-write"];
 const NOBODY: u32 = 65534;
 const FRAME: &str = "123#010203";
-const PATIENCE: Duration = Duration::from_secs(20);
 
-fn gateway(right: &str) -> String {
-    format!(
-        "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"{right}\"\n\
-         [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\n"
-    )
+fn gateway(right: &str, keys: &str) -> String {
+    let keys = format!("echo = true\n{keys}");
+    LEFT_RIGHT.replace("t-right", right) + &route("over", "left", "right", &keys)
 }
 
-fn run<'a>(gateway: &'a str, engine: &'a str, run_dir: &Path) -> Run<'a> {
-    Run { gateway, engine, run_dir: run_dir.to_owned(), uid: None }
-}
-
-#[track_caller]
-fn says(ended: &Ended, words: &[&str]) {
-    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
-    for word in words {
-        assert!(ended.errors.contains(word), "no {word:?} in {:?}", ended.errors);
-    }
+fn scene(features: &[Feature]) -> Option<Scenario> {
+    Scenario::new(features, ["left", "right"])
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn a_missing_interface() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let (left, _right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
+    let Some(scene) = scene(VCAN_AND_CANGW) else { return };
     for engine in ENGINES {
-        let typed = run(&gateway("t-rihgt"), engine, run_dir.path()).fails();
-        says(&typed, &["interface t-rihgt (bus \"right\") not found", "did you mean t-right?"]);
-        let virtual_one = run(&gateway("vcan77"), engine, run_dir.path()).fails();
-        says(&virtual_one, &["interface vcan77 (bus \"right\") not found", "sudo ip link add dev vcan77 type vcan"]);
-        let ethernet = run(&gateway("lo"), engine, run_dir.path()).fails();
-        says(&ethernet, &["interface lo (bus \"right\") is not a CAN interface"]);
+        let not_found = |name: &str| format!("interface {name} (bus \"right\") not found");
+        for (name, error, help) in [
+            ("t-rihgt", not_found("t-rihgt"), "did you mean t-right?"),
+            ("vcan77", not_found("vcan77"), "sudo ip link add dev vcan77 type vcan"),
+            ("lo", "interface lo (bus \"right\") is not a CAN interface".to_owned(), ""),
+        ] {
+            scene.run(&gateway(name, ""), engine).fails().assert_refused(&[&error, help]);
+        }
     }
-    assert_eq!(jobs_between(&[&left]), []);
+    assert_eq!(scene.jobs(), []);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn missing_privilege() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let (left, right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
-    let text = gateway("t-right");
-    let ended = Run { uid: Some(NOBODY), ..run(&text, "kernel", run_dir.path()) }.fails();
-    says(&ended, &["CAP_NET_ADMIN", "--engine read-write"]);
-    assert_eq!(jobs_between(&[&left, &right]), []);
-    // What the message offers is true.
-    let candor = Run { uid: Some(NOBODY), ..run(&text, "read-write", run_dir.path()) }.start();
-    assert!(candor.end(Signal::Terminate).status.success());
-    // What leaves it to candor finds out by itself.
-    let candor = Run { uid: Some(NOBODY), ..run(&text, "auto", run_dir.path()) }.start();
-    runs_in_user_space(candor, &right, &["CAP_NET_ADMIN", "run it as root"]);
-    let only_kernel = text + "keep-timestamp = true\n";
-    let ended = Run { uid: Some(NOBODY), ..run(&only_kernel, "auto", run_dir.path()) }.fails();
-    says(&ended, &["neither in the kernel", "CAP_NET_ADMIN", "nor in user space", "time stamp", "run it as root"]);
-    assert_eq!(jobs_between(&[&left, &right]), []);
+fn a_missing_privilege() {
+    let Some(scene) = scene(VCAN_AND_CANGW) else { return };
+    let text = gateway("t-right", "");
+    let run = |engine| Run { uid: Some(NOBODY), ..scene.run(&text, engine) };
+    run("kernel").fails().assert_refused(&["CAP_NET_ADMIN", "--engine read-write"]);
+    assert_eq!(scene.jobs(), []);
+    // The engine that the error suggests runs.
+    run("read-write").start().stop();
+    // `auto` chooses it.
+    runs_in_user_space(run("auto").start(), &scene, &["CAP_NET_ADMIN", "run candor as root"]);
+    let only_kernel = gateway("t-right", "keep-timestamp = true");
+    let ended = Run { uid: Some(NOBODY), ..scene.run(&only_kernel, "auto") }.fails();
+    ended.assert_refused(&[
+        "neither in the kernel",
+        "CAP_NET_ADMIN",
+        "nor in user space",
+        "receive timestamp",
+        "run it as root",
+    ]);
+    assert_eq!(scene.jobs(), []);
 }
 
-/// All routes are in user space, which is told with these words, and a frame passes.
-fn runs_in_user_space(candor: Candor, right: &Bus, words: &[&str]) {
-    let said = notices(&candor.before_ready).into_iter().find(|text| text.contains("All routes run in user space"));
-    let said = said.unwrap_or_else(|| panic!("{:?}", candor.before_ready));
-    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+/// All routes are in user space, a notice gives this reason, and a frame passes.
+fn runs_in_user_space(candor: Candor, scene: &Scenario, words: &[&str]) {
+    let notice = notices(&candor.before_ready).into_iter().find(|text| text.contains("All routes run in user space"));
+    let notice = notice.unwrap_or_else(|| panic!("{:?}", candor.before_ready));
+    assert!(words.iter().all(|word| notice.contains(word)), "{notice}");
     assert_eq!(candor.before_ready.iter().filter(|event| event["side"] == "kernel").count(), 0);
-    let listener = listener_on(right.index);
-    let left = link::by_name(&mut Client::open().unwrap(), "t-left").unwrap().unwrap().index;
-    send(&sender_on(left), &FRAME.parse().unwrap());
+    passes(scene);
+    candor.stop();
+}
+
+#[track_caller]
+fn passes(scene: &Scenario) {
+    let listener = scene.listener("right");
+    send(&scene.sender("left"), &FRAME.parse().unwrap());
     assert_eq!(listener.read(&mut [0; CANFD_MTU]).unwrap(), 16);
-    assert!(candor.end(Signal::Terminate).status.success());
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn a_missing_cangw_module() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
-    let was_there = require_module_away();
-    let Ok(file) = was_there else { return };
-    let (_left, right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
-    let ended = run(&gateway("t-right"), "kernel", run_dir.path()).fails();
-    let text = gateway("t-right");
-    runs_in_user_space(run(&text, "auto", run_dir.path()).start(), &right, &["not loaded", "sudo modprobe can-gw"]);
-    let only_kernel = run(&(text + "hop-limit = 2\n"), "auto", run_dir.path()).fails();
-    says(&only_kernel, &["neither in the kernel", "not loaded", "nor in user space", "hops", "sudo modprobe can-gw"]);
+    let Some(scene) = scene(VCAN) else { return };
+    let Ok(file) = unload_cangw() else { return };
+    let text = gateway("t-right", "");
+    let ended = scene.run(&text, "kernel").fails();
+    runs_in_user_space(scene.start(&text, "auto"), &scene, &["not loaded", "sudo modprobe can-gw"]);
+    let only_kernel = scene.run(&gateway("t-right", "hop-limit = 2"), "auto").fails();
+    let words = ["neither in the kernel", "not loaded", "nor in user space", "hops", "sudo modprobe can-gw"];
+    only_kernel.assert_refused(&words);
     if let Some(file) = file {
-        guest::load_module(&std::fs::read(file).unwrap(), "").unwrap();
+        guest::load_module(&fs::read(file).unwrap(), "").unwrap();
     }
-    says(&ended, &["module can-gw is not loaded", "sudo modprobe can-gw"]);
+    ended.assert_refused(&["module can-gw is not loaded", "sudo modprobe can-gw"]);
     assert!(!ended.errors.contains("CAP_NET_ADMIN"), "{}", ended.errors);
 }
 
-/// Takes can-gw out of the kernel; gives the file to put it back from, or `None` if it was not there.
-pub(crate) fn require_module_away() -> Result<Option<PathBuf>, ()> {
-    let is_loaded = std::fs::read_to_string("/proc/modules").unwrap_or_default().contains("can_gw ");
+/// Unloads can-gw. Returns the file to load it from, or `None` if it was not loaded.
+pub(crate) fn unload_cangw() -> Result<Option<PathBuf>, ()> {
+    let is_loaded = fs::read_to_string("/proc/modules").unwrap_or_default().contains("can_gw ");
     if !is_loaded && !Path::new("/sys/module/can_gw").exists() {
         return Ok(None);
     }
@@ -124,95 +108,74 @@ pub(crate) fn require_module_away() -> Result<Option<PathBuf>, ()> {
 #[test]
 #[ignore = "runs in a guest"]
 fn an_interface_that_is_down() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let (left, right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
+    let Some(scene) = scene(VCAN_AND_CANGW) else { return };
     for engine in ENGINES {
-        right.set_down();
-        let text = gateway("t-right");
-        let candor = run(&text, engine, run_dir.path()).start();
-        let said = notices(&candor.before_ready);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("Interface t-right is down"), "{said:?}");
-        assert!(said[0].ends_with("sudo ip link set t-right up"), "{said:?}");
-        send(&sender_on(left.index), &FRAME.parse().unwrap());
-        wait_until_dropped(&candor, &left, engine);
+        scene.bus("right").set_down();
+        let candor = scene.start(&gateway("t-right", ""), engine);
+        let notices = notices(&candor.before_ready);
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        assert!(notices[0].starts_with("Interface t-right is down"), "{notices:?}");
+        assert!(notices[0].ends_with("sudo ip link set t-right up"), "{notices:?}");
+        send(&scene.sender("left"), &FRAME.parse().unwrap());
+        wait_until_dropped(&candor, &scene, engine);
         // Frames pass as soon as it is up, without a restart.
-        right.set_up();
-        let listener = listener_on(right.index);
-        send(&sender_on(left.index), &FRAME.parse().unwrap());
-        assert_eq!(listener.read(&mut [0; CANFD_MTU]).unwrap(), 16);
-        let ended = candor.end(Signal::Terminate);
-        let route = &ended.event("final-counters")["routes"][0];
-        assert_eq!((&route["handled"], &route["dropped"]), (&1.into(), &1.into()), "{engine}");
+        scene.bus("right").set_up();
+        passes(&scene);
+        assert_eq!(candor.end(Signal::Terminate).counted("over")[..2], [1, 1], "{engine}");
     }
 }
 
-/// Waits until the frame that was sent has been dropped: neither the kernel nor a thread does that within the `write()`, and
-/// on a busy machine it takes its time.
-fn wait_until_dropped(candor: &Candor, left: &Bus, engine: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let is_dropped = if engine == "kernel" {
-            jobs_between(&[left]).iter().any(|job| job.counters.dropped == 1)
-        } else {
-            // It tells when it looks, and any interface that appears makes it look.
-            let _nudge = Bus::new("nudge");
-            candor.notice_now().is_some_and(|said| said.starts_with("Frames to t-right are dropped"))
-        };
-        if is_dropped {
-            return;
+/// Waits until the frame has been dropped, which takes time on a busy machine: neither the kernel nor a thread does it within
+/// `write()`.
+fn wait_until_dropped(candor: &Candor, scene: &Scenario, engine: &str) {
+    wait_until("the frame is dropped", || {
+        if engine == "kernel" {
+            return scene.jobs().iter().any(|job| job.counters.dropped == 1);
         }
-        assert!(Instant::now() < deadline, "{engine}: the frame was not dropped");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        // candor gives the notice when it looks, and a new interface makes it look.
+        let _nudge = Bus::new("nudge");
+        candor.notice_now().is_some_and(|notice| notice.starts_with("Frames to t-right are dropped"))
+    });
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn an_interface_that_goes_down_and_up_again_is_told() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let (_left, right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
-    let text = gateway("t-right");
+fn reports_an_interface_that_goes_down_and_up() {
+    let Some(scene) = scene(VCAN_AND_CANGW) else { return };
     for engine in ENGINES {
-        let candor = run(&text, engine, run_dir.path()).start();
-        right.set_down();
+        let candor = scene.start(&gateway("t-right", ""), engine);
+        scene.bus("right").set_down();
         assert!(candor.notice().starts_with("Interface t-right is down"));
-        right.set_up();
+        scene.bus("right").set_up();
         assert_eq!(candor.notice(), "Interface t-right is up again");
-        assert!(candor.end(Signal::Terminate).status.success());
+        candor.stop();
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_bus_that_no_route_uses_is_left_alone() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
-    let text = "[bus.unused]\ninterface = \"nosuch\"\n".to_owned() + &gateway("t-right");
+fn ignores_a_bus_without_routes() {
+    let Some(scene) = scene(VCAN_AND_CANGW) else { return };
+    let text = "[bus.unused]\ninterface = \"nosuch\"\n".to_owned() + &gateway("t-right", "");
     for engine in ENGINES {
-        let candor = run(&text, engine, run_dir.path()).start();
-        assert!(candor.end(Signal::Terminate).status.success());
+        scene.start(&text, engine).stop();
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn a_hop_limit_beyond_that_of_the_module() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let Some(scene) = scene(VCAN_AND_CANGW) else { return };
     if kernel::max_hops() != 1 {
-        return skip(Feature::Cangw, "it is loaded with another max_hops than 1");
+        return skip(Feature::Cangw, "max_hops of the module is not 1");
     }
-    let (left, _right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
-    let text = gateway("t-right") + "hop-limit = 2\n";
-    let ended = run(&text, "kernel", run_dir.path()).fails();
-    says(&ended, &["route \"over\" has hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"]);
-    assert_eq!(jobs_between(&[&left]), []);
-    let user_space = run(&text, "read-write", run_dir.path()).fails();
-    says(&user_space, &["count the hops", "--engine kernel"]);
-    let either = run(&text, "auto", run_dir.path()).fails();
-    says(&either, &["neither in the kernel", "max_hops=1", "nor in user space", "count the hops", "max_hops=2"]);
+    let text = gateway("t-right", "hop-limit = 2");
+    for (engine, words) in [
+        ("kernel", &["route \"over\" has hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"][..]),
+        ("read-write", &["count hops", "--engine kernel"]),
+        ("auto", &["neither in the kernel", "max_hops=1", "nor in user space", "count hops", "max_hops=2"]),
+    ] {
+        scene.run(&text, engine).fails().assert_refused(words);
+    }
+    assert_eq!(scene.jobs(), []);
 }

@@ -1,54 +1,20 @@
-//! What `candor explain` says, and what the gateways then do.
+//! `candor explain` agrees with the running gateways.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::Write;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use candor_config::config;
 use candor_config::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
 use candor_config::plan::{Engine, Plan};
-use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
-use candor_io::can::CanSocket;
-use candor_io::signal::Signal;
-use candor_netlink::client::Client;
-use candor_netlink::link;
-use serde_json::Value;
+use candor_core::frame::CANFD_MAX_DLEN;
 
-use crate::candor::{Run, program};
 use crate::forwarding;
-use crate::frames::{hear, listener_on, try_send};
 use crate::kernel::WithMaxHops;
-use crate::require::{Bus, Feature, is_there, require};
+use crate::prelude::*;
 use crate::traffic::Traffic;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Random frames for each bus of each file.
 const FRAMES: usize = 60;
-/// Frames that the routes of the files are for.
-const MEANT: [&str; 20] = [
-    "123#1122334455667788",
-    "123#1122",
-    "123#R",
-    "00000123#11",
-    "2AA#1122334455667788_F",
-    "300#0102030405060700",
-    "321##1112233445566778899AABBCC",
-    "321##3",
-    "410#",
-    "18DA10F1#02010C",
-    "18FEF1AA##2112233445566778899AABBCCDDEEFF00",
-    "7DF#0201050000000000",
-    "7E8#0341050000000000",
-    "150#1122",
-    "400#1122330000000000",
-    "400#1122340000000000",
-    "401#01AA3F",
-    "401##301AA3FFFFFFFFFFF",
-    "401#R",
-    "650#11",
-];
-/// Lists, ranges, payloads and other formats: the gateway is split.
+/// Frames for the routes of the files.
+const MEANT: &str = include_str!("explained/frames.txt");
+/// Lists, ranges, payloads and other formats: `auto` splits it.
 const SPLIT: &str = include_str!("../cmd/explain.toml");
 
 macro_rules! examples {
@@ -81,92 +47,15 @@ const EXAMPLES: [(&str, &str); 23] = examples!(
     "kvaser-read-write.toml"
 );
 
-/// Echoes that meet further routes, raw DLCs, malformed identifiers, a checksum that short frames have no place for, a
-/// way back.
-const FURTHER: &str = r#"
-[bus.first]
-interface = "t-first"
-
-[bus.second]
-interface = "t-second"
-
-[bus.third]
-interface = "t-third"
-
-[bus.fourth]
-interface = "t-fourth"
-
-[[route]]
-name = "on"
-from = "first"
-to = "second"
-echo = true
-
-[[route]]
-name = "further"
-from = "second"
-to = "third"
-frames = "classic"
-echo = true
-
-[[route]]
-name = "back"
-from = "second"
-to = "first"
-match = "123~C00007FF"
-hop-limit = 1
-echo = true
-
-[[route]]
-name = "unseen"
-from = "first"
-to = "fourth"
-
-[[route]]
-name = "malformed"
-from = "first"
-to = "third"
-match = "300:700"
-frames = "classic"
-and = { id = "7F0" }
-xor = { raw-id = "12345000" }
-echo = true
-
-[[route]]
-name = "raw-dlc"
-from = "first"
-to = "second"
-match = "2A0:7F0"
-frames = "classic"
-xor = { len = 15 }
-echo = true
-
-[[route]]
-name = "from-the-end"
-from = "first"
-to = "third"
-match = "321"
-frames = "fd"
-set = { flags = "00" }
-checksum-xor = { from = -3, to = -2, result = -1, init = "FF" }
-echo = true
-
-[[route]]
-name = "mirror"
-from = "fourth"
-to = "fourth"
-match = "123:7FF"
-set = { id = "00000456" }
-back-to-incoming = true
-"#;
+const FURTHER: &str = include_str!("explained/further.toml");
 
 #[test]
-fn every_example_is_looked_at() {
+fn list_has_every_example() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
     if !is_there(Feature::Sources) {
         return;
     }
-    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.filter(|name| name.ends_with(".toml")).collect();
     names.sort();
     assert_eq!(names, EXAMPLES.map(|(name, _)| name));
@@ -174,32 +63,18 @@ fn every_example_is_looked_at() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn the_kernel_gateway_does_what_is_explained() {
-    if let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) {
-        does_what_is_explained("kernel");
+fn explanations_agree_with_every_engine() {
+    for (features, engine) in [(VCAN_AND_CANGW, "kernel"), (VCAN, "read-write"), (VCAN_AND_CANGW, "auto")] {
+        if let Some(_machine) = require(features) {
+            agrees(engine);
+        }
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn the_read_write_gateway_does_what_is_explained() {
-    if let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) {
-        does_what_is_explained("read-write");
-    }
-}
-
-#[test]
-#[ignore = "runs in a guest"]
-fn split_gateways_do_what_is_explained() {
-    if let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) {
-        does_what_is_explained("auto");
-    }
-}
-
-#[test]
-#[ignore = "runs in a guest"]
-fn frames_that_go_further_are_explained() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+fn explains_several_hops() {
+    let Some(_machine) = require(VCAN_AND_CANGW) else { return };
     let Some(_with) = WithMaxHops::new(3) else { return };
     Lab::new(FURTHER).check("three hops", "kernel");
     Lab::new(SPLIT).check("three hops", "auto");
@@ -207,8 +82,8 @@ fn frames_that_go_further_are_explained() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_interfaces_refuse_is_explained() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+fn explains_frames_that_interfaces_refuse() {
+    let Some(_machine) = require(VCAN_AND_CANGW) else { return };
     for engine in ["kernel", "read-write"] {
         let lab = Lab::new(FURTHER);
         let second = &lab.buses[1];
@@ -224,15 +99,15 @@ fn what_interfaces_refuse_is_explained() {
     }
 }
 
-/// All files that this engine can run; `auto` only where there is something to split.
-fn does_what_is_explained(engine: &str) {
+/// All files that this engine can run; with `auto` those that are split.
+fn agrees(engine: &str) {
     let files =
         EXAMPLES.into_iter().chain([("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)]);
     let mut checked = 0;
     for (name, file) in files {
         let plan = config::load(file.as_bytes()).unwrap().plan;
         let can_run = match engine {
-            // Only what waits before a bus.
+            // A file with queues only.
             _ if plan.routes().is_empty() => false,
             "auto" => plan.engine() == Engine::Auto,
             "kernel" => plan.routes().iter().all(|route| not_for_kernel(route, KernelAbilities::EVERY).is_none()),
@@ -240,21 +115,20 @@ fn does_what_is_explained(engine: &str) {
         };
         if can_run {
             let dropped = Lab::new(file).check(name, engine);
-            assert!(dropped.is_empty(), "{name}: nothing is dropped while all interfaces are up: {dropped:?}");
+            assert!(dropped.is_empty(), "{name}: dropped while all interfaces are up: {dropped:?}");
             checked += 1;
         }
     }
-    assert!(checked > 2, "{engine} runs {checked} files only");
+    assert!(checked > 2, "{engine} runs only {checked} files");
 }
 
-/// A file without what a guest with one processor cannot give, and what makes no difference to frames.
+/// A file without its real-time section, which a guest with one CPU cannot fulfil.
 fn without_realtime(file: &str) -> String {
     let Some((before, section)) = file.split_once("[realtime]\n") else { return file.to_owned() };
     let (_keys, after) = section.split_once("\n[").unwrap();
     format!("{before}[{after}")
 }
 
-/// A gateway file and buses for it.
 struct Lab {
     file: String,
     plan: Plan,
@@ -262,7 +136,6 @@ struct Lab {
 }
 
 impl Lab {
-    /// Gives a file interfaces of its own.
     fn new(file: &str) -> Self {
         let mut file = without_realtime(file);
         let plan = config::load(file.as_bytes()).unwrap().plan;
@@ -276,11 +149,11 @@ impl Lab {
         Self { file, plan, buses }
     }
 
-    /// Explains frames on every bus, runs the gateway, sends the frames, and compares. Gives what was dropped, by route.
+    /// Explains frames on every bus, runs the gateway, sends the frames, and compares. Returns the dropped frames by route.
     fn check(&self, name: &str, engine: &str) -> BTreeMap<String, u64> {
         let mut traffic = Traffic::from_seed(2026);
         let random = (0..FRAMES).map(|_| traffic.frame().to_string());
-        let meant = MEANT.map(str::to_owned).into_iter().chain(meant(&self.plan));
+        let meant = MEANT.lines().map(str::to_owned).chain(meant(&self.plan));
         let frames: Vec<String> = meant.chain(random).collect();
         let explained: Vec<_> =
             self.plan.buses().iter().map(|bus| explain(&self.file, &bus.name, engine, &frames)).collect();
@@ -299,7 +172,7 @@ impl Lab {
             for (text, explained) in frames.iter().zip(explained) {
                 let place = format!("{name}, {engine}: {text} on {}", self.plan.buses()[on].name);
                 let frame: Frame = text.parse().unwrap();
-                if !write(sender, &frame) {
+                if !accepts(sender, &frame) {
                     continue;
                 }
                 add(&mut counters, explained);
@@ -318,29 +191,20 @@ impl Lab {
         for listener in listeners.iter().flatten() {
             assert_eq!(read(listener, Duration::from_millis(50)), None, "{name}, {engine}: a frame too many");
         }
-        let ended = candor.end(Signal::Terminate);
-        assert!(ended.status.success(), "{ended:?}");
-        let mut counted = BTreeMap::new();
-        for route in ended.event("final-counters")["routes"].as_array().unwrap() {
-            let moved = ["handled", "dropped", "deleted"].map(|key| route[key].as_u64().unwrap());
-            if moved != [0; 3] {
-                counted.insert(route["route"].as_str().unwrap().to_owned(), moved);
-            }
-        }
+        let ended = candor.stop();
+        let names = ended.routes().iter().map(|route| route["route"].as_str().unwrap().to_owned());
+        let counted = names.map(|name| (ended.counted(&name), name)).filter(|(counts, _)| *counts != [0; 3]);
+        let counted: BTreeMap<_, _> = counted.map(|(counts, name)| (name, counts)).collect();
         assert_eq!(counted, counters, "{name}, {engine}");
         if is_up.iter().all(|up| *up) {
-            assert_eq!(counted.len(), self.plan.routes().len(), "{name}: the frames leave a route unused");
+            assert_eq!(counted.len(), self.plan.routes().len(), "{name}: no frame for a route");
         }
         println!("{name}, {engine}: {deliveries} frames seen as explained, {counted:?}");
-        counted
-            .into_iter()
-            .filter(|(_, [_, dropped, _])| *dropped > 0)
-            .map(|(route, moved)| (route, moved[1]))
-            .collect()
+        counted.into_iter().map(|(route, counts)| (route, counts[1])).filter(|(_, dropped)| *dropped > 0).collect()
     }
 
-    /// What sockets are to see of the frames that rules send, by bus. A frame that comes in again does so when all rules
-    /// are done with the one before.
+    /// Adds the frames that rules send to those that sockets see, by bus. A frame that a further route receives follows
+    /// those of all rules before it.
     fn sent(&self, rules: &Value, seen: &mut [Vec<Value>]) {
         let mut arrivals = VecDeque::from([rules]);
         while let Some(rules) = arrivals.pop_front() {
@@ -355,7 +219,7 @@ impl Lab {
     }
 }
 
-/// A frame for every route, in the formats that it takes.
+/// A frame for every route and each of its formats.
 fn meant(plan: &Plan) -> Vec<String> {
     let mut frames = Vec::new();
     for route in plan.routes() {
@@ -372,16 +236,13 @@ fn meant(plan: &Plan) -> Vec<String> {
     frames
 }
 
-/// The explanations of frames that come in on a bus.
 fn explain(file: &str, on: &str, engine: &str, frames: &[String]) -> Vec<Value> {
     let mut command = Command::new(program());
     command.args(["explain", "-", "--json", "--live", "--engine", engine, "--on", on]);
     command.args(frames.iter().flat_map(|frame| ["--frame", frame]));
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(file.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let Value::Array(explained) = serde_json::from_slice::<Value>(&output.stdout).unwrap()["frames"].take() else {
+    let output = output_of(&mut command, file);
+    assert_eq!(output.status, 0, "{output:?}");
+    let Value::Array(explained) = output.json()["frames"].take() else {
         panic!("no list of frames");
     };
     assert_eq!(explained.len(), frames.len());
@@ -402,11 +263,11 @@ fn is_up(bus: &Bus) -> bool {
     links.iter().any(|link| link.index == bus.index && link.up)
 }
 
-/// Whether the interface takes the frame.
-fn write(socket: &CanSocket, frame: &Frame) -> bool {
+/// An interface without FD refuses FD frames.
+fn accepts(socket: &CanSocket, frame: &Frame) -> bool {
     match try_send(socket, frame) {
         Ok(()) => true,
-        Err(error) if frame.format == FrameFormat::Fd && error.raw_os_error() == Some(22) => false,
+        Err(error) if frame.format == FrameFormat::Fd && error.raw_os_error() == Some(errno::EINVAL) => false,
         Err(error) => panic!("{frame}: {error}"),
     }
 }
@@ -415,7 +276,7 @@ fn write(socket: &CanSocket, frame: &Frame) -> bool {
 fn read(socket: &CanSocket, patience: Duration) -> Option<Value> {
     let frame = hear(socket, patience)?;
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
-    Some(serde_json::json!({
+    Some(json!({
         "text": frame.to_string(),
         "format": if frame.format == FrameFormat::Fd { "fd" } else { "classic" },
         "can_id_hex": format!("{:08X}", frame.id.0),

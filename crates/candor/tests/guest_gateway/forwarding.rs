@@ -1,134 +1,42 @@
-//! The same frames through the kernel gateway, the read-write gateway and the model.
+//! The same frames through the kernel engine, the read-write engine and the model; the start, and traffic in both directions.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use candor_config::config;
-use candor_config::plan::{BusIndex, Plan};
-use candor_core::frame::Frame;
-use candor_core::job::Job;
+use candor_config::plan::Plan;
 use candor_core::oracle;
-use candor_io::signal::Signal;
 
-use crate::candor::{Run, notices};
-use crate::frames::{hear, listener_on, send, sender_on};
-use crate::require::{Bus, Feature, require};
+use crate::prelude::*;
 use crate::traffic::Traffic;
 
 const FRAMES: usize = 10_000;
-/// Frames on their way at once: fewer than fit the receive queue of the read-write engine.
+/// Frames in flight: fewer than the receive queue of the read-write engine holds.
 const BATCH: usize = 32;
 const SEED: u64 = 2011;
-const PATIENCE: Duration = Duration::from_secs(20);
+const SILENCE: Duration = Duration::from_millis(100);
+const KEYS: &str = "frames = \"classic\"\necho = true";
 
-/// Every kind of receive list, all operations, both checksums, fan-out to one bus and to two, frames that are deleted.
-pub(crate) const GATEWAY: &str = r#"
-[bus.in]
-interface = "t-in"
-
-[bus.one]
-interface = "t-one"
-
-[bus.two]
-interface = "t-two"
-
-[[route]]
-name = "everything"
-from = "in"
-to = "one"
-echo = true
-
-[[route]]
-name = "exact"
-from = "in"
-to = "one"
-match = "123:C00007FF"
-frames = "classic"
-and = { data = "FF F0 0F" }
-or = { id = "80000000" }
-set = { len = 8 }
-checksum-xor = { from = 0, to = 6, result = 7, init = "A5" }
-echo = true
-
-[[route]]
-name = "masked"
-from = "in"
-to = "two"
-match = "200:700"
-frames = "classic"
-xor = { id = "00F", data = "01 02 03 04 05 06 07 08" }
-checksum-crc8 = { from = 0, to = 5, result = 6, init = "FF", final-xor = "FF", polynomial = "1D", profile = { id-xor = true } }
-checksum-xor = { from = 0, to = 6, result = 7 }
-echo = true
-
-[[route]]
-name = "masked-again"
-from = "in"
-to = "two"
-match = "2A0:7F0"
-set = { id = "2AB" }
-echo = true
-
-[[route]]
-name = "inverted"
-from = "in"
-to = "two"
-match = "300~700"
-echo = true
-
-[[route]]
-name = "extended"
-from = "in"
-to = "one"
-match = "18FEF100:DFFFFF00"
-frames = "fd"
-and = { flags = "FE", data = "00 F0" }
-or = { data = "11 00 0F" }
-set = { len = 12 }
-checksum-xor = { from = 0, to = -2, result = -1 }
-echo = true
-
-[[route]]
-name = "sometimes-too-long"
-from = "in"
-to = "two"
-match = "321"
-frames = "fd"
-or = { len = 33 }
-echo = true
-"#;
+pub(crate) const GATEWAY: &str = include_str!("forwarding.toml");
 
 #[test]
 #[ignore = "runs in a guest"]
-fn the_kernel_gateway_does_what_the_model_predicts() {
-    if let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) {
-        forwards_as_predicted("kernel");
+fn engines_agree_with_the_model() {
+    for (features, engine) in [(VCAN_AND_CANGW, "kernel"), (VCAN, "read-write")] {
+        if let Some(scene) = Scenario::new(features, ["in", "one", "two"]) {
+            forwards_as_predicted(&scene, engine);
+        }
     }
 }
 
-#[test]
-#[ignore = "runs in a guest"]
-fn the_read_write_gateway_does_what_the_model_predicts() {
-    if let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) {
-        forwards_as_predicted("read-write");
-    }
-}
-
-fn forwards_as_predicted(engine: &str) {
-    let buses = [Bus::new("in"), Bus::new("one"), Bus::new("two")];
+fn forwards_as_predicted(scene: &Scenario, engine: &str) {
     let plan = config::load(GATEWAY.as_bytes()).unwrap().plan;
     let jobs = candor_config::lower(&plan);
     let position = |name: &str| BusIndex(plan.buses().iter().position(|bus| bus.name == name).unwrap());
     let (source, receivers) = (position("in"), [position("one"), position("two")]);
 
-    let sender = sender_on(buses[0].index);
-    let listeners = [&buses[1], &buses[2]].map(|bus| {
-        let socket = listener_on(bus.index);
-        socket.set_receive_buffer(4 << 20).unwrap();
-        socket
-    });
-    let run_dir = tempfile::tempdir().unwrap();
-    let run = Run { gateway: GATEWAY, engine, run_dir: run_dir.path().to_owned(), uid: None };
-    let candor = run.start();
+    let sender = scene.sender("in");
+    let listeners = ["one", "two"].map(|bus| scene.listener(bus));
+    listeners.iter().for_each(|listener| listener.set_receive_buffer(4 << 20).unwrap());
+    let candor = scene.start(GATEWAY, engine);
     assert_eq!(notices(&candor.before_ready), Vec::<&str>::new());
 
     let mut traffic = Traffic::from_seed(SEED);
@@ -147,39 +55,96 @@ fn forwards_as_predicted(engine: &str) {
     for listener in &listeners {
         assert_eq!(hear(listener, Duration::from_millis(50)), None, "a frame too many");
     }
-    let ended = candor.end(Signal::Terminate);
-    assert!(ended.status.success(), "{ended:?}");
-    assert_eq!(counted(ended.event("final-counters")), expected_counters(&plan, &jobs, source, &frames));
+    let ended = candor.stop();
+    for (name, expected) in expected_counters(&plan, &jobs, source, &frames) {
+        assert_eq!(ended.counted(&name), expected, "{name}");
+    }
+    assert_eq!(ended.routes().len(), plan.routes().len());
 }
 
-/// What this frame makes leave on a bus, in order.
+/// The frames that leave on a bus because of this one, in order.
 fn predicted(jobs: &[Job], from: BusIndex, to: BusIndex, frame: &Frame) -> Vec<Frame> {
     let deliveries = oracle::deliver(jobs, from, frame);
     deliveries.into_iter().filter(|delivery| delivery.to == to).map(|delivery| delivery.frame).collect()
 }
 
-/// Name, handled, dropped and deleted of every route.
-type Counted = Vec<(String, u64, u64, u64)>;
-
-fn expected_counters(plan: &Plan, jobs: &[Job], from: BusIndex, frames: &[Frame]) -> Counted {
+fn expected_counters(plan: &Plan, jobs: &[Job], from: BusIndex, frames: &[Frame]) -> Vec<(String, [u64; 3])> {
     let frames: Vec<_> = frames.iter().map(|frame| (from, *frame)).collect();
-    let mut routes: Counted = plan.routes().iter().map(|route| (route.name.clone(), 0, 0, 0)).collect();
+    let mut routes: Vec<_> = plan.routes().iter().map(|route| (route.name.clone(), [0, 0, 0])).collect();
     for (job, counters) in jobs.iter().zip(oracle::count(jobs, &frames)) {
-        routes[job.route.0].1 += counters.handled;
-        routes[job.route.0].3 += counters.deleted;
+        routes[job.route.0].1[0] += counters.handled;
+        routes[job.route.0].1[2] += counters.deleted;
     }
-    assert!(routes.iter().all(|route| route.1 > 0), "the traffic leaves a route unused: {routes:?}");
-    assert!(routes.iter().any(|route| route.3 > 0), "the traffic makes no frame too long: {routes:?}");
+    assert!(routes.iter().all(|(_, counts)| counts[0] > 0), "the traffic does not use every route: {routes:?}");
+    assert!(routes.iter().any(|(_, counts)| counts[2] > 0), "the traffic makes no frame too long: {routes:?}");
     routes
 }
 
-fn counted(event: &serde_json::Value) -> Counted {
-    let number = |route: &serde_json::Value, key: &str| route[key].as_u64().unwrap();
-    let routes = event["routes"].as_array().unwrap().iter();
-    routes
-        .map(|route| {
-            let name = route["route"].as_str().unwrap().to_owned();
-            (name, number(route, "handled"), number(route, "dropped"), number(route, "deleted"))
-        })
-        .collect()
+fn open(scene: &Scenario) -> [CanSocket; 2] {
+    ["left", "right"].map(|bus| {
+        let socket = scene.listener(bus);
+        socket.set_receive_buffer(8 << 20).unwrap();
+        socket
+    })
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn both_directions_carry_at_once() {
+    const FRAMES: u32 = 512;
+    const BATCH: u32 = 16;
+
+    let text = LEFT_RIGHT.to_owned() + &route("there", "left", "right", KEYS) + &route("back", "right", "left", KEYS);
+    for engine in ["kernel", "read-write"] {
+        let Some(scene) = Scenario::new(VCAN_AND_CANGW, ["left", "right"]) else { return };
+        let sockets = open(&scene);
+        let candor = scene.start(&text, engine);
+        // A socket does not hear itself, so each end hears every frame of the other end once.
+        std::thread::scope(|scope| {
+            for socket in &sockets {
+                scope.spawn(|| {
+                    for first in (0..FRAMES).step_by(BATCH as usize) {
+                        (first..first + BATCH).for_each(|number| send(socket, &numbered(number)));
+                        let heard: Vec<_> =
+                            (0..BATCH).map_while(|_| hear(socket, PATIENCE).as_ref().map(number_of)).collect();
+                        assert_eq!(heard, (first..first + BATCH).collect::<Vec<_>>(), "{engine}");
+                    }
+                });
+            }
+        });
+        assert_eq!(sockets.each_ref().map(|socket| hear(socket, SILENCE)), [None, None], "{engine}");
+        for route in candor.end(Signal::Terminate).routes() {
+            assert_eq!((&route["handled"], &route["dropped"]), (&FRAMES.into(), &0.into()), "{engine}: {route}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn counts_frames_that_come_during_the_start() {
+    let text = LEFT_RIGHT.to_owned() + &route("there", "left", "right", KEYS);
+    for engine in ["kernel", "read-write"] {
+        let Some(scene) = Scenario::new(VCAN_AND_CANGW, ["left", "right"]) else { return };
+        let [sender, listener] = open(&scene);
+        let enough = AtomicBool::new(false);
+        let candor = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0.. {
+                    if enough.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    send(&sender, &numbered(number));
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            });
+            let candor = scene.start(&text, engine);
+            std::thread::sleep(SILENCE);
+            enough.store(true, Ordering::Relaxed);
+            candor
+        });
+        let heard: Vec<_> = std::iter::from_fn(|| hear(&listener, SILENCE)).map(|frame| number_of(&frame)).collect();
+        assert!(!heard.is_empty());
+        assert!(heard.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{engine}: lost, doubled or out of order");
+        assert_eq!(candor.end(Signal::Terminate).routes()[0]["handled"], heard.len(), "{engine}");
+    }
 }

@@ -1,40 +1,33 @@
-//! What the running kernel's can-gw is, and how it can be made another one.
-
-use std::path::PathBuf;
+//! The modules of the running kernel, and other parameters for them.
 
 use candor_io::{guest, module};
+use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_REQUEST};
 
-use crate::require::{Feature, is_there};
+use crate::prelude::*;
 
-/// Where a guest keeps the module.
 const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
-
-/// Where a guest keeps the module vcan.
 const VCAN_FILE: &str = "/lib/modules/vcan.ko";
 
 const MAX_HOPS: &str = "/sys/module/can_gw/parameters/max_hops";
 
-/// The file to load can-gw from.
 pub(crate) fn cangw_file() -> Option<PathBuf> {
     CANGW_FILES.iter().map(PathBuf::from).find(|file| file.exists())
 }
 
-/// The file to load vcan from.
 pub(crate) fn vcan_file() -> Option<PathBuf> {
     Some(PathBuf::from(VCAN_FILE)).filter(|file| file.exists())
 }
 
-/// The version, as `uname -r` tells it.
+/// `uname -r`.
 pub(crate) fn release() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
 }
 
-/// How many hops the module lets a frame take.
 pub(crate) fn max_hops() -> u8 {
-    std::fs::read_to_string(MAX_HOPS).unwrap().trim().parse().unwrap()
+    fs::read_to_string(MAX_HOPS).unwrap().trim().parse().unwrap()
 }
 
-/// can-gw with another `max_hops` until this value is gone. All jobs are gone at both ends of that time.
+/// can-gw with another `max_hops` until this value is dropped. Both changes delete all jobs.
 #[derive(Debug)]
 pub(crate) struct WithMaxHops {
     file: PathBuf,
@@ -42,7 +35,7 @@ pub(crate) struct WithMaxHops {
 }
 
 impl WithMaxHops {
-    /// `None`, after saying why, where there is no file to load the module from.
+    /// `None`, after printing the reason, without the file of the module.
     pub(crate) fn new(max_hops: u8) -> Option<Self> {
         let file = cangw_file().filter(|_| is_there(Feature::Modules))?;
         let with = Self { file, before: self::max_hops() };
@@ -53,7 +46,7 @@ impl WithMaxHops {
 
     fn load(&self, max_hops: u8) {
         module::unload("can_gw").unwrap();
-        guest::load_module(&std::fs::read(&self.file).unwrap(), &format!("max_hops={max_hops}")).unwrap();
+        guest::load_module(&fs::read(&self.file).unwrap(), &format!("max_hops={max_hops}")).unwrap();
     }
 }
 
@@ -63,13 +56,12 @@ impl Drop for WithMaxHops {
     }
 }
 
-/// vcan whose driver echoes what was sent, as that of a controller does, until this value is gone. There must be no virtual
-/// bus at both ends of that time.
+/// vcan with the driver echo of a controller, until this value is dropped. No virtual bus may exist at either time.
 #[derive(Debug)]
 pub(crate) struct WithVcanEcho(());
 
 impl WithVcanEcho {
-    /// `None`, after saying why, where there is no file to load the module from.
+    /// `None`, after printing the reason, without the file of the module.
     pub(crate) fn new() -> Option<Self> {
         is_there(Feature::Modules).then(|| {
             Self::load("echo=1");
@@ -79,7 +71,7 @@ impl WithVcanEcho {
 
     fn load(parameters: &str) {
         module::unload("vcan").unwrap();
-        guest::load_module(&std::fs::read(VCAN_FILE).unwrap(), parameters).unwrap();
+        guest::load_module(&fs::read(VCAN_FILE).unwrap(), parameters).unwrap();
     }
 }
 
@@ -87,4 +79,16 @@ impl Drop for WithVcanEcho {
     fn drop(&mut self) {
         Self::load("");
     }
+}
+
+/// `cangw -F`: deletes all jobs. In the kernel this is a request to delete with interfaces 0.
+pub(crate) fn flush() {
+    const RTM_DELROUTE: u16 = 25;
+    const AF_CAN: u8 = 29;
+    const CGW_TYPE_CAN_CAN: u8 = 1;
+    const CGW_SRC_IF: u16 = 9;
+    const CGW_DST_IF: u16 = 10;
+    let mut message = MessageWriter::new(RTM_DELROUTE, NLM_F_REQUEST | NLM_F_ACK);
+    message.header(&[AF_CAN, CGW_TYPE_CAN_CAN, 0, 0]).attribute(CGW_SRC_IF, &[0; 4]).attribute(CGW_DST_IF, &[0; 4]);
+    Client::open().unwrap().request(message).unwrap();
 }

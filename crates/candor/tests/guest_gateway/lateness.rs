@@ -1,17 +1,8 @@
-//! A bus that takes frames slowly: what finds no room, what becomes too old, and that every frame is accounted for.
+//! A slow bus: which frames find no room, which become too old, and that every frame is counted.
 
-use std::time::Duration;
-
-use candor_io::can::CanSocket;
-use candor_io::signal::Signal;
-use serde_json::{Value, json};
-
-use crate::candor::{Candor, Run};
-use crate::frames::{hear, listener_on, numbered, send, sender_on};
+use crate::prelude::*;
 use crate::queues;
-use crate::require::{Bus, Feature, require};
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
 /// One engine for each receiver and each sender.
 const ENGINES: [&str; 4] = ["read-write", "mmap-adaptive", "mmsg-mmsg", "uring-uring"];
 /// Frames that the queue of the slow bus holds.
@@ -19,163 +10,63 @@ const ROOM: u32 = 50;
 /// Frames that candor keeps at most.
 const KEPT: u32 = 64;
 const SECOND: Duration = Duration::from_secs(1);
-/// Longer than any test.
 const NEVER: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Two buses, of which the right one gives each frame away after a delay.
-struct Place {
-    _buses: [Bus; 2],
-    sender: CanSocket,
-    run_dir: tempfile::TempDir,
-}
-
-impl Place {
-    fn new(delay: Duration) -> Self {
-        let (left, right) = (Bus::new("left"), Bus::new("right"));
-        queues::delay(right.index, delay, ROOM);
-        let sender = sender_on(left.index);
-        Self { _buses: [left, right], sender, run_dir: tempfile::tempdir().unwrap() }
-    }
-
-    fn run(&self, engine: &str, keys: &str) -> Candor {
-        let gateway = format!(
-            "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-             [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = false\n{keys}"
-        );
-        Run { gateway: &gateway, engine, run_dir: self.run_dir.path().to_owned(), uid: None }.start()
-    }
-
-    fn send(&self, numbers: std::ops::Range<u32>) {
-        numbers.for_each(|number| send(&self.sender, &numbered(number)));
-    }
-}
-
-/// What a route has counted at the end.
+/// The counters of the only route, of which each drop has a reason.
 fn counted(candor: Candor) -> Value {
-    let ended = candor.end(Signal::Terminate);
-    assert!(ended.status.success(), "{ended:?}");
-    let route = ended.event("final-counters")["routes"][0].clone();
+    let route = candor.stop().routes()[0].clone();
     let number = |value: &Value| value.as_u64().unwrap();
     assert_eq!(number(&route["matched"]), number(&route["handled"]) + number(&route["dropped"]), "{route}");
-    let named: u64 = route["drops"].as_object().unwrap().values().map(number).sum();
-    assert_eq!(named, number(&route["dropped"]), "{route}");
+    let with_reason: u64 = route["drops"].as_object().unwrap().values().map(number).sum();
+    assert_eq!(with_reason, number(&route["dropped"]), "{route}");
     route
 }
 
-fn counts(route: &Value) -> (u64, u64, u64) {
-    let drops = &route["drops"];
-    (route["handled"].as_u64().unwrap(), drops["full"].as_u64().unwrap(), drops["expired"].as_u64().unwrap())
-}
-
-/// Waits until so many frames have been taken from the left bus: those behind them change nothing any more.
-fn settle() {
-    std::thread::sleep(SECOND / 2);
-}
-
 #[test]
 #[ignore = "runs in a guest"]
-fn what_finds_no_room_is_dropped_and_named() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for engine in ENGINES {
-        let place = Place::new(NEVER);
-        let candor = place.run(engine, "");
-        place.send(0..ROOM + 70);
-        settle();
-        assert_eq!(counts(&counted(candor)), (ROOM.into(), 70, 0), "{engine}");
+fn counts_every_frame_of_a_slow_bus() {
+    const DROP_OLDEST: &str = "when-full = \"drop-oldest\"";
+    // io_uring receives no timestamps, which `candor check` reports.
+    const WITH_STAMPS: [&str; 4] = ["read-write", "read-mmsg", "mmap-adaptive", "mmsg-mmsg"];
+    let half = SECOND / 2;
+    // Time until the bus transmits a frame, keys, frames, time to wait, and frames that are handled, without room, expired.
+    for (engines, delay, keys, frames, wait, expected) in [
+        (ENGINES, NEVER, "", ROOM + 70, half, [ROOM, 70, 0]),
+        // Frames that are still kept at the end find no room either.
+        (ENGINES, NEVER, DROP_OLDEST, ROOM + KEPT + 36, half, [ROOM, KEPT + 36, 0]),
+        // Kept frames leave without a further frame.
+        (ENGINES, SECOND, DROP_OLDEST, ROOM + KEPT, 4 * SECOND, [ROOM + KEPT, 0, 0]),
+        (ENGINES, SECOND / 10, "when-full = \"block\"\nblock-limit = \"10s\"", 3 * ROOM, 2 * SECOND, [3 * ROOM, 0, 0]),
+        (ENGINES, NEVER, "when-full = \"block\"\nblock-limit = \"20ms\"", ROOM + 30, half, [ROOM, 30, 0]),
+        (WITH_STAMPS, NEVER, &format!("{DROP_OLDEST}\nmax-age = \"300ms\""), ROOM + 20, SECOND, [ROOM, 0, 20]),
+    ] {
+        for engine in engines {
+            let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+            queues::delay(scene.index("right"), delay, ROOM);
+            let text = LEFT_RIGHT.to_owned() + &route("over", "left", "right", &format!("echo = false\n{keys}"));
+            let candor = scene.start(&text, engine);
+            let sender = scene.sender("left");
+            (0..frames).for_each(|number| send(&sender, &numbered(number)));
+            std::thread::sleep(wait);
+            let route = counted(candor);
+            let counts = [&route["handled"], &route["drops"]["full"], &route["drops"]["expired"]];
+            assert_eq!(counts, expected.map(Value::from).each_ref(), "{engine}: {keys}");
+        }
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn the_oldest_gives_way() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for engine in ENGINES {
-        let place = Place::new(NEVER);
-        let candor = place.run(engine, "when-full = \"drop-oldest\"\n");
-        place.send(0..ROOM + KEPT + 36);
-        settle();
-        // What is still kept at the end finds no room then either.
-        assert_eq!(counts(&counted(candor)), (ROOM.into(), (KEPT + 36).into(), 0), "{engine}");
-    }
-}
-
-/// The frames that are kept leave by themselves when there is room, in their order, without a further frame coming.
-#[test]
-#[ignore = "runs in a guest"]
-fn what_is_kept_leaves_when_there_is_room() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for engine in ENGINES {
-        let place = Place::new(SECOND);
-        let candor = place.run(engine, "when-full = \"drop-oldest\"\n");
-        let sent = ROOM + KEPT;
-        place.send(0..sent);
-        std::thread::sleep(4 * SECOND);
-        assert_eq!(counts(&counted(candor)), (sent.into(), 0, 0), "{engine}");
-    }
-}
-
-#[test]
-#[ignore = "runs in a guest"]
-fn a_bus_that_is_waited_for_loses_nothing() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for engine in ENGINES {
-        let place = Place::new(SECOND / 10);
-        let candor = place.run(engine, "when-full = \"block\"\nblock-limit = \"10s\"\n");
-        let sent = 3 * ROOM;
-        place.send(0..sent);
-        std::thread::sleep(2 * SECOND);
-        assert_eq!(counts(&counted(candor)), (sent.into(), 0, 0), "{engine}");
-    }
-}
-
-#[test]
-#[ignore = "runs in a guest"]
-fn nobody_waits_for_a_dead_bus_longer_than_said() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for engine in ENGINES {
-        let place = Place::new(NEVER);
-        let candor = place.run(engine, "when-full = \"block\"\nblock-limit = \"20ms\"\n");
-        place.send(0..ROOM + 30);
-        settle();
-        assert_eq!(counts(&counted(candor)), (ROOM.into(), 30, 0), "{engine}");
-    }
-}
-
-#[test]
-#[ignore = "runs in a guest"]
-fn what_is_too_old_is_dropped_and_named() {
-    let Some(_machine) = require(NEEDS) else { return };
-    // io_uring's receive knows no time stamps, which `candor check` says.
-    for engine in ["read-write", "read-mmsg", "mmap-adaptive", "mmsg-mmsg"] {
-        let place = Place::new(NEVER);
-        let candor = place.run(engine, "when-full = \"drop-oldest\"\nmax-age = \"300ms\"\n");
-        place.send(0..ROOM + 20);
-        std::thread::sleep(SECOND);
-        assert_eq!(counts(&counted(candor)), (ROOM.into(), 0, 20), "{engine}");
-    }
-}
-
-/// Frames that are not old pass, in their order, and whole.
-#[test]
-#[ignore = "runs in a guest"]
-fn what_is_fresh_passes() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn fresh_frames_pass_unchanged_and_in_order() {
+    let text = LEFT_RIGHT.to_owned() + &route("over", "left", "right", "echo = true\nmax-age = \"10s\"");
     for engine in ["read-write", "mmap-adaptive", "mmsg-mmsg"] {
-        let (left, right) = (Bus::new("left"), Bus::new("right"));
-        let sender = sender_on(left.index);
-        let receiver = listener_on(right.index);
-        let run_dir = tempfile::tempdir().unwrap();
-        let gateway = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n[[route]]\n\
-                       name = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\nmax-age = \"10s\"\n";
-        let candor = Run { gateway, engine, run_dir: run_dir.path().to_owned(), uid: None }.start();
+        let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+        let (sender, receiver) = (scene.sender("left"), scene.listener("right"));
+        let candor = scene.start(&text, engine);
         (0..40).for_each(|number| send(&sender, &numbered(number)));
         for number in 0..40_u32 {
-            let frame = hear(&receiver, PATIENCE).unwrap_or_else(|| panic!("{engine}: frame {number} is missing"));
-            assert_eq!(frame.payload(), number.to_be_bytes(), "{engine}");
+            assert_eq!(next_frame(&receiver).payload(), number.to_be_bytes(), "{engine}");
         }
-        let route = counted(candor);
-        assert_eq!(route["drops"]["expired"], json!(0), "{engine}");
-        drop((left, right));
+        assert_eq!(counted(candor)["drops"]["expired"], json!(0), "{engine}");
     }
 }

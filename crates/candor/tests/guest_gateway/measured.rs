@@ -1,90 +1,112 @@
 //! `candor-lab measure` on this machine: testbed `host`.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::io;
 
-use candor_io::process;
-use candor_io::signal::{self, Signal};
-use serde_json::Value;
+use crate::prelude::*;
 
-use crate::candor::{Place, Said, lab, said};
-use crate::require::{Feature, jobs_between, require};
-
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
-const PATIENCE: Duration = Duration::from_secs(60);
-
-const BENCH: &str = "[bench]\nsend = \"t-left\"\nreceive = \"t-right\"\nfrom = \"t-left\"\nto = \"t-right\"\n";
-
-pub(crate) fn written(folder: &Path, factors: &str) -> std::path::PathBuf {
-    let plan = folder.join("plan.toml");
-    let numbers = "warm-up = 5\ngap-min = \"200us\"\ngap-max = \"400us\"\nlost-after = \"200ms\"\n";
-    fs::write(&plan, format!("{numbers}{factors}")).unwrap();
-    plan
+pub(crate) struct Measurement {
+    pub(crate) scene: Scenario,
 }
 
-fn measure(plan: &Path) -> Command {
-    let mut command = Command::new(lab());
-    command.arg("measure").arg(plan).arg("--json");
-    command
+impl Measurement {
+    pub(crate) fn new(features: &[Feature]) -> Option<Self> {
+        Some(Self { scene: Scenario::new(features, ["left", "right"])? })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.scene.files.path()
+    }
+
+    /// Writes a plan of these tables.
+    pub(crate) fn plan(&self, tables: &str) {
+        let (numbers, bench) = (include_str!("measured/numbers.toml"), include_str!("measured/bench.toml"));
+        self.scene.file("plan.toml", &[numbers, tables, bench].concat());
+    }
+
+    /// Replaces text of the plan.
+    pub(crate) fn edit(&self, from: &str, to: &str) {
+        let text = fs::read_to_string(self.folder().join("plan.toml")).unwrap();
+        assert!(text.contains(from), "{text}");
+        self.scene.file("plan.toml", &text.replace(from, to));
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(lab());
+        command.arg("measure").arg(self.folder().join("plan.toml")).arg("--json");
+        command
+    }
+
+    pub(crate) fn run(&self) -> Output {
+        output(&mut self.command())
+    }
+
+    pub(crate) fn records(&self) -> Vec<String> {
+        let blocks = fs::read_dir(self.folder().join("plan.results/blocks")).unwrap();
+        let files =
+            blocks.flat_map(|block| fs::read_dir(block.unwrap().path()).unwrap()).map(|file| file.unwrap().path());
+        files
+            .filter(|path| path.to_string_lossy().ends_with(".record.csv"))
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect()
+    }
+
+    /// No block has been completed.
+    #[track_caller]
+    pub(crate) fn assert_unfinished(&self) {
+        let blocks = fs::read_dir(self.folder().join("plan.results/blocks")).unwrap();
+        let names: Vec<_> = blocks.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(names.iter().all(|name| name.to_string_lossy().ends_with(".part")), "{names:?}");
+    }
+
+    /// Waits until a measurement of the kernel engine with load runs.
+    pub(crate) fn wait_for_load(&self) {
+        wait_until("a job is installed", || !self.scene.jobs().is_empty());
+        wait_until("the load runs", || leftovers().iter().any(|line| line.contains(" relay")));
+    }
 }
 
-/// The cells, by gateway and traffic.
-pub(crate) fn cells(said: &Said) -> Vec<(String, Value)> {
-    let answer: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+pub(crate) fn cells(run: &Output) -> Vec<(String, Value)> {
     let name = |cell: &Value| {
         let level = |factor: &str| cell["levels"][factor].as_str().unwrap_or_default().to_owned();
         format!("{}, {}", level("gateway"), level("traffic"))
     };
-    answer["cells"].as_array().unwrap().iter().map(|cell| (name(cell), cell.clone())).collect()
+    run.json()["cells"].as_array().unwrap().iter().map(|cell| (name(cell), cell.clone())).collect()
 }
 
-/// Times of user-mode Linux mean nothing, lateness included.
-fn is_measured(cell: &Value) -> bool {
+/// All frames arrived. Times of user-mode Linux mean nothing, so the tester may be late.
+#[track_caller]
+fn assert_measured(cell: &Value, frames: u32) {
     let invalid = cell["state"]["invalid"].as_str().unwrap_or_default();
-    cell["state"] == "ok" || invalid.starts_with("the tester was late")
+    assert!(cell["state"] == "ok" || invalid.starts_with("the tester was late"), "{cell:#}");
+    assert_eq!((&cell["frames"], &cell["lost"]), (&frames.into(), &0.into()), "{cell:#}");
 }
 
-/// Command lines of what a measurement starts, here or on a board that is here.
+pub(crate) fn command_lines() -> Vec<(u32, String)> {
+    let line = |entry: io::Result<fs::DirEntry>| {
+        let path = entry.ok()?.path();
+        let line = fs::read(path.join("cmdline")).ok()?;
+        Some((path.file_name()?.to_str()?.parse().ok()?, String::from_utf8_lossy(&line).replace('\0', " ")))
+    };
+    fs::read_dir("/proc").unwrap().filter_map(line).collect()
+}
+
+/// Command lines of processes that a measurement starts.
 pub(crate) fn leftovers() -> Vec<String> {
-    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
+    let commands = ["supervise", "hold", "cells", "load", "relay", "run", "baseline", "preflight"];
     let is_ours = |line: &String| {
         let mut words = line.split_whitespace();
         let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-        program.starts_with("candor")
-            && matches!(
-                words.next(),
-                Some("supervise" | "hold" | "cells" | "load" | "relay" | "run" | "baseline" | "preflight")
-            )
+        program.starts_with("candor") && words.next().is_some_and(|word| commands.contains(&word))
     };
-    all.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(is_ours).collect()
-}
-
-pub(crate) fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is() {
-        assert!(begin.elapsed() < PATIENCE, "{what}: {:?}", leftovers());
-        thread::sleep(Duration::from_millis(20));
-    }
+    command_lines().into_iter().map(|(_, line)| line).filter(is_ours).collect()
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn this_machine_is_a_testbed() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(
-        folder.path(),
-        &format!(
-            "frames = 40\n[factor]\ntestbed = \"host\"\ngateway = [\"none\", \"kernel\", \"read-write\", \"bare\", \"broken\"]\n\
-             traffic = [\"one at a time\", \"every 5ms\"]\n[gateway.bare]\nbaseline = \"read-write\"\n[gateway.broken]\n\
-             command = [\"candor\", \"run\", \"nothing.toml\"]\n{BENCH}"
-        ),
-    );
-    let run = said(measure(&plan));
+fn measures_gateways_of_this_machine() {
+    let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
+    bench.plan(include_str!("measured/gateways.toml"));
+    let run = bench.run();
     assert_eq!(run.status, 1, "{run:?}");
     let cells = cells(&run);
     assert_eq!(cells.len(), 10);
@@ -93,115 +115,75 @@ fn this_machine_is_a_testbed() {
             assert!(cell["state"]["failed"].as_str().unwrap().contains("ended"), "{cell:#}");
             continue;
         }
-        assert!(is_measured(cell), "{cell:#}");
-        assert_eq!((&cell["frames"], &cell["lost"]), (&40.into(), &0.into()), "{cell:#}");
+        assert_measured(cell, 40);
         assert_eq!(cell["levels"]["topology"], "bench");
     }
-    assert_eq!((jobs_between(&[&place.left, &place.right]), leftovers()), (Vec::new(), Vec::new()));
-    let records = fs::read_dir(folder.path().join("plan.results/blocks")).unwrap();
-    let texts: Vec<String> = records
-        .flat_map(|block| fs::read_dir(block.unwrap().path()).unwrap())
-        .filter_map(|file| Some(file.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(".record.csv")))
-        .map(|path| fs::read_to_string(path).unwrap())
-        .collect();
-    assert_eq!(texts.len(), 8);
-    assert!(texts.iter().all(|text| text.contains("\"testbed\":\"host\"")), "{}", texts[0]);
-    // What is measured stays, also what failed.
-    let again = said(measure(&plan));
+    assert_eq!((bench.scene.jobs(), leftovers()), (Vec::new(), Vec::new()));
+    let records = bench.records();
+    assert_eq!(records.len(), 8);
+    assert!(records.iter().all(|text| text.contains("\"testbed\":\"host\"")), "{}", records[0]);
+    // Results are kept, also those of failures.
+    let again = bench.run();
     assert_eq!(again.out, run.out);
     assert!(again.err.contains("10 of 10 cells have been measured already"), "{again:?}");
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_black_box_is_left_alone() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    let gateway = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n[[route]]\nname = \"all\"\n\
-                   from = \"left\"\nto = \"right\"\necho = true\n";
-    let box_itself = place.run(gateway, "kernel", None).start();
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(
-        folder.path(),
-        "frames = 40\n[factor]\ntestbed = \"host\"\ngateway = \"external\"\ntraffic = [\"one at a time\", \"every 5ms\"]\n\
-         [bench]\nsend = \"t-left\"\nreceive = \"t-right\"\nfrom = \"t-left\"\nto = \"t-right\"\n",
-    );
-    let run = said(measure(&plan));
-    for (name, cell) in cells(&run) {
-        assert!(is_measured(&cell), "{name}: {cell:#}");
-        assert_eq!((&cell["frames"], &cell["lost"]), (&40.into(), &0.into()), "{cell:#}");
+fn leaves_an_external_gateway_alone() {
+    let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
+    let gateway = LEFT_RIGHT.to_owned() + &route("all", "left", "right", "echo = true");
+    let external = bench.scene.start(&gateway, "kernel");
+    bench.plan(include_str!("measured/external.toml"));
+    let run = bench.run();
+    for (_, cell) in cells(&run) {
+        assert_measured(&cell, 40);
     }
-    assert!(!jobs_between(&[&place.left, &place.right]).is_empty(), "{run:?}");
-    assert!(box_itself.end(Signal::Terminate).status.success());
-}
-
-/// Starts a measurement of the kernel's gateway that takes longer than anybody waits, and waits until it is under way.
-fn under_way(place: &Place, folder: &Path) -> Child {
-    let factors = "frames = 1_000_000\n[factor]\ntestbed = \"host\"\ngateway = \"kernel\"\nload = \"cpu 2\"\n";
-    let plan = written(folder, &format!("{factors}{BENCH}"));
-    let child = measure(&plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("no job", || !jobs_between(&[&place.left, &place.right]).is_empty());
-    wait_until("no load", || leftovers().iter().any(|line| line.contains(" relay")));
-    child
+    assert!(!bench.scene.jobs().is_empty(), "{run:?}");
+    external.stop();
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn an_interrupted_measurement_leaves_nothing() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    let folder = tempfile::tempdir().unwrap();
+    let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
+    // Longer than the test.
+    bench.plan(include_str!("measured/long.toml"));
     for end in [Some(Signal::Interrupt), Some(Signal::Terminate), None] {
-        let mut child = under_way(&place, folder.path());
+        let mut child = bench.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        bench.wait_for_load();
         match end {
             Some(signal) => signal::send(child.id(), signal).unwrap(),
             None => process::kill(child.id()).unwrap(),
         }
         child.wait().unwrap();
-        wait_until("jobs stay", || jobs_between(&[&place.left, &place.right]).is_empty());
-        wait_until("processes stay", || leftovers().is_empty());
-        let blocks = folder.path().join("plan.results/blocks");
-        let names: Vec<_> = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert!(names.iter().all(|name| name.to_string_lossy().ends_with(".part")), "{names:?}");
+        wait_until("the jobs are removed", || bench.scene.jobs().is_empty());
+        wait_until("the processes end", || leftovers().is_empty());
+        bench.assert_unfinished();
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_is_missing_is_said_before_anything_runs() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    place.right.set_down();
-    let folder = tempfile::tempdir().unwrap();
-    let plan = written(
-        folder.path(),
-        &format!(
-            "[factor]\ntestbed = \"host\"\ngateway = [\"kernel\", \"x\"]\n[gateway.x]\ncommand = [\"no-such-program\"]\n{}",
-            BENCH.replace("send = \"t-left\"", "send = \"t-nowhere\"")
-        ),
-    );
-    let run = said(measure(&plan));
-    assert_eq!(run.status, 2, "{run:?}");
-    for part in ["not ready to measure", "no interface t-nowhere", "t-right is down", "no-such-program"] {
-        assert!(run.err.contains(part), "{part}: {run:?}");
-    }
-    assert!(jobs_between(&[&place.left, &place.right]).is_empty());
-    // As a user without rights.
-    place.right.set_up();
-    let plan = written(
-        folder.path(),
-        &format!("[factor]\ntestbed = \"host\"\ngateway = \"kernel\"\ntraffic = \"every 1ms\"\n{BENCH}"),
-    );
-    let mut command = measure(&plan);
-    command.arg("--out").arg(folder.path().join("other"));
+fn reports_what_is_missing_before_it_measures() {
+    let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
+    let right = bench.scene.bus("right");
+    right.set_down();
+    bench.plan(include_str!("measured/missing.toml"));
+    bench.edit("send = \"t-left\"", "send = \"t-nowhere\"");
+    bench.run().assert(2, &["not ready to measure", "no interface t-nowhere", "t-right is down", "no-such-program"]);
+    assert!(bench.scene.jobs().is_empty());
+    // As a user without privileges.
+    right.set_up();
+    bench.plan(include_str!("measured/paced.toml"));
+    let mut command = bench.command();
+    command.arg("--out").arg(bench.folder().join("other"));
     std::os::unix::process::CommandExt::uid(&mut command, 65_534);
-    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    let run = said(command);
-    assert_eq!(run.status, 2, "{run:?}");
-    assert!(run.err.contains("CAP_NET_RAW") && run.err.contains("CAP_NET_ADMIN"), "{run:?}");
+    fs::set_permissions(bench.folder(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    output(&mut command).assert(2, &["CAP_NET_RAW", "CAP_NET_ADMIN"]);
 }
 
-/// 20 frames of 1xx that pass, 20 of 2xx that the rules keep back; each looks as some others do.
+/// 20 frames of 1xx, which pass, and 20 of 2xx, which the rules filter. No frame is unique.
 fn log() -> String {
     let line = |number: u32| {
         let frame = match number % 4 {
@@ -216,35 +198,24 @@ fn log() -> String {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_log_is_sent_again() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let _place = Place::new();
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("drive.log"), log()).unwrap();
-    let factors = "frames = 100\n[factor]\ntestbed = \"host\"\ngateway = [\"none\", \"kernel\", \"read-write\"]\nrules = \"some\"\n\
-                   traffic = \"replay drive.log\"\n[rules.some]\nroutes = \"[[route]]\\nname = \\\"some\\\"\\nfrom = \\\"first\\\"\\n\
-                   to = \\\"second\\\"\\nmatch = \\\"100:700\\\"\\necho = true\\nset = { data = \\\"EE00000000000000\\\" }\\nframes = \\\"classic\\\"\\n\"\n";
-    let plan = written(folder.path(), &format!("{factors}{BENCH}"));
-    let run = said(measure(&plan));
-    let fates = |name: &str| {
-        let blocks = fs::read_dir(folder.path().join("plan.results/blocks")).unwrap();
-        let files = blocks.flat_map(|block| fs::read_dir(block.unwrap().path()).unwrap());
-        let texts = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
-        let record = texts.into_iter().find(|text| text.contains(&format!("\"device\":\"{name}\""))).unwrap();
-        ["ok", "filtered"].map(|fate| record.lines().filter(|line| line.ends_with(&format!(",{fate}"))).count())
-    };
-    for (name, cell) in cells(&run) {
-        assert!(is_measured(&cell), "{name}: {cell:#}");
-        assert_eq!((&cell["frames"], &cell["lost"]), (&35.into(), &0.into()), "{cell:#}");
+fn replays_a_log() {
+    let Some(bench) = Measurement::new(VCAN_AND_CANGW) else { return };
+    bench.scene.file("drive.log", &log());
+    bench.plan(include_str!("measured/replay.toml"));
+    let run = bench.run();
+    for (_, cell) in cells(&run) {
+        assert_measured(&cell, 35);
     }
+    let outcomes = |name: &str| {
+        let mut records = bench.records().into_iter();
+        let record = records.find(|text| text.contains(&format!("\"device\":\"{name}\""))).unwrap();
+        let count = |outcome| record.lines().filter(|line| line.ends_with(&format!(",{outcome}"))).count();
+        ["ok", "filtered"].map(count)
+    };
     // Of 40 frames 5 are for the warm-up, 3 of them of 1xx.
-    assert_eq!((fates("kernel"), fates("read-write"), fates("none")), ([17, 18], [17, 18], [35, 0]));
-    fs::write(folder.path().join("drive.log"), log().replace("200#", "201#")).unwrap();
-    let again = said(measure(&plan));
-    assert_eq!(again.status, 2, "{again:?}");
-    assert!(again.err.contains("results of another drive.log"), "{again:?}");
-    fs::write(folder.path().join("drive.log"), log().replace("200#", "200")).unwrap();
-    let wrong = said(measure(&plan));
-    assert_eq!(wrong.status, 1, "{wrong:?}");
-    assert!(wrong.out.contains("P0310") && wrong.out.contains("line 2"), "{wrong:?}");
+    assert_eq!(["kernel", "read-write", "none"].map(outcomes), [[17, 18], [17, 18], [35, 0]]);
+    bench.scene.file("drive.log", &log().replace("200#", "201#"));
+    bench.run().assert(2, &["results of another drive.log"]);
+    bench.scene.file("drive.log", &log().replace("200#", "200"));
+    bench.run().assert(1, &["P0310", "line 2"]);
 }

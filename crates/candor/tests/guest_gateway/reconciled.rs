@@ -1,108 +1,53 @@
-//! `candor plan`, `apply`, `status` and `down`: what is in the kernel afterwards, and what is said.
+//! `candor plan`, `apply`, `status` and `down`: what is in the kernel afterwards, and the output.
 
 mod captures;
 mod crash;
 mod elsewhere;
+mod foreign;
 mod refused;
-mod strangers;
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::{Duration, Instant};
 
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
-use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::{self, CangwJob, JobCounters, JobFlags};
-use candor_netlink::client::Client;
-use serde_json::Value;
+use candor_netlink::cangw::{JobCounters, JobFlags};
 
-use crate::candor::{Said, program, said};
-use crate::frames::{classic, send, sender_on};
-use crate::require::{Bus, Feature, jobs_between, require, skip};
+use crate::prelude::*;
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
+const NOBODY: u32 = 65534;
 
-/// Two buses, a folder for the lists of jobs, and one for gateway files.
-struct Place {
-    left: Bus,
-    right: Bus,
-    run_dir: tempfile::TempDir,
-    files: tempfile::TempDir,
+fn scene() -> Option<Scenario> {
+    Scenario::new(VCAN_AND_CANGW, ["left", "right"])
 }
 
-impl Place {
-    fn new() -> Self {
-        let folder = || tempfile::tempdir().unwrap();
-        Self { left: Bus::new("left"), right: Bus::new("right"), run_dir: folder(), files: folder() }
+impl Scenario {
+    fn candor_as_nobody(&self, arguments: &[&str]) -> Output {
+        output(self.command(arguments).uid(NOBODY).gid(NOBODY))
     }
 
-    /// A gateway file of this name.
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.files.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program());
-        command.args(arguments).env("CANDOR_RUN_DIR", self.run_dir.path()).env_remove("XDG_RUNTIME_DIR");
-        command
-    }
-
-    fn candor(&self, arguments: &[&str]) -> Said {
-        said(self.command(arguments))
-    }
-
-    /// A command that works, and its JSON.
-    #[track_caller]
-    fn json(&self, arguments: &[&str]) -> Value {
-        let said = self.candor(&[arguments, &["--json"]].concat());
-        assert_eq!(said.status, 0, "{said:?}");
-        serde_json::from_str(&said.out).unwrap()
-    }
-
-    /// The jobs between the two buses, newest first.
-    fn jobs(&self) -> Vec<CangwJob> {
-        jobs_between(&[&self.left, &self.right])
-    }
-
-    /// A job from left to right that candor knows nothing of.
     fn foreign(&self, id: u32, mask: u32) -> CangwJob {
-        job_between(self.left.index, self.right.index, id, mask)
+        foreign_job(self.index("left"), self.index("right"), id, mask)
     }
 
-    /// Lists in the run directory.
-    fn lists(&self) -> usize {
-        let files = self.run_dir.path().read_dir().unwrap();
-        files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "json")).count()
-    }
-
-    /// Sends a frame on the left bus that some job takes, and waits until it has been counted: on a busy machine the
-    /// kernel takes its time.
+    /// Sends a frame from the left that some job matches, and waits until it has been counted.
     fn send(&self, id: u32) {
         let counted = || {
             let counters = self.jobs().into_iter().map(|job| job.counters);
             counters.map(|all| all.handled + all.dropped + all.deleted).sum::<u32>()
         };
         let before = counted();
-        send(&sender_on(self.left.index), &classic(id, &[1, 2, 3]));
-        let deadline = Instant::now() + Duration::from_secs(20);
+        send(&self.sender("left"), &classic(id, &[1, 2, 3]));
         let mut last = counted();
-        loop {
-            assert!(Instant::now() < deadline, "no job took {id:X}");
-            std::thread::sleep(Duration::from_millis(1));
+        wait_until("every job has counted the frame", || {
             let now = counted();
-            if now > before && now == last {
-                return;
-            }
+            let is_stable = now > before && now == last;
             last = now;
-        }
+            is_stable
+        });
     }
 }
 
-fn job_between(source: InterfaceIndex, destination: InterfaceIndex, id: u32, mask: u32) -> CangwJob {
+pub(crate) fn foreign_job(source: InterfaceIndex, destination: InterfaceIndex, id: u32, mask: u32) -> CangwJob {
     CangwJob {
         source,
         destination,
@@ -120,27 +65,36 @@ fn add(job: &CangwJob) {
     cangw::add(&mut Client::open().unwrap(), job).unwrap();
 }
 
-const BUSES: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n";
-
-/// A gateway whose routes have these filters and keys, named after the filter.
-fn gateway(routes: &[(&str, &str)]) -> String {
-    let route = |(filter, keys): &(&str, &str)| {
-        format!(
-            "[[route]]\nname = \"r{filter}\"\nfrom = \"left\"\nto = \"right\"\nframes = \"classic\"\nmatch = \
-             \"{filter}\"\n{keys}\n"
-        )
-    };
-    BUSES.to_owned() + &routes.iter().map(route).collect::<String>()
+fn delete(job: &CangwJob) {
+    cangw::delete(&mut Client::open().unwrap(), job).unwrap();
 }
 
-/// Masked filters, so that they share one receive list.
-fn masked(ids: &[u32]) -> String {
-    let filters: Vec<_> = ids.iter().map(|id| format!("{id:03X}:C00007F0")).collect();
+/// Routes with these filters and keys, named after their filters.
+fn gateway(routes: &[(&str, &str)]) -> String {
+    let one = |(filter, keys): &(&str, &str)| {
+        let keys = format!("frames = \"classic\"\nmatch = \"{filter}\"\n{keys}");
+        route(&format!("r{filter}"), "left", "right", &keys)
+    };
+    LEFT_RIGHT.to_owned() + &routes.iter().map(one).collect::<String>()
+}
+
+fn with_mask(ids: &[u32], mask: &str) -> String {
+    let filters: Vec<_> = ids.iter().map(|id| format!("{id:03X}:{mask}")).collect();
     let routes: Vec<_> = filters.iter().map(|filter| (filter.as_str(), "")).collect();
     gateway(&routes)
 }
 
-fn ids(jobs: &[CangwJob]) -> Vec<u32> {
+/// Masked filters share one receive list.
+fn masked(ids: &[u32]) -> String {
+    with_mask(ids, "C00007F0")
+}
+
+/// Filters of one identifier each, also in the list of masked filters, because the mask excludes the remote flag.
+fn masked_exactly(ids: &[u32]) -> String {
+    with_mask(ids, "800007FF")
+}
+
+pub(crate) fn ids(jobs: &[CangwJob]) -> Vec<u32> {
     jobs.iter().map(|job| job.filter.id).collect()
 }
 
@@ -155,27 +109,22 @@ fn changes(value: &Value) -> Vec<(&str, &str)> {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn applying_twice_changes_nothing() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn apply_twice_changes_nothing() {
+    let Some(place) = scene() else { return };
     let file = place.file("a.toml", &masked(&[0x100, 0x200]));
     assert_eq!(place.candor(&["plan", &file, "--exit-code"]).status, 1);
     assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0), "a plan changes nothing");
 
-    let first = place.candor(&["apply", &file]);
-    assert_eq!(first.status, 0, "{first:?}");
-    assert!(first.out.contains("applied: 2 added, 0 unchanged"), "{first:?}");
+    place.candor(&["apply", &file]).assert(0, &["applied: 2 added, 0 unchanged"]);
     assert_eq!(ids(&place.jobs()), [0x100, 0x200]);
     place.send(0x203);
     let again = place.json(&["apply", &file]);
     assert_eq!((&again["equal"], &again["requests"]), (&true.into(), &0.into()));
     assert_eq!(handled(&place.jobs()), [0, 1], "the jobs are the same");
-    let plan = place.candor(&["plan", &file, "--exit-code"]);
-    assert!(plan.status == 0 && plan.out.contains("no difference, 2 jobs in the kernel"), "{plan:?}");
+    place.candor(&["plan", &file, "--exit-code"]).assert(0, &["no difference, 2 jobs in the kernel"]);
 
-    let down = place.candor(&["down"]);
-    assert!(down.status == 0 && down.out.contains("Removed 2 can-gw jobs of the applied file"), "{down:?}");
-    assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+    place.candor(&["down"]).assert(0, &["Removed 2 can-gw jobs of the applied file"]);
+    place.assert_clean();
     let nothing = place.candor(&["down"]);
     assert_eq!((nothing.status, nothing.out.as_str()), (0, "No file is applied\n"));
 }
@@ -183,8 +132,7 @@ fn applying_twice_changes_nothing() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_changed_file_changes_only_what_it_must() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+    let Some(place) = scene() else { return };
     let file = place.file("a.toml", &masked(&[0x100, 0x200, 0x300, 0x400]));
     place.json(&["apply", &file]);
     [0x101, 0x201, 0x301, 0x401].into_iter().for_each(|id| place.send(id));
@@ -206,20 +154,18 @@ fn a_changed_file_changes_only_what_it_must() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_uid_exchanges_modifications_in_place() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn a_uid_changes_modifications_in_place() {
+    let Some(place) = scene() else { return };
     let with = |id: &str| gateway(&[("100", &format!("uid = \"0000ABCD\"\nset = {{ id = \"{id}\" }}"))]);
     let file = place.file("a.toml", &with("321"));
     place.json(&["apply", &file]);
     place.send(0x100);
     place.file("a.toml", &with("322"));
-    let said = place.candor(&["plan", &file]);
-    assert!(said.out.contains("  ~   route \"r100\"") && said.out.contains("1 to change, 0 unchanged"), "{said:?}");
+    place.candor(&["plan", &file]).assert(0, &["  ~   route \"r100\"", "1 to change, 0 unchanged"]);
     place.json(&["apply", &file]);
     let jobs = place.jobs();
     assert_eq!((jobs.len(), jobs[0].modifications.set.id, jobs[0].counters.handled), (1, Some(0x322), 1));
-    // With another flag the kernel would say yes and change nothing.
+    // The kernel would accept another flag without changing it.
     place.file("a.toml", &(with("322") + "echo = true\n"));
     place.json(&["apply", &file]);
     let jobs = place.jobs();
@@ -230,34 +176,29 @@ fn a_uid_exchanges_modifications_in_place() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn several_files_live_side_by_side() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn several_files_can_be_applied() {
+    let Some(place) = scene() else { return };
     let (a, b) = (place.file("a.toml", &masked(&[0x100])), place.file("b.toml", &masked(&[0x200, 0x100])));
     place.json(&["apply", &a]);
-    let twin = place.candor(&["apply", &b]);
-    assert_eq!(twin.status, 2);
-    assert!(twin.err.contains(&format!("candor down {a}")), "{twin:?}");
+    place.candor(&["apply", &b]).assert(2, &[&format!("candor down {a}")]);
     place.file("b.toml", &masked(&[0x200]));
     let with = place.json(&["apply", &b]);
     assert_eq!(changes(&with), [("add", "r200:C00007F0"), ("other", "r100:C00007F0")]);
     assert_eq!(ids(&place.jobs()), [0x200, 0x100]);
-    // A file can be taken out after it has been removed.
-    std::fs::remove_file(&a).unwrap();
+    // The jobs of a deleted file can be removed.
+    fs::remove_file(&a).unwrap();
     place.json(&["down", &a]);
     assert_eq!((ids(&place.jobs()), place.lists()), (vec![0x200], 1));
-    let unknown = place.candor(&["down", &a]);
-    assert!(unknown.status == 0 && unknown.out.contains(&format!("there is the applied file {b}")), "{unknown:?}");
+    place.candor(&["down", &a]).assert(0, &["is not applied; applied or running: ", &b]);
     place.json(&["down"]);
-    assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+    place.assert_clean();
 }
 
-/// One page of a dump has room for about a hundred jobs.
+/// A page of a dump holds about a hundred jobs.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_thousand_jobs_are_reconciled() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn reconciles_a_thousand_jobs() {
+    let Some(place) = scene() else { return };
     let all: Vec<u32> = (0..0x7F0).step_by(2).collect();
     let file = place.file("a.toml", &masked_exactly(&all));
     let started = Instant::now();
@@ -265,7 +206,7 @@ fn a_thousand_jobs_are_reconciled() {
     let applied = started.elapsed();
     assert_eq!(ids(&place.jobs()), all);
     assert_eq!(place.json(&["apply", &file])["requests"], 0);
-    // One in the middle goes: whatever is before it stays where it is, because nothing is added.
+    // Without an addition, removing one in the middle moves no other.
     let fewer: Vec<_> = all.iter().copied().filter(|id| *id != 0x400).collect();
     place.file("a.toml", &masked_exactly(&fewer));
     assert_eq!(place.json(&["apply", &file])["requests"], 1);
@@ -277,18 +218,10 @@ fn a_thousand_jobs_are_reconciled() {
     println!("{} jobs applied in {} ms", all.len(), applied.as_millis());
 }
 
-/// Filters of one identifier each, in the list of masked filters because they do not compare the remote flag.
-fn masked_exactly(ids: &[u32]) -> String {
-    let filters: Vec<_> = ids.iter().map(|id| format!("{id:03X}:800007FF")).collect();
-    let routes: Vec<_> = filters.iter().map(|filter| (filter.as_str(), "")).collect();
-    gateway(&routes)
-}
-
 #[test]
 #[ignore = "runs in a guest"]
-fn the_status_names_routes_owners_and_interfaces() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn status_shows_routes_owners_and_interfaces() {
+    let Some(place) = scene() else { return };
     let nothing = place.json(&["status"]);
     assert_eq!((&nothing["owners"], &nothing["cangw_loaded"]), (&Value::Array(Vec::new()), &true.into()));
     let file = place.file("a.toml", &masked(&[0x100]));
@@ -296,8 +229,8 @@ fn the_status_names_routes_owners_and_interfaces() {
     add(&place.foreign(0x555, 0x7FF));
     place.send(0x101);
     let mut client = Client::open().unwrap();
-    place.left.set_down();
-    candor_netlink::link::rename(&mut client, place.left.index, "t-other").unwrap();
+    place.bus("left").set_down();
+    link::rename(&mut client, place.index("left"), "t-other").unwrap();
 
     let status = place.json(&["status"]);
     let owner = &status["owners"][0];
@@ -307,26 +240,15 @@ fn the_status_names_routes_owners_and_interfaces() {
     assert_eq!((&job["route"], &job["handled"]), (&"r100:C00007F0".into(), &1.into()));
     assert_eq!((&job["from"], &job["from_was"]), (&"t-other".into(), &"t-left".into()));
     assert_eq!(status["foreign"][0]["filter"], "555:7FF");
-    let text = place.candor(&["status"]).out;
-    assert!(text.contains("t-other (was t-left) -> t-right") && text.contains("Jobs of other programs"), "{text}");
+    place.candor(&["status"]).assert(0, &["t-other (was t-left) -> t-right", "Jobs of other programs"]);
 
-    // Whoever may not read the lists sees the jobs all the same.
-    std::fs::set_permissions(place.run_dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    let mut command = place.command(&["status"]);
-    command.uid(65534).gid(65534);
-    let nobody = said(command);
-    assert_eq!(nobody.status, 0, "{nobody:?}");
-    assert!(nobody.err.contains("cannot be read") && nobody.out.contains("100:C00007F0"), "{nobody:?}");
+    // A user who may not read the lists sees the jobs.
+    fs::set_permissions(place.run_dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    place.candor_as_nobody(&["status"]).assert(0, &["cannot be read", "100:C00007F0"]);
 
-    // An interface that goes takes its jobs along.
-    candor_netlink::link::delete(&mut client, place.left.index).unwrap();
-    let text = place.candor(&["status"]).out;
-    assert!(text.contains("t-left (gone)") && text.contains("NOT in the kernel"), "{text}");
-    let down = place.candor(&["down"]);
-    assert!(down.out.contains("Removed 0 can-gw jobs") && down.out.contains("1 had already been removed"), "{down:?}");
+    // Deleting an interface deletes its jobs.
+    place.unplug("left");
+    place.candor(&["status"]).assert(0, &["t-left (gone)", "NOT in the kernel"]);
+    place.candor(&["down"]).assert(0, &["Removed 0 can-gw jobs", "1 had already been removed"]);
     assert_eq!(place.lists(), 0);
-}
-
-fn run_dir(place: &Place) -> PathBuf {
-    place.run_dir.path().to_owned()
 }

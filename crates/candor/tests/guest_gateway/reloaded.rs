@@ -1,87 +1,61 @@
-//! A running gateway that reads its file again: no frame is lost, doubled, out of order or treated by half of each file,
-//! routes go on with their counters, and a file that cannot be taken changes nothing.
+//! A running gateway reloads its file: no frame is lost, doubled, reordered or treated by parts of both files, routes keep
+//! their counters, and an invalid file changes nothing.
 
-mod asked;
-mod kept;
-
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
 
-use candor_core::frame::{CAN_MTU, CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, Batch, CanSocket, First, SendList};
-use candor_io::signal::{self, Signal};
-use serde_json::Value;
+use candor_core::frame::CAN_MTU;
+use candor_io::can::{Batch, First, SendList};
 
-use crate::candor::{Candor, Ended, Run, write};
-use crate::frames::{listener_on, number_of, sender_on};
-use crate::require::{Bus, Feature, require};
+use crate::candor::write;
+use crate::prelude::*;
+use crate::queues;
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
 const PATIENCE: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_millis(50);
-/// Frames that are under way at once: fewer than any queue or ring holds.
+/// Frames in flight: fewer than any queue or ring holds.
 const WINDOW: u32 = 64;
 
-const BUSES: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n";
 const THIRD: &str = "[bus.third]\ninterface = \"t-third\"\n";
 
-/// What a frame becomes under either file: identifier and the end of its data.
+/// The identifier and the last bytes that each file gives a frame.
 const TREATMENTS: [(u32, [u8; 4]); 2] = [(0x456, [0xAA; 4]), (0x457, [0xBB; 4])];
 
-/// Two files that treat the same frames otherwise, and differ in everything else that can be exchanged: the second one takes
-/// both formats and more identifiers, and has one bus and two routes more.
+/// Two files that change the same frames differently. The second file also matches both formats and more identifiers, and
+/// has one bus and two routes more.
 fn files() -> [String; 2] {
     let over = |keys: &str, (id, end): (u32, [u8; 4])| {
         let end: String = end.iter().map(|byte| format!("{byte:02X}")).collect();
-        format!(
-            "[[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\n{keys}\
-             and = {{ data = \"FFFFFFFF00000000\" }}\nor = {{ data = \"00000000{end}\" }}\nset = {{ id = \"{id:X}\" }}\n"
-        )
+        let change = format!("or = {{ data = \"00000000{end}\" }}\nset = {{ id = \"{id:X}\" }}");
+        let keys = format!("echo = true\n{keys}\nand = {{ data = \"FFFFFFFF00000000\" }}\n{change}");
+        route("over", "left", "right", &keys)
     };
-    let more = "[[route]]\nname = \"beside\"\nfrom = \"left\"\nto = \"third\"\nmatch = \"7F0\"\necho = true\n\
-                [[route]]\nname = \"back\"\nfrom = \"third\"\nto = \"left\"\nmatch = \"7F1\"\necho = true\n";
-    [
-        BUSES.to_owned() + &over("match = \"123\"\nframes = \"classic\"\n", TREATMENTS[0]),
-        BUSES.to_owned() + THIRD + more + &over("match = \"120:7F0\"\n", TREATMENTS[1]),
-    ]
+    let beside = route("beside", "left", "third", "match = \"7F0\"\necho = true");
+    let back = route("back", "third", "left", "match = \"7F1\"\necho = true");
+    let first = over("match = \"123\"\nframes = \"classic\"", TREATMENTS[0]);
+    let second = [THIRD, &beside, &back, &over("match = \"120:7F0\"", TREATMENTS[1])].concat();
+    [first, second].map(|routes| LEFT_RIGHT.to_owned() + &routes)
 }
 
-/// Buses, a folder for the file and one for lists.
-struct Place {
-    left: Bus,
-    right: Bus,
-    _third: Bus,
-    folder: tempfile::TempDir,
+fn scene(features: &[Feature]) -> Option<Scenario> {
+    Scenario::new(features, ["left", "right", "third"])
 }
 
-impl Place {
-    fn new() -> Self {
-        let (left, right, third) = (Bus::new("left"), Bus::new("right"), Bus::new("third"));
-        Self { left, right, _third: third, folder: tempfile::tempdir().unwrap() }
+impl Scenario {
+    fn reloadable(&self) -> PathBuf {
+        self.files.path().join("candor.toml")
     }
 
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("candor.toml")
+    fn start_reloadable(&self, gateway: &str, engine: &str) -> Candor {
+        self.run(gateway, engine).start_from(&self.reloadable())
     }
 
-    fn run_dir(&self) -> PathBuf {
-        self.folder.path().join("run")
-    }
-
-    fn start(&self, gateway: &str, engine: &str) -> Candor {
-        Run { gateway, engine, run_dir: self.run_dir(), uid: None }.start_from(&self.file())
+    fn reload(&self, candor: &Candor, text: &str) -> Value {
+        write(&self.reloadable(), text);
+        signal::send(candor.pid(), Signal::Hangup).unwrap();
+        candor.event(&["reloaded", "not-reloaded", "invalid"])
     }
 }
 
-/// Has a candor read its file again, with this text in it, and waits for what it says.
-fn reload(candor: &Candor, file: &Path, text: &str) -> Value {
-    write(file, text);
-    signal::send(candor.pid(), Signal::Hangup).unwrap();
-    candor.event(&["reloaded", "not-reloaded", "invalid"])
-}
-
-/// Frames with numbers, and who hears them on the other side.
 struct Stream {
     sender: CanSocket,
     listener: CanSocket,
@@ -90,14 +64,14 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(place: &Place) -> Self {
-        let listener = listener_on(place.right.index);
+    fn new(place: &Scenario) -> Self {
+        let listener = place.listener("right");
         listener.set_receive_buffer(1 << 20).unwrap();
-        let sender = sender_on(place.left.index);
+        let sender = place.sender("left");
         Self { sender, listener, heard: AtomicU32::new(0), enough: AtomicBool::new(false) }
     }
 
-    /// Sends and hears at least so many frames while something happens, and says how many of each treatment.
+    /// Sends and receives at least this many frames during `meanwhile`. Returns the frames that each file has changed.
     fn flows(&self, frames: u32, meanwhile: impl FnOnce()) -> [u32; 2] {
         std::thread::scope(|scope| {
             let flow = scope.spawn(|| self.flow(frames));
@@ -112,7 +86,7 @@ impl Stream {
         let (mut sent, mut heard) = (0_u32, 0_u32);
         let (mut list, mut batch) = (SendList::default(), Batch::default());
         while sent < frames || !self.enough.load(Ordering::Relaxed) {
-            // Half of them are heard before the others follow, so that some are always under way.
+            // Half of them have arrived before the others follow, so some are always in flight.
             let bytes: Vec<_> = (sent..sent + WINDOW / 2).map(numbered).collect();
             let frames = bytes.iter().map(<[u8; CAN_MTU]>::as_slice);
             sent += u32::try_from(self.sender.send_batch(&mut list, frames).unwrap()).unwrap();
@@ -127,7 +101,7 @@ impl Stream {
         treated
     }
 
-    /// Hears the next frames, and notes which file treated them.
+    /// Receives the next frames, and counts which file has changed them.
     fn hear(&self, batch: &mut Batch, heard: &mut u32, treated: &mut [u32; 2]) {
         assert!(!can::poll(&[&self.listener], Some(PATIENCE)).unwrap().is_empty(), "frame {heard} was lost");
         self.listener.recv_batch(batch, First::DoesNotWait).unwrap();
@@ -136,13 +110,12 @@ impl Stream {
             assert_eq!(number_of(&frame), *heard, "lost, doubled or out of order");
             let is_whole = |&(id, end): &(u32, [u8; 4])| frame.id == RawId(id) && frame.data[4..8] == end;
             let which = TREATMENTS.iter().position(is_whole);
-            treated[which.unwrap_or_else(|| panic!("treated by half of each file: {frame:?}"))] += 1;
+            treated[which.unwrap_or_else(|| panic!("changed by parts of both files: {frame:?}"))] += 1;
             *heard += 1;
         }
         self.heard.store(*heard, Ordering::Relaxed);
     }
 
-    /// Waits until so many frames have been heard.
     fn wait_for(&self, frames: u32) {
         while self.heard.load(Ordering::Relaxed) < frames {
             std::thread::sleep(Duration::from_millis(1));
@@ -150,45 +123,41 @@ impl Stream {
     }
 }
 
-/// A frame with this number.
 fn numbered(number: u32) -> [u8; CAN_MTU] {
     let mut data = [0; 8];
     data[..4].copy_from_slice(&number.to_be_bytes());
-    let mut bytes = [0; CANFD_MTU];
-    Frame::classic(RawId(0x123), &data).unwrap().to_kernel(&mut bytes);
-    *bytes.first_chunk().unwrap()
+    *bytes_of(&classic(0x123, &data)).first_chunk().unwrap()
 }
 
-/// Checks that every frame is accounted for, and gives what the route has handled.
+/// Checks that every frame is counted. Returns the frames that the route has handled.
 #[track_caller]
 fn accounted(ended: &Ended) -> u64 {
-    let routes = ended.accounts()["routes"].as_array().unwrap();
-    routes.iter().find(|route| route["route"] == "over").unwrap()["handled"].as_u64().unwrap()
+    ended.accounts();
+    ended.counted("over")[0]
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn no_frame_is_lost_doubled_or_treated_by_half_of_each_file() {
-    let Some(_machine) = require(NEEDS) else { return };
-    // Where each system call is traced a frame takes ten times as long as the counting guest's instructions.
-    let counts = std::env::var("CANDOR_TESTBED").is_ok_and(|testbed| testbed == "icount");
-    let fully = ("mmap-mmsg", if counts { 100_000 } else { 10_000 }, 100);
+fn reload_loses_doubles_and_reorders_no_frame() {
+    // User-mode Linux, which traces each system call, takes ten times as long for a frame.
+    let fully = ("mmap-mmsg", if counts_instructions() { 100_000 } else { 10_000 }, 100);
     let others = ["read-write", "mmap-adaptive", "mmapbusy-write", "mmsg-mmsg", "uring-uring"];
     let others = others.map(|engine| (engine, 1_000, 10));
     for (engine, frames, reloads) in [fully].into_iter().chain(others) {
-        let (place, files) = (Place::new(), files());
-        let candor = place.start(&files[0], engine);
+        let Some(place) = scene(VCAN) else { return };
+        let files = files();
+        let candor = place.start_reloadable(&files[0], engine);
         let stream = Stream::new(&place);
         let treated = stream.flows(frames, || {
             for number in 1..=reloads {
                 stream.wait_for(frames / (reloads + 1) * number);
                 if number == reloads / 2 {
-                    let said = reload(&candor, &place.file(), "[bus.left]\ninterface = 7\n");
-                    assert_eq!(said["event"], "invalid", "{said}");
-                    assert!(!said["findings"].as_array().unwrap().is_empty(), "{said}");
+                    let answer = place.reload(&candor, "[bus.left]\ninterface = 7\n");
+                    assert_eq!(answer["event"], "invalid", "{answer}");
+                    assert!(!answer["findings"].as_array().unwrap().is_empty(), "{answer}");
                 }
-                let said = reload(&candor, &place.file(), &files[number as usize % 2]);
-                assert_eq!(said["event"], "reloaded", "{engine}, reload {number}: {said}");
+                let answer = place.reload(&candor, &files[number as usize % 2]);
+                assert_eq!(answer["event"], "reloaded", "{engine}, reload {number}: {answer}");
             }
         });
         assert!(treated.iter().all(|treated| *treated > 0), "{engine}: {treated:?}");
@@ -201,24 +170,169 @@ fn no_frame_is_lost_doubled_or_treated_by_half_of_each_file() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_storm_of_signals_does_no_harm() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let (place, files) = (Place::new(), files());
-    let candor = place.start(&files[0], "mmap-adaptive");
+fn reloads_during_many_signals() {
+    let Some(place) = scene(VCAN) else { return };
+    let files = files();
+    let candor = place.start_reloadable(&files[0], "mmap-adaptive");
     let stream = Stream::new(&place);
     let treated = stream.flows(100, || {
         for number in 0..1000 {
             if number % 100 == 0 {
-                write(&place.file(), &files[number / 100 % 2]);
+                write(&place.reloadable(), &files[number / 100 % 2]);
             }
             signal::send(candor.pid(), Signal::Hangup).unwrap();
         }
         assert_eq!(candor.event(&["reloaded", "not-reloaded", "invalid"])["event"], "reloaded");
     });
-    // The end in the middle of a reload: everything is taken away all the same.
+    // SIGTERM during a reload removes everything.
     signal::send(candor.pid(), Signal::Hangup).unwrap();
     let ended = candor.end(Signal::Terminate);
     assert_eq!(accounted(&ended), u64::from(treated[0] + treated[1]));
-    let left: Vec<_> = place.run_dir().read_dir().unwrap().map(|file| file.unwrap().file_name()).collect();
+    let left: Vec<_> = place.run_dir.path().read_dir().unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"]);
+}
+
+fn ask(place: &Scenario, arguments: &[&str]) -> Output {
+    place.candor(&[&["reload"], arguments].concat())
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn reload_reports_the_result() {
+    let Some(place) = scene(VCAN) else { return };
+    let (files, file) = (files(), place.reloadable());
+    let name = file.to_str().unwrap();
+    let assert = |status: i32, words: &[&str]| ask(&place, &[]).assert(status, words);
+    assert(2, &["no gateway is running"]);
+    let candor = place.start_reloadable(&files[0], "auto");
+
+    write(&file, &files[1]);
+    assert(0, &["reloaded: ", name, "new: beside, back"]);
+    write(&file, &files[0]);
+    let answer = ask(&place, &[name, "--json"]).json();
+    assert_eq!((&answer["taken"], &answer["gone_routes"][0]["route"]), (&true.into(), &"beside".into()), "{answer}");
+
+    write(&file, "[bus.left]\ninterface = 7\n");
+    assert(1, &["error[E", "interface = 7", "not valid", "the running gateway is unchanged"]);
+    let answer = ask(&place, &["--json"]).json();
+    assert_eq!(answer["taken"], false, "{answer}");
+    let lines = answer["findings"].as_array().unwrap().iter().map(|finding| &finding["line"]);
+    assert!(lines.into_iter().any(|line| *line == 2), "{answer}");
+
+    write(&file, &files[0].replace("t-right", "t-nowhere"));
+    assert(1, &["was not loaded, and the running gateway is unchanged", "interface t-nowhere (bus "]);
+    fs::remove_file(&file).unwrap();
+    assert(1, &["was not loaded", "cannot read"]);
+    ask(&place, &["/nowhere.toml"]).assert(2, &["no gateway is running /nowhere.toml; running: ", name]);
+
+    let stream = Stream::new(&place);
+    assert_eq!(stream.flows(64, || {})[1], 0);
+    candor.stop();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn a_new_engine_needs_a_restart() {
+    let Some(place) = scene(VCAN) else { return };
+    let with = |engine: &str| format!("engine = \"{engine}\"\n{}", files()[0]);
+    write(&place.reloadable(), &with("read-write"));
+    let mut command = place.command(&["run", place.reloadable().to_str().unwrap(), "--json"]);
+    let mut candor = command.stdout(Stdio::null()).spawn().unwrap();
+    while ask(&place, &[]).status != 0 {
+        assert_eq!(candor.try_wait().unwrap(), None);
+    }
+    write(&place.reloadable(), &with("mmap-write"));
+    let answer = "restart candor to change the engine: read-write runs, the file says mmap-write";
+    ask(&place, &[]).assert(1, &[answer]);
+    // The gateway continues, also without a reader of its events.
+    assert_eq!(Stream::new(&place).flows(64, || {})[1], 0);
+    terminate(candor);
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn standard_input_cannot_be_reloaded() {
+    let Some(place) = scene(VCAN) else { return };
+    let candor = place.start(&files()[0], "auto");
+    ask(&place, &[]).assert(2, &["from standard input"]);
+    signal::send(candor.pid(), Signal::Hangup).unwrap();
+    let answer = candor.event(&["not-reloaded"]);
+    assert!(answer["because"].as_str().unwrap().contains("standard input"), "{answer}");
+    candor.stop();
+}
+
+/// Routes between the same buses in the same receive list, where the order matters.
+fn ordered(routes: &[(&str, u32)]) -> String {
+    let one = |(name, id): &(&str, u32)| {
+        route(name, "left", "right", &format!("frames = \"classic\"\nmatch = \"{id:X}:7FF\"\necho = true"))
+    };
+    LEFT_RIGHT.to_owned() + &routes.iter().map(one).collect::<String>()
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn replaces_only_jobs_that_differ() {
+    let Some(place) = scene(VCAN_AND_CANGW) else { return };
+    let before = ordered(&[("a", 0x100), ("b", 0x101), ("c", 0x123), ("d", 0x103)]);
+    let candor = place.start_reloadable(&before, "auto");
+    let sender = place.sender("left");
+    let pass = |times: u32| (0..times).for_each(|_| send(&sender, &classic(0x123, &[])));
+    pass(3);
+    let jobs = || place.jobs().iter().map(|job| (job.filter.id, job.counters.handled)).collect::<Vec<_>>();
+    // The kernel forwards after write() has returned.
+    let are = |expected: [(u32, u32); 4]| wait_until(&format!("jobs {expected:?}"), || jobs() == expected);
+    are([(0x100, 0), (0x101, 0), (0x123, 3), (0x103, 0)]);
+
+    let answer = place.reload(&candor, &ordered(&[("a", 0x100), ("n", 0x1FF), ("c", 0x123), ("d", 0x103)]));
+    assert_eq!((&answer["new_routes"][0], &answer["gone_routes"][0]["route"]), (&"n".into(), &"b".into()), "{answer}");
+    // The last jobs stay, with their counters.
+    are([(0x100, 0), (0x1FF, 0), (0x123, 3), (0x103, 0)]);
+
+    // To user space and back: the route keeps its counters.
+    let in_user_space = ordered(&[("c", 0x123)]) + "max-age = \"10s\"\n";
+    let answer = place.reload(&candor, &in_user_space);
+    assert_eq!((&answer["event"], &answer["kernel_jobs"]), (&"reloaded".into(), &0.into()), "{answer}");
+    assert_eq!(jobs(), []);
+    let listener = place.listener("right");
+    pass(2);
+    for _ in 0..2 {
+        next_frame(&listener);
+    }
+    let answer = place.reload(&candor, &before);
+    assert_eq!((&answer["event"], &answer["kernel_jobs"]), (&"reloaded".into(), &4.into()), "{answer}");
+    pass(1);
+    are([(0x100, 0), (0x101, 0), (0x123, 1), (0x103, 0)]);
+    assert_eq!(candor.stop().counted("c")[0], 6);
+    assert_eq!(jobs(), []);
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn waiting_frames_stay_with_their_route() {
+    /// Frames that the queue of the slow bus holds.
+    const ROOM: u32 = 20;
+
+    for engine in ["read-write", "mmap-adaptive"] {
+        let Some(place) = scene(VCAN) else { return };
+        queues::delay(place.index("right"), Duration::from_secs(60), ROOM);
+        let keys = "echo = false\nwhen-full = \"drop-oldest\"";
+        let [over, beside] = [("over", "right"), ("beside", "third")].map(|(name, to)| route(name, "left", to, keys));
+        let candor = place.start_reloadable(&(LEFT_RIGHT.to_owned() + &over), engine);
+        let sender = place.sender("left");
+        (0..ROOM + 10).for_each(|_| send(&sender, &classic(0x123, &[1])));
+        std::thread::sleep(Duration::from_millis(100));
+
+        // With another route the frames still wait. Without their own they are dropped.
+        let other = LEFT_RIGHT.to_owned() + THIRD + &beside;
+        let both = other.clone() + &over;
+        let answer = place.reload(&candor, &both);
+        assert_eq!((&answer["event"], &answer["gone_routes"]), (&"reloaded".into(), &json!([])), "{answer}");
+        let answer = place.reload(&candor, &other);
+        let gone = &answer["gone_routes"][0];
+        let counted = |key: &str| gone[key].as_u64().unwrap();
+        assert_eq!(counted("matched"), u64::from(ROOM + 10), "{engine}: {answer}");
+        assert_eq!((counted("handled"), counted("dropped")), (u64::from(ROOM), 10), "{engine}: {answer}");
+        assert_eq!(answer["gone_buses"][0]["bus"], "right", "{engine}: {answer}");
+        candor.stop();
+    }
 }

@@ -1,51 +1,33 @@
-//! Interfaces that are unplugged, come back or get another name, jobs that somebody deletes, a module that is unloaded:
-//! the gateway says so and goes on, and the routes that it does not concern notice nothing.
+//! Interfaces that are unplugged, replaced or renamed, jobs that another program deletes, an unloaded module: the gateway
+//! reports it and resumes, without disturbing other routes. Also lost events, a second candor, and qdiscs that drop frames.
 
-mod noticed;
-
-use std::path::Path;
-use std::time::Duration;
-
+use candor_egress::discipline::Discipline;
 use candor_io::guest;
-use candor_io::signal::Signal;
-use candor_netlink::cangw::{self, CangwJob};
-use candor_netlink::client::Client;
-use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_REQUEST};
-use candor_netlink::link;
 
-use crate::candor::{Candor, Run};
-use crate::errors::require_module_away;
-use crate::frames::{classic, hear, listener_on, send, sender_on};
-use crate::require::{Bus, Feature, jobs_between, require};
+use crate::errors::unload_cangw;
+use crate::hazards::ETF;
+use crate::kernel::flush;
+use crate::prelude::*;
+use crate::queues;
 
-const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
-const PATIENCE: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_millis(50);
-/// Longer than candor takes for a look.
+/// Longer than candor takes to look at the interfaces.
 const A_LOOK: Duration = Duration::from_millis(300);
 
-/// `over` is the route whose interfaces go; `beside` shares its source, `other` shares nothing with it.
-const BUSES: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-                     [bus.third]\ninterface = \"t-third\"\n[bus.fourth]\ninterface = \"t-fourth\"\n";
+/// The interfaces of `over` disappear; `beside` shares its source, `other` shares nothing with it.
 const ROUTES: [(&str, &str, &str); 3] =
     [("over", "left", "right"), ("beside", "left", "third"), ("other", "fourth", "third")];
 
-/// With these keys a route is in user space.
-const FOR_USER_SPACE: &str = "payload = \"0?\"\n";
-
 fn gateway(user_routes: &[&str]) -> String {
-    let route = |(name, from, to): &(&str, &str, &str)| {
-        let keys = if user_routes.contains(name) { FOR_USER_SPACE } else { "" };
-        format!(
-            "[[route]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nframes = \"classic\"\necho = true\n{keys}"
-        )
+    let one = |(name, from, to): &(&str, &str, &str)| {
+        let user = if user_routes.contains(name) { "payload = \"0?\"" } else { "" };
+        route(name, from, to, &format!("frames = \"classic\"\necho = true\n{user}"))
     };
-    BUSES.to_owned() + &ROUTES.iter().map(route).collect::<String>()
+    buses(&["left", "right", "third", "fourth"]) + &ROUTES.iter().map(one).collect::<String>()
 }
 
-/// All ways to run the routes: on one side with each kind of receiver and sender, and split with either side having the
-/// route whose interfaces go.
-fn ways() -> [(&'static str, String); 8] {
+/// All routes on one side with each kind of receiver and sender, and split with `over` on either side.
+fn setups() -> [(&'static str, String); 8] {
     [
         ("kernel", gateway(&[])),
         ("read-write", gateway(&[])),
@@ -58,74 +40,61 @@ fn ways() -> [(&'static str, String); 8] {
     ]
 }
 
-fn run<'a>(gateway: &'a str, engine: &'a str, run_dir: &Path) -> Run<'a> {
-    Run { gateway, engine, run_dir: run_dir.to_owned(), uid: None }
+fn scene() -> Option<Scenario> {
+    Scenario::new(VCAN_AND_CANGW, ["left", "right", "third", "fourth"])
 }
 
-struct Place {
-    left: Bus,
-    right: Bus,
-    third: Bus,
-    fourth: Bus,
-    run_dir: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let [left, right, third, fourth] = ["left", "right", "third", "fourth"].map(Bus::new);
-        Self { left, right, third, fourth, run_dir: tempfile::tempdir().unwrap() }
+impl Scenario {
+    /// Sends a frame, which must arrive once.
+    fn passes(&self, from: &str, to: &str) -> bool {
+        let listener = self.listener(to);
+        send(&self.sender(from), &classic(0x123, &[1, 2, 3]));
+        hear(&listener, PATIENCE).is_some() && hear(&listener, SILENCE).is_none()
     }
 
-    fn jobs(&self) -> Vec<CangwJob> {
-        jobs_between(&[&self.left, &self.right, &self.third, &self.fourth])
-    }
-
-    /// The other route still forwards.
     #[track_caller]
-    fn other_goes_on(&self, way: &str) {
-        assert!(passes(&self.fourth, &self.third), "{way}: a route whose interfaces are all there has stopped");
+    fn other_route_passes(&self, setup: &str) {
+        assert!(self.passes("fourth", "third"), "{setup}: a route with all its interfaces has stopped");
+    }
+
+    fn replace(&mut self, bus: &str) {
+        self.unplug(bus);
+        self.plug_in(bus);
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn an_interface_that_comes_back_is_used_again() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for (engine, text) in ways() {
+fn resumes_when_an_interface_is_back() {
+    for (engine, text) in setups() {
         for unplugged in ["left", "right"] {
-            let way = format!("{engine}, {unplugged} unplugged:\n{text}");
-            let mut place = Place::new();
-            let candor = run(&text, engine, place.run_dir.path()).start();
-            assert!(passes(&place.left, &place.right), "{way}");
-            // What the kernel has counted up to a look is kept.
+            let setup = format!("{engine}, {unplugged} unplugged:\n{text}");
+            let Some(mut place) = scene() else { return };
+            let candor = place.start(&text, engine);
+            assert!(place.passes("left", "right"), "{setup}");
+            // candor keeps the kernel's counters of its last look.
             look();
 
-            let gone = if unplugged == "left" { &place.left } else { &place.right };
-            delete(gone);
+            place.unplug(unplugged);
             let name = format!("t-{unplugged}");
-            let said = candor.notice();
-            assert!(said.starts_with(&format!("Interface {name} (bus \"{unplugged}\") is gone")), "{way}: {said}");
-            place.other_goes_on(&way);
+            let notice = candor.notice();
+            assert!(
+                notice.starts_with(&format!("Interface {name} (bus \"{unplugged}\") is gone")),
+                "{setup}: {notice}"
+            );
+            place.other_route_passes(&setup);
             if unplugged == "right" {
-                assert!(passes(&place.left, &place.third), "{way}: a route of the same source has stopped");
+                assert!(place.passes("left", "third"), "{setup}: a route of the same source has stopped");
             }
 
-            *(if unplugged == "left" { &mut place.left } else { &mut place.right }) = Bus::new(unplugged);
-            let said = candor.notice();
-            assert_eq!(said, format!("Interface {name} is back; its routes continue"), "{way}");
+            place.plug_in(unplugged);
+            assert_eq!(candor.notice(), format!("Interface {name} is back; its routes continue"), "{setup}");
             wait_until_up(&candor, &name);
-            assert!(passes(&place.left, &place.right), "{way}: not after it came back");
-            place.other_goes_on(&way);
+            assert!(place.passes("left", "right"), "{setup}: not after it is back");
+            place.other_route_passes(&setup);
 
             look();
-            let ended = candor.end(Signal::Terminate);
-            assert!(ended.status.success(), "{ended:?}");
-            let counters = ended.event("final-counters")["routes"].clone();
-            assert_eq!(
-                (&counters[0]["route"], &counters[0]["handled"]),
-                (&"over".into(), &2.into()),
-                "{way}: {counters}"
-            );
+            assert_eq!(candor.stop().counted("over")[0], 2, "{setup}");
             assert_eq!(place.jobs(), []);
         }
     }
@@ -133,191 +102,152 @@ fn an_interface_that_comes_back_is_used_again() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn an_interface_that_is_replaced_at_once_is_noticed() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for (engine, text) in ways() {
-        let mut place = Place::new();
-        let candor = run(&text, engine, place.run_dir.path()).start();
-        delete(&place.right);
-        place.right = Bus::new("right");
-        while candor.notice() != "Interface t-right is back; its routes continue" {}
+fn notices_an_interface_that_is_replaced_at_once() {
+    for (engine, text) in setups() {
+        let Some(mut place) = scene() else { return };
+        let candor = place.start(&text, engine);
+        place.replace("right");
+        candor.notice_with("Interface t-right is back; its routes continue");
         wait_until_up(&candor, "t-right");
-        assert!(passes(&place.left, &place.right), "{engine}");
-        assert!(candor.end(Signal::Terminate).status.success());
+        assert!(place.passes("left", "right"), "{engine}");
+        candor.stop();
     }
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_died_after_an_interface_came_back_is_adopted() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+fn adopts_jobs_of_an_interface_that_was_replaced() {
+    let Some(mut place) = scene() else { return };
     let text = gateway(&["other"]);
-    let candor = run(&text, "auto", place.run_dir.path()).start();
-    delete(&place.right);
-    place.right = Bus::new("right");
-    while !candor.notice().contains("is back") {}
+    let candor = place.start(&text, "auto");
+    place.replace("right");
+    candor.notice_with("is back");
     let pid = candor.pid();
     candor.kill();
-    let next = run(&text, "auto", place.run_dir.path()).start();
-    let said = format!("Adopted 2 can-gw jobs of candor process {pid}, which died");
-    assert!(next.before_ready.iter().any(|event| event["text"] == said), "{:?}", next.before_ready);
+    let next = place.start(&text, "auto");
+    let notice = format!("Adopted 2 can-gw jobs of candor process {pid}, which died");
+    assert!(next.before_ready.iter().any(|event| event["text"] == notice), "{:?}", next.before_ready);
     assert_eq!(place.jobs().len(), 2);
-    assert!(next.end(Signal::Terminate).status.success());
+    next.stop();
     assert_eq!(place.jobs(), []);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn an_interface_with_another_name_stays_in_use() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for (engine, text) in ways() {
-        let mut place = Place::new();
-        let candor = run(&text, engine, place.run_dir.path()).start();
-        let mut client = Client::open().unwrap();
-        // Kernels before 6.2 rename only what is down.
-        place.right.set_down();
+fn a_renamed_interface_stays_in_use() {
+    for (engine, text) in setups() {
+        let Some(mut place) = scene() else { return };
+        let candor = place.start(&text, engine);
+        // Kernels before 6.2 rename only interfaces that are down.
+        place.bus("right").set_down();
         assert!(candor.notice().starts_with("Interface t-right is down"), "{engine}");
-        link::rename(&mut client, place.right.index, "t-new").unwrap();
-        let said = candor.notice();
-        assert!(said.starts_with("Interface t-right (bus \"right\") was renamed to t-new"), "{engine}: {said}");
-        place.right.set_up();
+        link::rename(&mut Client::open().unwrap(), place.index("right"), "t-new").unwrap();
+        let notice = candor.notice();
+        assert!(notice.starts_with("Interface t-right (bus \"right\") was renamed to t-new"), "{engine}: {notice}");
+        place.bus("right").set_up();
         assert_eq!(candor.notice(), "Interface t-new is up again");
-        assert!(passes(&place.left, &place.right), "{engine}");
+        assert!(place.passes("left", "right"), "{engine}");
 
-        // When it goes, the name in the file is waited for.
-        delete(&place.right);
-        let said = candor.notice();
-        assert!(said.starts_with("Interface t-new (bus \"right\") is gone"), "{engine}: {said}");
-        assert!(said.contains("wait for an interface t-right"), "{engine}: {said}");
-        place.right = Bus::new("right");
+        // After its end candor waits for the name in the file.
+        place.unplug("right");
+        let notice = candor.notice();
+        assert!(notice.starts_with("Interface t-new (bus \"right\") is gone"), "{engine}: {notice}");
+        assert!(notice.contains("wait for an interface t-right"), "{engine}: {notice}");
+        place.plug_in("right");
         assert_eq!(candor.notice(), "Interface t-right is back; its routes continue");
         wait_until_up(&candor, "t-right");
-        assert!(passes(&place.left, &place.right), "{engine}");
-        assert!(candor.end(Signal::Terminate).status.success());
+        assert!(place.passes("left", "right"), "{engine}");
+        candor.stop();
     }
-}
-
-/// Five routes between the same buses and in the same receive list, so that their order matters.
-fn ordered() -> String {
-    let route = |number| {
-        format!(
-            "[[route]]\nname = \"r{number}\"\nfrom = \"left\"\nto = \"right\"\nframes = \"classic\"\nmatch = \"10{number}:7FF\"\necho = true\n"
-        )
-    };
-    BUSES.to_owned() + &(0..5).map(route).collect::<String>()
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn deleted_jobs_are_put_back_in_their_order() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    let text = ordered();
-    let candor = run(&text, "kernel", place.run_dir.path()).start();
+fn restores_deleted_jobs_in_order() {
+    let Some(place) = scene() else { return };
+    // In the same receive list, where the order matters.
+    let one = |number| {
+        let keys = format!("frames = \"classic\"\nmatch = \"10{number}:7FF\"\necho = true");
+        route(&format!("r{number}"), "left", "right", &keys)
+    };
+    let candor = place.start(&(LEFT_RIGHT.to_owned() + &(0..5).map(one).collect::<String>()), "kernel");
     let ids = || place.jobs().iter().map(|job| job.filter.id).collect::<Vec<_>>();
     let all = [0x100, 0x101, 0x102, 0x103, 0x104];
     assert_eq!(ids(), all);
     settle();
     flush();
     look();
-    let said = candor.notice();
-    assert!(said.starts_with("Another program deleted 5 can-gw jobs of route \"r0\""), "{said}");
+    let notice = candor.notice();
+    assert!(notice.starts_with("Another program deleted 5 can-gw jobs of route \"r0\""), "{notice}");
     assert_eq!(ids(), all);
     for deleted in 1..4 {
         settle();
         cangw::delete(&mut Client::open().unwrap(), &place.jobs()[deleted]).unwrap();
         look();
-        let said = candor.notice();
-        assert!(said.starts_with(&format!("Another program deleted 1 can-gw job of route \"r{deleted}\"")), "{said}");
+        let notice = candor.notice();
+        assert!(
+            notice.starts_with(&format!("Another program deleted 1 can-gw job of route \"r{deleted}\"")),
+            "{notice}"
+        );
         assert_eq!(ids(), all, "after r{deleted} was deleted");
     }
-    assert!(candor.end(Signal::Terminate).status.success());
+    candor.stop();
     assert_eq!(place.jobs(), []);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn somebody_who_deletes_jobs_again_and_again_wins() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    // What is in user space is not concerned, but it ends with the rest.
-    let text = gateway(&["other"]);
-    let candor = run(&text, "auto", place.run_dir.path()).start();
+fn ends_if_its_jobs_are_deleted_repeatedly() {
+    let Some(place) = scene() else { return };
+    // The user-space route still forwards, until the gateway ends.
+    let candor = place.start(&gateway(&["other"]), "auto");
     for _ in 0..5 {
         settle();
         flush();
         look();
         assert!(candor.notice().starts_with("Another program deleted 2 can-gw jobs of route \"over\""));
-        place.other_goes_on("auto");
+        place.other_route_passes("auto");
     }
     settle();
     flush();
     look();
-    let ended = candor.wait();
-    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
-    assert!(ended.errors.contains("another program keeps deleting the can-gw jobs of route"), "{}", ended.errors);
-    assert!(ended.errors.contains("5 times within 300 s"), "{}", ended.errors);
+    let words = ["another program keeps deleting the can-gw jobs of route", "5 times within 300 s"];
+    candor.wait().assert_refused(&words);
     assert_eq!(place.jobs(), []);
     assert_eq!(place.run_dir.path().read_dir().unwrap().count(), 1, "only the lock is left");
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_module_that_is_loaded_again_gets_its_jobs_back() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn installs_its_jobs_again_after_a_module_reload() {
     for (engine, text) in [("kernel", gateway(&[])), ("auto", gateway(&["other"]))] {
-        let place = Place::new();
-        let candor = run(&text, engine, place.run_dir.path()).start();
+        let Some(place) = scene() else { return };
+        let candor = place.start(&text, engine);
         let before = place.jobs().len();
-        assert!(passes(&place.left, &place.right), "{engine}");
-        let Ok(Some(file)) = require_module_away() else { return };
+        assert!(place.passes("left", "right"), "{engine}");
+        let Ok(Some(file)) = unload_cangw() else { return };
         look();
-        let said = candor.notice();
-        assert!(said.starts_with("The kernel module can-gw was unloaded"), "{engine}: {said}");
+        let notice = candor.notice();
+        assert!(notice.starts_with("The kernel module can-gw was unloaded"), "{engine}: {notice}");
         if engine == "auto" {
-            place.other_goes_on(engine);
+            place.other_route_passes(engine);
         }
-        guest::load_module(&std::fs::read(file).unwrap(), "").unwrap();
-        // Nothing nudges it: it looks by itself.
+        guest::load_module(&fs::read(file).unwrap(), "").unwrap();
+        // No event: candor looks at intervals.
         assert!(candor.notice().starts_with("The kernel module can-gw is loaded again"), "{engine}");
         assert_eq!(place.jobs().len(), before, "{engine}");
-        assert!(passes(&place.left, &place.right), "{engine}");
-        assert!(candor.end(Signal::Terminate).status.success());
+        assert!(place.passes("left", "right"), "{engine}");
+        candor.stop();
         assert_eq!(place.jobs(), []);
     }
 }
 
-/// Sends a frame and says whether it arrives, once.
-fn passes(from: &Bus, to: &Bus) -> bool {
-    let listener = listener_on(to.index);
-    send(&sender_on(from.index), &classic(0x123, &[1, 2, 3]));
-    hear(&listener, PATIENCE).is_some() && hear(&listener, SILENCE).is_none()
-}
-
-fn delete(bus: &Bus) {
-    link::delete(&mut Client::open().unwrap(), bus.index).unwrap();
-}
-
-/// `cangw -F`: a request to delete whose interfaces are 0.
-fn flush() {
-    let mut message = MessageWriter::new(RTM_DELROUTE, NLM_F_REQUEST | NLM_F_ACK);
-    message.header(&[AF_CAN, CGW_TYPE_CAN_CAN, 0, 0]).attribute(CGW_SRC_IF, &[0; 4]).attribute(CGW_DST_IF, &[0; 4]);
-    Client::open().unwrap().request(message).unwrap();
-}
-
-const RTM_DELROUTE: u16 = 25;
-const AF_CAN: u8 = 29;
-const CGW_TYPE_CAN_CAN: u8 = 1;
-const CGW_SRC_IF: u16 = 9;
-const CGW_DST_IF: u16 = 10;
-
-/// Waits until the kernel has told of all that was done to interfaces, which makes candor look.
+/// Waits until candor has seen all events of interfaces.
 fn settle() {
     std::thread::sleep(Duration::from_millis(1500));
 }
 
-/// Makes candor look: any interface that appears does that. Waits until it has looked.
+/// Makes candor look with a new interface, and waits until it has looked.
 fn look() {
     let _nudge = Bus::new("nudge");
     std::thread::sleep(A_LOOK);
@@ -325,10 +255,84 @@ fn look() {
 
 /// Waits until candor has seen that a new interface is up.
 fn wait_until_up(candor: &Candor, name: &str) {
-    // It may have been up already when it was seen first.
+    // There is no notice if candor saw it up at first.
     std::thread::sleep(A_LOOK);
-    while let Some(said) = candor.notice_now() {
-        let expected = said.starts_with(&format!("Interface {name} is"));
-        assert!(expected, "{said}");
+    while let Some(notice) = candor.notice_now() {
+        assert!(notice.starts_with(&format!("Interface {name} is")), "{notice}");
+    }
+}
+
+/// While candor is stopped, there are more events than its socket holds.
+#[test]
+#[ignore = "runs in a guest"]
+fn notices_changes_after_lost_events() {
+    const STORM: usize = 400;
+
+    for (engine, text) in setups() {
+        let Some(mut place) = scene() else { return };
+        let candor = place.start(&text, engine);
+        process::pause(candor.pid()).unwrap();
+        for _ in 0..STORM {
+            drop(Bus::new("storm"));
+        }
+        place.replace("right");
+        process::resume(candor.pid()).unwrap();
+        candor.notice_with("Interface t-right is back; its routes continue");
+        wait_until_up(&candor, "t-right");
+        assert!(place.passes("left", "right"), "{engine}");
+        // Further events arrive.
+        place.unplug("right");
+        assert!(candor.notice().starts_with("Interface t-right (bus \"right\") is gone"), "{engine}");
+        candor.stop();
+    }
+}
+
+/// One candor waits for an interface, and another one starts as soon as it is back.
+#[test]
+#[ignore = "runs in a guest"]
+fn two_candors_do_not_double_frames_of_a_replaced_interface() {
+    for engine in ["kernel", "read-write"] {
+        let Some(mut place) = scene() else { return };
+        let text = gateway(&[]);
+        let first = place.start(&text, engine);
+        process::pause(first.pid()).unwrap();
+        // All interfaces, or the second candor is refused for the other routes.
+        ["left", "right", "third", "fourth"].into_iter().for_each(|bus| place.replace(bus));
+        let second = place.start(&text, engine);
+        process::resume(first.pid()).unwrap();
+        let error = format!("is already run by another candor (process {})", second.pid());
+        first.wait().assert_refused(&[&error]);
+        assert!(place.passes("left", "right"), "{engine}: lost or doubled");
+        place.other_route_passes(engine);
+        second.stop();
+        assert_eq!(place.jobs(), []);
+    }
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn reports_a_qdisc_that_drops_frames() {
+    let text = gateway(&[]);
+    for engine in ["kernel", "read-write"] {
+        let Some(mut place) = scene() else { return };
+        let candor = place.start(&text, engine);
+        let set_etf = |place: &Scenario| {
+            queues::set_root(place.index("right"), Discipline::Etf(ETF));
+            assert!(candor.notice().starts_with("t-right has the qdisc etf"), "{engine}");
+        };
+        set_etf(&place);
+        // It is reported again after its removal, and on a replaced interface.
+        queues::delete_root(place.index("right"));
+        look();
+        set_etf(&place);
+        place.unplug("right");
+        assert!(candor.notice().starts_with("Interface t-right (bus \"right\") is gone"), "{engine}");
+        place.plug_in("right");
+        candor.notice_with("Interface t-right is back; its routes continue");
+        wait_until_up(&candor, "t-right");
+        set_etf(&place);
+        look();
+        assert_eq!(candor.notice_now(), None, "{engine}: reported twice");
+        candor.stop();
     }
 }

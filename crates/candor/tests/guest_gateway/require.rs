@@ -1,168 +1,111 @@
-//! What a test needs of the machine, and interfaces of its own.
+//! Features that tests need, and virtual buses.
 
 use std::os::unix::fs::MetadataExt;
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::{self, CangwError};
-use candor_netlink::client::Client;
-use candor_netlink::link;
+use candor_netlink::cangw::CangwError;
 
+use crate::prelude::*;
 use crate::{control_group, kernel};
 
-/// A property that not every machine has. Its name is that in `CANDOR_REQUIRE`.
+pub(crate) const VCAN: &[Feature] = &[Feature::Root, Feature::Vcan];
+pub(crate) const VCAN_AND_CANGW: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
+
+/// A property that not every machine has, as docs/environment.md describes it. `CANDOR_REQUIRE` has the name in kebab case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
-    /// The program cangw of can-utils.
     CanUtils,
-    /// The module can-gw, and the right to use it.
     Cangw,
-    /// A clock that counts instructions, so that times can be compared exactly.
     Clock,
-    /// Control groups of version 2, and filters that look at them.
-    ControlGroups,
-    /// Interfaces of real or emulated controllers, whose driver echoes frames.
+    Cgroup,
     Controllers,
-    /// The queueing discipline `ets` (Linux 5.6).
     Ets,
-    /// A guest, whose clock and users may be changed.
     Guest,
-    /// Files of the modules, to load them again from.
     Modules,
-    /// A kernel that refuses can-gw jobs back to the interface they come from.
     NoSelfJobs,
-    /// A kernel that computes a CRC8 with positions from the end inside the frame.
     RelativeCrc8,
-    /// A process of the user root.
     Root,
-    /// A kernel that accepts can-gw jobs back to the interface they come from.
     SelfJobs,
-    /// The module slcan, and the program slcan_attach of can-utils.
     Slcan,
-    /// The sources, which the directory of examples is a part of.
     Sources,
-    /// OpenSSH's server and client, what a board has besides, and a guest in which users may be made up.
     Ssh,
-    /// The program tc of iproute2, with its list of matches.
     Tc,
-    /// The program unshare and user namespaces.
     UserNamespaces,
-    /// Virtual CAN buses.
     Vcan,
-    /// The virtual USB host controller, and the drivers of the adapters that candor plays.
     Vhci,
 }
 
-/// What [`Feature::Ssh`] stands for.
 const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
 
 impl Feature {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::CanUtils => "can-utils",
-            Self::Cangw => "cangw",
-            Self::Clock => "clock",
-            Self::ControlGroups => "cgroup",
-            Self::Controllers => "controllers",
-            Self::Ets => "ets",
-            Self::Guest => "guest",
-            Self::Modules => "modules",
-            Self::NoSelfJobs => "no-self-jobs",
-            Self::RelativeCrc8 => "relative-crc8",
-            Self::Root => "root",
-            Self::SelfJobs => "self-jobs",
-            Self::Slcan => "slcan",
-            Self::Sources => "sources",
-            Self::Ssh => "ssh",
-            Self::Tc => "tc",
-            Self::UserNamespaces => "user-namespaces",
-            Self::Vcan => "vcan",
-            Self::Vhci => "vhci",
-        }
+    fn name(self) -> String {
+        kebab_case(&format!("{self:?}"))
     }
 
     fn missing(self) -> Option<String> {
         match self {
-            Self::CanUtils => {
-                let started = Command::new("cangw").arg("-?").stdin(Stdio::null()).output();
-                started.err().map(|error| format!("cangw does not start: {error}"))
-            }
+            Self::CanUtils => starts("cangw", &["-?"]).err(),
             Self::Cangw => {
                 let mut client = Client::open().unwrap();
                 let first = InterfaceIndex::new(1).unwrap();
                 cangw::probe(&mut client, first).err().map(|error| error.to_string())
             }
-            Self::Clock => {
-                let counts = std::env::var("CANDOR_TESTBED").is_ok_and(|testbed| testbed == "icount");
-                (!counts).then(|| "the clock does not count instructions".to_owned())
-            }
-            Self::ControlGroups => control_group::missing(),
-            // Seen only when a test uses them: its own words are the reason.
+            Self::Clock => (!counts_instructions()).then(|| "the clock does not count instructions".to_owned()),
+            Self::Cgroup => control_group::missing(),
+            // Tests find out when they use it.
             Self::Controllers | Self::Ets | Self::NoSelfJobs | Self::RelativeCrc8 | Self::SelfJobs => None,
             Self::Guest => std::env::var_os("CANDOR_TESTBED").is_none().then(|| "this is not a guest".to_owned()),
             Self::Modules => {
                 let file = kernel::cangw_file().filter(|_| kernel::vcan_file().is_some());
-                file.is_none().then(|| "there is no file of can-gw or of vcan".to_owned())
+                file.is_none().then(|| "no file of can-gw or of vcan".to_owned())
             }
             Self::Root => {
-                let uid = std::fs::metadata("/proc/self").unwrap().uid();
-                (uid != 0).then(|| format!("the user has the number {uid}"))
+                let uid = fs::metadata("/proc/self").unwrap().uid();
+                (uid != 0).then(|| format!("the user id is {uid}"))
             }
-            Self::Slcan => {
-                let asked = Command::new("slcan_attach").arg("-?").stdin(Stdio::null()).output();
-                let loaded = Command::new("modprobe").arg("slcan").stdin(Stdio::null()).output();
-                match (asked, loaded) {
-                    (Err(error), _) => Some(format!("slcan_attach does not start: {error}")),
-                    (_, Err(error)) => Some(format!("modprobe does not start: {error}")),
-                    (_, Ok(output)) if !output.status.success() => {
-                        Some(format!("modprobe slcan says {}", String::from_utf8_lossy(&output.stderr).trim()))
-                    }
-                    _ => None,
-                }
-            }
+            Self::Slcan => starts("slcan_attach", &["-?"]).and_then(|_| succeeds("modprobe", &["slcan"])).err(),
             Self::Sources => {
                 let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-                std::fs::read_dir(folder).err().map(|error| format!("{folder} cannot be read: {error}"))
+                fs::read_dir(folder).err().map(|error| format!("{folder} cannot be read: {error}"))
             }
             Self::Ssh if Self::Guest.missing().is_some() => Self::Guest.missing(),
-            Self::Ssh => BOARD_PROGRAMS.iter().find_map(|program| {
-                let started = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-                started.err().map(|error| format!("{program} does not start: {error}"))
-            }),
-            Self::Tc => {
-                let started = Command::new("tc").arg("-V").stdin(Stdio::null()).output();
-                started.err().map(|error| format!("tc does not start: {error}"))
-            }
+            Self::Ssh => BOARD_PROGRAMS.iter().find_map(|program| starts(program, &["--version"]).err()),
+            Self::Tc => starts("tc", &["-V"]).err(),
             Self::UserNamespaces => {
-                let arguments = ["--user", "--map-root-user", "--", "candor", "--version"];
-                match Command::new("unshare").args(arguments).stdin(Stdio::null()).output() {
-                    Ok(output) if output.status.success() => None,
-                    Ok(output) => Some(format!("unshare says {}", String::from_utf8_lossy(&output.stderr).trim())),
-                    Err(error) => Some(format!("unshare does not start: {error}")),
-                }
+                succeeds("unshare", &["--user", "--map-root-user", "--", "candor", "--version"]).err()
             }
             Self::Vcan => Bus::create("probe").err(),
             Self::Vhci => {
                 let modules = ["vhci-hcd", "gs_usb", "ucan"];
-                modules.into_iter().find_map(|module| {
-                    let loaded = Command::new("modprobe").args(["-q", module]).stdin(Stdio::null()).output();
-                    let is_there = loaded.is_ok_and(|output| output.status.success());
-                    (!is_there).then(|| format!("the module {module} is not there"))
-                })
+                modules.into_iter().find_map(|module| succeeds("modprobe", &["-q", module]).err())
             }
         }
     }
 }
 
-/// The tests share a kernel, so one runs at a time. `None`, after saying why, if something is missing.
+fn kebab_case(name: &str) -> String {
+    let dashed = |(at, c): (usize, char)| [(at > 0 && c.is_ascii_uppercase()).then_some('-'), Some(c)];
+    name.char_indices().flat_map(dashed).flatten().collect::<String>().to_ascii_lowercase()
+}
+
+fn starts(program: &str, arguments: &[&str]) -> Result<std::process::Output, String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    output.map_err(|error| format!("{program} does not start: {error}"))
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = starts(program, arguments)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{program} {arguments:?} fails: {}", errors.trim())) }
+}
+
+/// The tests share a kernel, so one runs at a time. `None`, after printing the reason, if a feature is missing.
 pub(crate) fn require(features: &[Feature]) -> Option<MutexGuard<'static, ()>> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     features.iter().all(|&feature| is_there(feature)).then_some(guard)
 }
 
-/// Whether the machine has it; if not, says why.
 pub(crate) fn is_there(feature: Feature) -> bool {
     let reason = feature.missing();
     if let Some(reason) = &reason {
@@ -171,7 +114,7 @@ pub(crate) fn is_there(feature: Feature) -> bool {
     reason.is_none()
 }
 
-/// Says why a test ends here; fails if the machine was to have what is missing.
+/// Prints why a test ends here. Fails if `CANDOR_REQUIRE` lists the feature.
 pub(crate) fn skip(feature: Feature, reason: &str) {
     let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
     let name = feature.name();
@@ -182,8 +125,9 @@ pub(crate) fn skip(feature: Feature, reason: &str) {
 #[test]
 fn every_feature_is_documented() {
     let page = include_str!("../../../../docs/environment.md");
-    let name = |line: &'static str| line.trim().strip_prefix("Self::")?.split_once("=> \"")?.1.strip_suffix("\",");
-    let names: Vec<_> = include_str!("require.rs").lines().filter_map(name).collect();
+    let (_, features) = include_str!("require.rs").split_once("enum Feature {\n").unwrap();
+    let lines = features.lines().take_while(|line| *line != "}");
+    let names: Vec<_> = lines.map(|line| kebab_case(line.trim().trim_end_matches(','))).collect();
     assert!(names.len() > 15, "{names:?}");
     for name in names {
         assert!(page.contains(&format!("| `{name}` | ")), "docs/environment.md does not list {name}");
@@ -193,6 +137,8 @@ fn every_feature_is_documented() {
 /// A virtual bus that is up and goes away with this value.
 #[derive(Debug)]
 pub(crate) struct Bus {
+    /// That of the interface without `t-`.
+    pub(crate) name: String,
     pub(crate) index: InterfaceIndex,
 }
 
@@ -201,12 +147,12 @@ impl Bus {
         Self::create(name).unwrap()
     }
 
-    fn create(suffix: &str) -> Result<Self, String> {
-        let name = format!("t-{suffix}");
+    fn create(name: &str) -> Result<Self, String> {
+        let interface = format!("t-{name}");
         let mut client = Client::open().map_err(|error| error.to_string())?;
-        link::create_vcan(&mut client, &name).map_err(|error| error.to_string())?;
-        let index = link::by_name(&mut client, &name).unwrap().unwrap().index;
-        let bus = Self { index };
+        link::create_vcan(&mut client, &interface).map_err(|error| error.to_string())?;
+        let index = link::by_name(&mut client, &interface).unwrap().unwrap().index;
+        let bus = Self { name: name.to_owned(), index };
         bus.set_up();
         Ok(bus)
     }
@@ -222,17 +168,17 @@ impl Bus {
 
 impl Drop for Bus {
     fn drop(&mut self) {
-        // A test may have removed it on purpose.
+        // A test may have deleted it.
         let _ = Client::open().and_then(|mut client| link::delete(&mut client, self.index));
     }
 }
 
-/// The can-gw jobs between these buses.
-pub(crate) fn jobs_between(buses: &[&Bus]) -> Vec<cangw::CangwJob> {
-    let all = cangw::dump(&mut Client::open().unwrap());
-    let is_here = |index| buses.iter().any(|bus| bus.index == index);
-    match all {
-        Ok(all) => all.into_iter().filter(|job| is_here(job.source) || is_here(job.destination)).collect(),
+/// The can-gw jobs from or to these buses, newest first.
+pub(crate) fn jobs_between<'a>(buses: impl IntoIterator<Item = &'a Bus>) -> Vec<CangwJob> {
+    let indices: Vec<_> = buses.into_iter().map(|bus| bus.index).collect();
+    let is_here = |job: &CangwJob| indices.contains(&job.source) || indices.contains(&job.destination);
+    match cangw::dump(&mut Client::open().unwrap()) {
+        Ok(all) => all.into_iter().filter(is_here).collect(),
         Err(CangwError::ModuleMissing) => Vec::new(),
         Err(error) => panic!("{error}"),
     }

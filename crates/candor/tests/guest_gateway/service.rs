@@ -1,65 +1,56 @@
-//! What systemd is told: this test is systemd.
+//! Messages to systemd, which the test plays.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use candor_io::signal::{self, Signal};
-
-use crate::candor::program;
-use crate::require::{Bus, Feature, require};
+use crate::prelude::*;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-const GATEWAY: &str = "engine = \"read-write\"\n[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-                       [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\n";
+
+fn gateway() -> String {
+    format!("engine = \"read-write\"\n{LEFT_RIGHT}{}", route("over", "left", "right", ""))
+}
+
+fn listen(path: &Path) -> UnixDatagram {
+    let socket = UnixDatagram::bind(path).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+fn next(socket: &UnixDatagram) -> String {
+    let mut bytes = [0; 4096];
+    let len = socket.recv(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes[..len]).into_owned()
+}
 
 #[test]
 #[ignore = "runs in a guest"]
-fn systemd_hears_of_the_beginning_the_middle_and_the_end() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
-    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("notify");
-    let systemd = UnixDatagram::bind(&place).unwrap();
-    systemd.set_read_timeout(Some(PATIENCE)).unwrap();
-    let file = folder.path().join("gateway.toml");
-    std::fs::write(&file, GATEWAY).unwrap();
-    let mut candor = Command::new(program())
-        .arg("run")
-        .arg(&file)
-        .env("CANDOR_RUN_DIR", folder.path())
-        .env("NOTIFY_SOCKET", &place)
-        .env("WATCHDOG_USEC", "200000")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    // The next message that is no sign of life.
-    let heard = |signs_of_life: &mut u32| loop {
-        let mut bytes = [0; 1024];
-        let len = systemd.recv(&mut bytes).unwrap();
-        let text = std::str::from_utf8(&bytes[..len]).unwrap().trim().to_owned();
-        if text != "WATCHDOG=1" {
-            return text;
+fn notifies_systemd_of_start_reload_and_end() {
+    const ALIVE: &str = "WATCHDOG=1\n";
+    let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let socket = scene.run_dir.path().join("notify");
+    let systemd = listen(&socket);
+    let file = scene.file("gateway.toml", &gateway());
+    let mut command = scene.command(&["run", &file]);
+    command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "200000");
+    let mut candor = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let news = || loop {
+        let text = next(&systemd);
+        if text != ALIVE {
+            return text.trim().to_owned();
         }
-        *signs_of_life += 1;
     };
-    let mut signs = 0;
-    assert_eq!(heard(&mut signs), "READY=1\nSTATUS=1 route");
-    std::fs::write(&file, format!("{GATEWAY}[[route]]\nname = \"back\"\nfrom = \"right\"\nto = \"left\"\n")).unwrap();
+    assert_eq!(news(), "READY=1\nSTATUS=1 route");
+    scene.file("gateway.toml", &(gateway() + &route("back", "right", "left", "")));
     signal::send(candor.id(), Signal::Hangup).unwrap();
-    let reloading = heard(&mut signs);
+    let reloading = news();
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-    assert_eq!(heard(&mut signs), "READY=1\nSTATUS=2 routes");
-    // Of itself it says only that it is alive, again and again.
-    for _sign in 0..3 {
-        let mut bytes = [0; 64];
-        let len = systemd.recv(&mut bytes).unwrap();
-        assert_eq!(&bytes[..len], b"WATCHDOG=1\n");
+    assert_eq!(news(), "READY=1\nSTATUS=2 routes");
+    for _ in 0..3 {
+        assert_eq!(next(&systemd), ALIVE, "nothing else without an event");
     }
     signal::send(candor.id(), Signal::Terminate).unwrap();
-    assert_eq!(heard(&mut signs), "STOPPING=1");
+    assert_eq!(news(), "STOPPING=1");
     assert!(candor.wait().unwrap().success());
     systemd.set_nonblocking(true).unwrap();
     assert_eq!(systemd.recv(&mut [0; 64]).unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -67,49 +58,35 @@ fn systemd_hears_of_the_beginning_the_middle_and_the_end() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn the_journal_gets_a_field_for_each_fact() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
-    let (_left, right) = (Bus::new("left"), Bus::new("right"));
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("gateway.toml");
-    std::fs::write(&file, GATEWAY).unwrap();
+fn journal_gets_a_field_for_each_fact() {
+    const JOURNAL: &str = "/run/systemd/journal/socket";
+    let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let file = scene.file("gateway.toml", &gateway());
     let start = || {
-        let mut command = Command::new(program());
-        command.arg("run").arg(&file).args(["--seccomp", "--log", "journald"]).env("CANDOR_RUN_DIR", folder.path());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        let mut command = scene.command(&["run", &file, "--seccomp", "--log", "journald"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
     };
-    let without = start().wait_with_output().unwrap();
-    let said = String::from_utf8(without.stderr).unwrap();
-    assert!(without.status.code() == Some(2) && said.contains("cannot reach the systemd journal"), "{said}");
+    output(&mut start()).assert(2, &["cannot reach the systemd journal"]);
 
-    std::fs::create_dir_all("/run/systemd/journal").unwrap();
-    let journal = UnixDatagram::bind("/run/systemd/journal/socket").unwrap();
-    journal.set_read_timeout(Some(PATIENCE)).unwrap();
-    let heard = || {
-        let mut bytes = [0; 4096];
-        loop {
-            let len = journal.recv(&mut bytes).unwrap();
-            // The library asks at the start whether somebody is there.
-            if len > 0 {
-                return String::from_utf8_lossy(&bytes[..len]).into_owned();
-            }
-        }
+    fs::create_dir_all("/run/systemd/journal").unwrap();
+    let journal = listen(Path::new(JOURNAL));
+    let has = |words: &[&str]| {
+        // At the start the library sends an empty message, to see if the journal exists.
+        let text = std::iter::from_fn(|| Some(next(&journal))).find(|text| !text.is_empty()).unwrap();
+        assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text:?}");
     };
-    let mut candor = start();
-    let ready = heard();
-    let has = |text: &str, words: &[&str]| assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text:?}");
-    has(
-        &ready,
-        &["PRIORITY\n\u{1}\0\0\0\0\0\0\x005", "ready: 1 route of ", "CANDOR_EVENT", "ready", "SYSLOG_IDENTIFIER"],
-    );
-    right.set_down();
-    has(&heard(), &["PRIORITY\n\u{1}\0\0\0\0\0\0\x004", "Interface t-right is down", "notice"]);
+    let mut candor = start().spawn().unwrap();
+    let priority = |level: &str| format!("PRIORITY\n\u{1}\0\0\0\0\0\0\0{level}");
+    has(&[&priority("5"), "ready: 1 route of ", "CANDOR_EVENT", "ready", "SYSLOG_IDENTIFIER"]);
+    scene.bus("right").set_down();
+    has(&[&priority("4"), "Interface t-right is down", "notice"]);
     signal::send(candor.id(), Signal::Terminate).unwrap();
-    has(&heard(), &["CANDOR_ROUTE", "over", "CANDOR_HANDLED", "final-counters"]);
-    has(&heard(), &["CANDOR_BUS", "left"]);
-    has(&heard(), &["CANDOR_BUS", "right"]);
-    has(&heard(), &["ended by SIGTERM"]);
+    has(&["CANDOR_ROUTE", "over", "CANDOR_HANDLED", "final-counters"]);
+    has(&["CANDOR_BUS", "left"]);
+    has(&["CANDOR_BUS", "right"]);
+    has(&["ended by SIGTERM"]);
     assert!(candor.wait().unwrap().success());
     drop(journal);
-    std::fs::remove_file("/run/systemd/journal/socket").unwrap();
+    fs::remove_file(JOURNAL).unwrap();
 }

@@ -1,112 +1,97 @@
-//! `candor top` looks at gateways that forward.
+//! `candor top` with running gateways.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
 
-use candor_io::process;
-use candor_io::signal::Signal;
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::termios::{InputFlags, LocalFlags, OutputFlags, tcgetattr};
-use serde_json::Value;
 
-use crate::candor::{Run, program};
-use crate::frames::{classic, send, sender_on};
-use crate::require::{Bus, Feature, require};
+use crate::metrics::split_gateway;
+use crate::prelude::*;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A route on each side, and one that the other file takes.
-const CAR: &str = "[bus.left]\ninterface = \"t-left\"\nbitrate = \"500kbit/s\"\n[bus.right]\ninterface = \"t-right\"\n\
-                   [[route]]\nname = \"kernel\"\nfrom = \"left\"\nto = \"right\"\nmatch = \"123\"\n\
-                   [[route]]\nname = \"user\"\nfrom = \"left\"\nto = \"right\"\nmatch = \"456\"\npayload = \"01\"\n";
-const DOORS: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-                     [[route]]\nname = \"doors\"\nfrom = \"left\"\nto = \"right\"\nmatch = \"124\"\n";
+impl Scenario {
+    fn start_from(&self, gateway: &str, engine: &str, file: &str) -> Candor {
+        self.run(gateway, engine).start_from(&self.files.path().join(file))
+    }
+
+    fn top(&self, arguments: &[&str]) -> Output {
+        self.candor(&[&["top"], arguments].concat())
+    }
+}
+
+fn doors() -> String {
+    LEFT_RIGHT.to_owned() + &route("doors", "left", "right", "match = \"124\"")
+}
 
 #[test]
 #[ignore = "runs in a guest"]
-fn gateways_are_found_and_looked_at() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let (left, _right) = (Bus::new("left"), Bus::new("right"));
-    let folder = tempfile::tempdir().unwrap();
-    let run = |gateway: &'static str, engine: &'static str, file: &str| {
-        let run_dir = folder.path().to_owned();
-        Run { gateway, engine, run_dir, uid: None }.start_from(&folder.path().join(file))
-    };
-    let nobody = said(top(folder.path(), &["--once"]));
-    assert!(nobody.0 == Some(2) && nobody.1.contains("no gateway is running in this network namespace"), "{nobody:?}");
+fn shows_the_counters_of_running_gateways() {
+    let Some(scene) = Scenario::new(VCAN_AND_CANGW, ["left", "right"]) else { return };
+    scene.top(&["--once"]).assert(2, &["no gateway is running in this network namespace"]);
 
-    let car = run(CAR, "auto", "car.toml");
-    let sender = sender_on(left.index);
-    let mut looks = top(folder.path(), &["--json", "--interval", "500ms"]);
-    while looks.try_wait().unwrap().is_none() {
+    let car = scene.start_from(&split_gateway(), "auto", "car.toml");
+    let sender = scene.sender("left");
+    let mut top = scene.command(&["top", "--json", "--interval", "500ms"]).stdout(Stdio::piped()).spawn().unwrap();
+    while top.try_wait().unwrap().is_none() {
         for id in [0x123, 0x456] {
             send(&sender, &classic(id, &[1, 2]));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    let (status, text) = said(looks);
-    assert_eq!(status, Some(0), "{text}");
-    let seen: Value = serde_json::from_str(&text).unwrap();
+    let top = top.wait_with_output().unwrap();
+    assert!(top.status.success(), "{top:?}");
+    let seen: Value = serde_json::from_slice(&top.stdout).unwrap();
     assert!(seen["gateway"].as_str().unwrap().ends_with(&format!("car.toml, process {}", car.pid())), "{seen}");
     for (at, side, byte_rate) in [(0, "kernel", false), (1, "user", true)] {
         let route = &seen["routes"][at];
         assert_eq!((&route["route"], &route["side"]), (&side.into(), &side.into()));
         assert!(route["frames_per_s"].as_f64().unwrap() > 0.0, "{seen}");
         assert_eq!(route["byte_per_s"].as_f64().is_some_and(|rate| rate > 0.0), byte_rate, "{seen}");
-        assert!(route["p99_at_most_s"].is_null(), "nobody asked for latencies");
+        assert!(route["p99_at_most_s"].is_null(), "latencies need an option");
     }
     let bus = &seen["buses"][0];
     assert!(bus["state"] == "up" && bus["sent_per_s"].as_f64().unwrap() > 0.0, "{seen}");
     let load = |bound: &str| bus[bound].as_f64().unwrap();
     assert!(0.0 < load("load_least") && load("load_least") < load("load_most"), "{seen}");
-    assert!(seen["buses"][1]["load_most"].is_null(), "nobody knows its bit rate: {seen}");
+    assert!(seen["buses"][1]["load_most"].is_null(), "without a bit rate: {seen}");
 
-    // A gateway that is all in the kernel, beside it.
-    let doors = run(DOORS, "kernel", "doors.toml");
-    let unclear = said(top(folder.path(), &["--once"]));
-    assert!(unclear.0 == Some(2) && unclear.1.contains("select one: candor top FILE"), "{unclear:?}");
-    let by_name = said(top(folder.path(), &["doors", "--once", "--interval", "100ms"]));
-    assert!(by_name.0 == Some(0) && by_name.1.contains("kernel engine, up 00:00:0"), "{by_name:?}");
-    assert!(by_name.1.contains("doors  left -> right  kernel"), "{by_name:?}");
-    let other = said(top(folder.path(), &["lights", "--once"]));
-    assert!(other.0 == Some(2) && other.1.contains("no gateway is running lights"), "{other:?}");
+    // A second gateway, in the kernel only.
+    let doors = scene.start_from(&doors(), "kernel", "doors.toml");
+    scene.top(&["--once"]).assert(2, &["select one: candor top FILE"]);
+    let words = ["kernel engine, up 00:00:0", "doors  left -> right  kernel"];
+    scene.top(&["doors", "--once", "--interval", "100ms"]).assert(0, &words);
+    scene.top(&["lights", "--once"]).assert(2, &["no gateway is running lights"]);
 
-    // What a killed one leaves is no gateway, and the next one takes it away.
+    // A killed gateway is not shown, and the next start removes its file.
     car.kill();
-    let alone = said(top(folder.path(), &["--once", "--interval", "100ms"]));
-    assert!(alone.0 == Some(0) && alone.1.contains("doors.toml"), "{alone:?}");
-    doors.end(Signal::Terminate);
-    let again = run(DOORS, "kernel", "doors.toml");
-    let places = || {
-        let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+    scene.top(&["--once", "--interval", "100ms"]).assert(0, &["doors.toml"]);
+    doors.stop();
+    let again = scene.start_from(&self::doors(), "kernel", "doors.toml");
+    let files = || {
+        let files = fs::read_dir(scene.run_dir.path()).unwrap().map(|file| file.unwrap().path());
         files.filter(|path| path.extension().is_some_and(|extension| extension == "metrics")).count()
     };
-    assert_eq!(places(), 1, "that of the one that runs");
-    again.end(Signal::Terminate);
-    assert_eq!(places(), 0);
+    assert_eq!(files(), 1, "that of the running one");
+    again.stop();
+    assert_eq!(files(), 0);
 }
 
-/// On a terminal that this test plays: it ends by either key and by a signal, and leaves the terminal as it was.
+/// On a pseudo terminal: it ends by either key and by a signal, and restores the terminal.
 #[test]
 #[ignore = "runs in a guest"]
-fn the_live_view_gives_the_terminal_back() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
-    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("doors.toml");
-    let doors = Run { gateway: DOORS, engine: "read-write", run_dir: folder.path().to_owned(), uid: None };
-    let doors = doors.start_from(&file);
+fn live_view_restores_the_terminal() {
+    let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let doors = scene.start_from(&doors(), "read-write", "doors.toml");
     for key in [Some("q"), Some("\x03"), None] {
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         let OpenptyResult { master, slave } = openpty(Some(&size), None).unwrap();
         let before = modes(&slave);
-        let mut command = Command::new(program());
-        command.args(["top", "doors", "--interval", "100ms"]).env("CANDOR_RUN_DIR", folder.path()).env("TERM", "xterm");
+        let mut command = scene.command(&["top", "doors", "--interval", "100ms"]);
+        command.env("TERM", "xterm");
         let copy = || Stdio::from(slave.try_clone().unwrap());
         command.stdin(copy()).stdout(copy()).stderr(copy());
         let mut top = process::lead_terminal(&mut command).spawn().unwrap();
@@ -129,35 +114,22 @@ fn the_live_view_gives_the_terminal_back() {
             }
         };
         see("t-right");
-        // Rates need a second look.
+        // Rates need a second sample.
         see("FRAMES/s");
         match key {
             Some(key) => terminal.write_all(key.as_bytes()).unwrap(),
             None => process::terminate(top.id()).unwrap(),
         }
         assert!(top.wait().unwrap().success(), "{key:?}");
-        // The screen of before.
+        // The main screen.
         see("\u{1b}[?1049l");
         assert_eq!(modes(&slave), before, "{key:?}");
     }
-    doors.end(Signal::Terminate);
+    doors.stop();
 }
 
-/// What a terminal does with what is typed and shown; the kernel leaves some of the rest undefined.
+/// Without the control modes, of which the kernel leaves some undefined.
 fn modes(terminal: &OwnedFd) -> (InputFlags, OutputFlags, LocalFlags) {
     let settings = tcgetattr(terminal).unwrap();
     (settings.input_flags, settings.output_flags, settings.local_flags)
-}
-
-fn top(run_dir: &Path, args: &[&str]) -> Child {
-    let mut command = Command::new(program());
-    command.arg("top").args(args).env("CANDOR_RUN_DIR", run_dir);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// How it ended, and what it said.
-fn said(top: Child) -> (Option<i32>, String) {
-    let output = top.wait_with_output().unwrap();
-    let text = if output.status.success() { output.stdout } else { output.stderr };
-    (output.status.code(), String::from_utf8(text).unwrap())
 }

@@ -51,7 +51,6 @@ impl Traffic {
         self.next().to_le_bytes()[7]
     }
 
-    /// A number below this one.
     pub(crate) fn below(&mut self, limit: u32) -> u32 {
         u32::try_from(self.next() % u64::from(limit)).unwrap()
     }

@@ -1,50 +1,33 @@
-//! Buses of candor itself: `candor-lab wire` with the kernel's own drivers, with the gateway between two of them, and what it
-//! leaves behind.
+//! `candor-lab wire` with the drivers of the kernel, with a gateway between two of its buses, and what it leaves.
 
+mod adapters;
 mod injected;
 mod ordered;
 mod pace;
-mod shared;
-mod witnessed;
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::MutexGuard;
 
-use candor_core::frame::Frame;
 use candor_core::units::BitRate;
-use candor_io::can::{CanSocket, InterfaceIndex};
-use candor_io::signal::{self, Signal};
-use candor_netlink::client::Client;
-use candor_netlink::link;
-use serde_json::Value;
 
-use crate::candor::{Run, lab};
-use crate::frames::{classic, hear, listener_on, try_send};
-use crate::require::{Feature, require};
+use crate::prelude::*;
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vhci];
-const PATIENCE: Duration = Duration::from_secs(20);
-/// What a queue that is full says.
-const ENOBUFS: i32 = 105;
+const BIT_NS: u64 = 2000;
+const NEAR_FAR: &str = "--bus b0:500k:t-near,t-far";
 
 #[test]
 #[ignore = "runs in a guest"]
 fn frames_pass_one_by_one_at_the_pace_of_the_bus() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&["--bus", "b0:500k:t-near,t-far"]);
-    let near = open("t-near");
-    let far = open("t-far");
+    let Some(wire) = Wire::start(NEAR_FAR) else { return };
+    let (near, far) = (open("t-near"), open("t-far"));
     let frames: Vec<Frame> = (0..100).map(|number: u8| classic(0x123, &[number, 1, 2, 3, 4, 5, 6, 7])).collect();
-    send(&near, &frames);
+    send_all(&near, &frames);
     assert_eq!(receive(&far, frames.len()), frames);
 
-    // Both at once: the lower identifier wins whenever it is there.
+    // Both at once: the lower identifier wins.
     let (patient, urgent) = ([classic(0x200, &[0; 8]); 20], [classic(0x100, &[0; 8]); 20]);
-    send(&near, &patient);
-    send(&far, &urgent);
+    send_all(&near, &patient);
+    send_all(&far, &urgent);
     receive(&far, patient.len());
     receive(&near, urgent.len());
 
@@ -55,34 +38,34 @@ fn frames_pass_one_by_one_at_the_pace_of_the_bus() {
     for (logged, frame) in log.iter().zip(&frames) {
         assert_eq!((logged.node.as_str(), logged.frame), ("t-near", *frame));
     }
-    // What was logged is what a bus does: bits without gaps, down to the nanosecond.
-    let waits = |pair: &[Logged]| pair[1].start_ns - pair[0].end_ns;
-    assert!(log[..100].windows(2).all(|pair| waits(pair) == 3 * BIT_NS), "there are gaps between the frames");
+    // Bits without gaps, to the nanosecond.
+    let gap = |pair: &[Logged]| pair[1].start_ns - pair[0].end_ns;
+    assert!(log[..100].windows(2).all(|pair| gap(pair) == 3 * BIT_NS), "there are gaps between the frames");
 
     let (patient, urgent): (Vec<_>, Vec<_>) = log[100..].iter().partition(|logged| logged.frame.id.0 == 0x200);
     assert!(patient.iter().all(|logged| logged.node == "t-near"));
     assert!(urgent.iter().all(|logged| logged.node == "t-far" && logged.lost == 0), "an urgent frame lost");
-    // As many as a controller holds are there from the beginning; whether the kernel refills it in time is up to the kernel.
+    // The controller starts full; whether it stays full depends on the kernel.
     let lost: u32 = patient.iter().map(|logged| logged.lost).sum();
     let longest = patient.iter().map(|logged| logged.lost).max();
     assert!(longest >= Some(10), "a patient frame waits for {longest:?} urgent ones");
     assert!(lost <= 20, "{lost} losses against 20 frames");
 }
 
-/// From a fast bus to one of an eighth of its rate.
-const GATEWAY: &str = "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n\
-                       [[route]]\nname = \"all\"\nfrom = \"fast\"\nto = \"slow\"\nframes = \"classic\"\n";
+fn gateway() -> String {
+    "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n".to_owned()
+        + &route("all", "fast", "slow", "frames = \"classic\"")
+}
 
-/// So many frames from one end of the buses to the other, through a gateway between them.
+/// Sends frames through a gateway between two buses. Returns the frames of each, and the summary.
 fn forward(wire: Wire, gateway: &str, count: u8) -> (Vec<Logged>, Vec<Logged>, Value) {
     let run_dir = tempfile::tempdir().unwrap();
-    let run = Run { gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None };
-    let candor = run.start();
+    let candor = Run { gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None }.start();
     let (sender, receiver) = (open("t-a"), open("t-d"));
     let frames: Vec<Frame> = (0..count).map(|number| classic(0x321, &[number])).collect();
-    send(&sender, &frames);
+    send_all(&sender, &frames);
     assert_eq!(receive(&receiver, frames.len()), frames);
-    assert!(candor.end(Signal::Terminate).status.success());
+    candor.stop();
     let ended = wire.end();
     let log = ended.frames();
     let on = |bus: &str| log.iter().filter(|logged| logged.bus == bus).cloned().collect();
@@ -91,32 +74,31 @@ fn forward(wire: Wire, gateway: &str, count: u8) -> (Vec<Logged>, Vec<Logged>, V
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&["--bus", "fast:1M:t-a,t-b", "--bus", "slow:125k:t-c,t-d", "--depth", "2"]);
-    let (fast, slow, _) = forward(wire, GATEWAY, 5);
+fn a_gateway_forwards_at_the_pace_of_the_slower_bus() {
+    let Some(wire) = Wire::start("--bus fast:1M:t-a,t-b --bus slow:125k:t-c,t-d --depth 2") else { return };
+    let (fast, slow, _) = forward(wire, &gateway(), 5);
     assert_eq!((fast.len(), slow.len()), (5, 5));
     for (fast, slow) in fast.iter().zip(&slow) {
         assert_eq!((fast.frame, slow.node.as_str()), (slow.frame, "t-c"));
-        assert!(slow.start_ns > fast.end_ns, "it was forwarded before it had come");
+        assert!(slow.start_ns > fast.end_ns, "forwarded before it had arrived");
         assert_eq!(slow.end_ns - slow.start_ns, 8 * (fast.end_ns - fast.start_ns));
     }
 }
 
-/// One file has the buses and the gateway between them.
+/// One file describes the buses and the gateway between them.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_file_says_which_buses_there_are() {
-    let Some(_machine) = require(NEEDS) else { return };
+fn reads_the_buses_from_a_gateway_file() {
     let file = format!(
-        "{GATEWAY}[wire]\ndepth = 2\nfaults = [\"lost-ack slow --times 2\"]\n\
+        "{}[wire]\ndepth = 2\nfaults = [\"lost-ack slow --times 2\"]\n\
          [wire.bus.fast]\nbitrate = \"1Mbit/s\"\ninterfaces = [\"t-a\", \"t-b\"]\n\
-         [wire.bus.slow]\nbitrate = \"125kbit/s\"\ninterfaces = [\"t-c\", \"t-d\"]\n"
+         [wire.bus.slow]\nbitrate = \"125kbit/s\"\ninterfaces = [\"t-c\", \"t-d\"]\n",
+        gateway()
     );
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
     fs::write(&path, &file).unwrap();
-    let wire = Wire::start(&[path.to_str().unwrap()]);
+    let Some(wire) = Wire::start(path.to_str().unwrap()) else { return };
     let (fast, slow, last) = forward(wire, &file, 3);
     assert_eq!(last["buses"][1]["error_frames"], 2, "{last}");
     let length = |logged: &Logged| logged.end_ns - logged.start_ns;
@@ -125,38 +107,32 @@ fn a_file_says_which_buses_there_are() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_queue_fills_behind_a_controller_that_cannot_send() {
-    let Some(_machine) = require(NEEDS) else { return };
-    // Nobody else is there to acknowledge.
-    let wire = Wire::start(&["--bus", "b0:500k:t-lone", "--depth", "2"]);
+fn the_queue_of_a_controller_without_acknowledgement_fills() {
+    // The only node of its bus.
+    let Some(wire) = Wire::start("--bus b0:500k:t-lone --depth 2") else { return };
     let lone = open("t-lone");
     let taken = (0..100).take_while(|_| try_send(&lone, &classic(0x123, &[])).is_ok()).count();
-    // The queue of 10, and one frame that the driver has given back to it.
+    // The queue of 10, the controller, and perhaps one frame between them.
     assert!((12..=13).contains(&taken), "{taken} frames");
-    wire.child_is_killed();
-    let deadline = Instant::now() + PATIENCE;
-    while index("t-lone").is_some() {
-        assert!(Instant::now() < deadline, "the interface stays");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wire.kill();
+    wait_until("the interface is deleted", || index("t-lone").is_none());
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn forced_rates_are_those_of_the_bus_whatever_a_node_is_set_to() {
-    let Some(_machine) = require(NEEDS) else { return };
-    for (force, errors) in [(&["--force-rates"][..], false), (&[], true)] {
-        let wire = Wire::start(&[&["--bus", "b0:500k:t-near,t-far"][..], force].concat());
+fn force_rates_overrides_the_bit_rate_of_a_node() {
+    for (force, errors) in [(" --force-rates", false), ("", true)] {
+        let Some(wire) = Wire::start(&format!("{NEAR_FAR}{force}")) else { return };
         let (client, far) = (&mut Client::open().unwrap(), index("t-far").unwrap());
         link::set_down(client, far).unwrap();
         link::set_can_bitrate(client, far, BitRate::from_bits_per_second(125_000).unwrap()).unwrap();
         link::set_up(client, far).unwrap();
         let (near, far) = (open("t-near"), open("t-far"));
-        send(&near, &[classic(0x123, &[1])]);
+        send_all(&near, &[classic(0x123, &[1])]);
         if !errors {
             assert_eq!(receive(&far, 1), [classic(0x123, &[1])]);
         } else {
-            // The slower one destroys it until one of them is off the bus or passive.
+            // The slower node destroys the frame, until one of them is bus-off or error-passive.
             std::thread::sleep(Duration::from_millis(20));
         }
         let ended = wire.end();
@@ -169,36 +145,28 @@ fn forced_rates_are_those_of_the_bus_whatever_a_node_is_set_to() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_name_that_is_taken_is_told() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vhci, Feature::Vcan]) else { return };
-    let _taken = crate::require::Bus::new("taken");
-    let output = Command::new(lab()).args(["wire", "--bus", "b0:500k:t-new,t-taken"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("There is an interface t-taken already"), "{said}");
+fn refuses_an_interface_name_in_use() {
+    let Some(_scene) = Scenario::new(&[Feature::Root, Feature::Vhci, Feature::Vcan], ["taken"]) else { return };
+    let refused = lab_output(&["wire", "--bus", "b0:500k:t-new,t-taken"]);
+    refused.assert(2, &["There is an interface t-taken already"]);
     assert_eq!(index("t-new"), None);
 }
 
-const BIT_NS: u64 = 2000;
-
-/// A `candor-lab wire` that is ready.
 struct Wire {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
+    candor: Candor,
     log: PathBuf,
     interfaces: Vec<String>,
-    /// CLOCK_MONOTONIC when the time of the buses was 0.
+    /// CLOCK_MONOTONIC at time 0 of the buses.
     started_ns: u64,
     folder: tempfile::TempDir,
+    _machine: MutexGuard<'static, ()>,
 }
 
-/// What it left.
-struct Ended {
+struct Log {
     last: Value,
     log: String,
 }
 
-/// A frame of the log.
 #[derive(Clone, Debug)]
 struct Logged {
     bus: String,
@@ -210,67 +178,45 @@ struct Logged {
 }
 
 impl Wire {
-    fn start(arguments: &[&str]) -> Self {
+    fn start(arguments: &str) -> Option<Self> {
+        Self::with_faults(arguments, &[])
+    }
+
+    fn with_faults(arguments: &str, faults: &[&str]) -> Option<Self> {
+        let machine = require(NEEDS)?;
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("wire.log");
         let mut command = Command::new(lab());
-        command.args(["wire", "--json", "--late", "10ms", "--log"]).arg(&log).args(arguments);
+        command.args(["wire", "--json", "--late", "10ms", "--log"]).arg(&log).args(arguments.split(' '));
+        command.args(faults.iter().flat_map(|fault| ["--fault", *fault]));
         command.env("CANDOR_RUN_DIR", folder.path());
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        // Faults of the beginning come first.
-        while line.is_empty() || line.starts_with("{\"at_ns\"") && line.contains("\"fault\"") {
-            line.clear();
-            if stdout.read_line(&mut line).unwrap() == 0 {
-                break;
-            }
-        }
-        let Ok(ready) = serde_json::from_str::<Value>(&line) else {
-            let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("candor-lab wire did not become ready: {said}")
-        };
-        assert_eq!(ready["event"], "ready");
+        let candor = Candor::spawn(&mut command, "").ready();
+        let ready = candor.before_ready.last().unwrap();
         let buses = ready["buses"].as_array().unwrap().iter();
         let names = buses.flat_map(|bus| bus["interfaces"].as_array().unwrap());
         let interfaces: Vec<String> = names.map(|name| name.as_str().unwrap().to_owned()).collect();
         for name in &interfaces {
-            assert!(index(name).is_some(), "{name} is not there");
+            assert!(index(name).is_some(), "{name} does not exist");
         }
         let started_ns = ready["started_monotonic_ns"].as_u64().unwrap();
-        Self { child, stdout, log, interfaces, started_ns, folder }
+        Some(Self { candor, log, interfaces, started_ns, folder, _machine: machine })
     }
 
-    /// Ends it in order: nothing may be left.
-    fn end(mut self) -> Ended {
-        signal::send(self.child.id(), Signal::Terminate).unwrap();
-        let lines: Vec<String> = self.stdout.by_ref().lines().map(Result::unwrap).collect();
-        let status: ExitStatus = self.child.wait().unwrap();
-        let last: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
-        assert!(status.success(), "{last}");
+    /// Ends it with SIGTERM, which deletes its interfaces.
+    fn end(self) -> Log {
+        let last = self.candor.stop().events.pop().unwrap();
         for name in &self.interfaces {
-            assert_eq!(index(name), None, "{name} is left behind");
+            assert_eq!(index(name), None, "{name} is left");
         }
-        Ended { last, log: fs::read_to_string(&self.log).unwrap() }
+        Log { last, log: fs::read_to_string(&self.log).unwrap() }
     }
 
-    /// The death that no program can prepare for.
-    fn child_is_killed(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    fn kill(self) {
+        self.candor.kill();
     }
 }
 
-impl Drop for Wire {
-    fn drop(&mut self) {
-        // Only after a failed assertion.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Ended {
+impl Log {
     fn frames(&self) -> Vec<Logged> {
         let ns = |text: &str| text.replace('.', "").parse().unwrap();
         let logged = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
@@ -296,13 +242,13 @@ fn open(name: &str) -> CanSocket {
     listener_on(index(name).unwrap())
 }
 
-/// Sends frames as fast as the interface takes them.
-fn send(socket: &CanSocket, frames: &[Frame]) {
+/// Sends frames as fast as the interface accepts them.
+fn send_all(socket: &CanSocket, frames: &[Frame]) {
     for frame in frames {
         let deadline = Instant::now() + PATIENCE;
         while let Err(error) = try_send(socket, frame) {
-            assert_eq!(error.raw_os_error(), Some(ENOBUFS), "{error}");
-            assert!(Instant::now() < deadline, "the interface takes nothing more");
+            assert_eq!(error.raw_os_error(), Some(errno::ENOBUFS), "{error}");
+            assert!(Instant::now() < deadline, "the interface accepts no frame");
             std::thread::sleep(Duration::from_micros(100));
         }
     }

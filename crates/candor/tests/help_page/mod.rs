@@ -1,4 +1,4 @@
-//! `docs/cli.md`, which is generated from `--help` of both programs; each has one part of it.
+//! `docs/cli.md`, generated from `--help` of both programs. Each has its part.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,4 @@
-//! A gateway, and what is sent through it.
+//! A gateway and frames for it.
 
 use std::num::NonZeroU32;
 
@@ -16,16 +16,14 @@ use super::random::{self, Random};
 pub(super) const INTERFACES: [&str; 7] = ["t-in0", "t-in1", "t-fd0", "t-fd1", "t-classic", "t-down", "t-fence"];
 pub(super) const SOURCES: usize = 2;
 pub(super) const FIRST_DESTINATION: BusIndex = BusIndex(2);
-/// A bus that takes no FD frames.
 pub(super) const CLASSIC_ONLY: BusIndex = BusIndex(4);
-/// A bus whose interface is down.
 pub(super) const DOWN: BusIndex = BusIndex(5);
-/// A bus that only the last frames of each burst reach, by the last job of its source: when they are there, everything
-/// else that this burst gives has been delivered.
+/// A bus for the last frame of each burst, by the last job of its source: when that arrives, all other frames of the burst
+/// have arrived.
 pub(super) const FENCE: BusIndex = BusIndex(6);
 const FENCE_ID: RawId = RawId(0x5FE);
 
-/// Where jobs begin and end, often enough for frames and jobs to meet; a destination may be the source of others.
+/// Sources and destinations of jobs. A destination may be the source of others.
 const FROM: [usize; 10] = [0, 0, 0, 0, 0, 0, 1, 1, 2, 3];
 const TO: [usize; 16] = [0, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5];
 
@@ -56,7 +54,6 @@ pub(super) struct Burst {
 }
 
 impl Case {
-    /// The same case for the same numbers, whatever ran before.
     pub(super) fn from_seed(seed: u64, number: u64, kernel: Abilities) -> Self {
         let mut random = Random::new(seed, number);
         let several_hops = kernel.max_hops > 1;
@@ -64,7 +61,7 @@ impl Case {
         let jobs = random.between(1, most);
         let style = Style::random(&mut random);
         let jobs: Vec<_> = (0..jobs).map(|number| style.job(&mut random, number, kernel)).collect();
-        // What takes several hops may overtake what comes after it with fewer, so then frames go one by one.
+        // A frame with few hops may overtake an earlier one with several, so those are sent one by one.
         let (bursts, burst) = if several_hops { (SINGLE_FRAMES, 1) } else { (MAX_BURSTS, MAX_BURST) };
         let bursts = (0..random.between(1, bursts)).map(|_| {
             let from = random.pick(&[BusIndex(0), BusIndex(0), BusIndex(0), BusIndex(1)]);
@@ -74,12 +71,11 @@ impl Case {
         });
         let mut case = Self { max_hops: kernel.max_hops, bursts: bursts.collect(), jobs };
         if several_hops {
-            case.leave_out_avalanches();
+            case.remove_avalanches();
         }
         case
     }
 
-    /// All jobs that run, fences included.
     pub(super) fn all_jobs(&self) -> Vec<Job> {
         let fence = |from| {
             let filter = Filter::exact(FENCE_ID);
@@ -88,7 +84,6 @@ impl Case {
         self.jobs.iter().cloned().chain((0..SOURCES).map(fence)).collect()
     }
 
-    /// Jobs as the routes of a gateway.
     pub(super) fn plan(jobs: &[Job], engine: UserEngine) -> Plan {
         candor_config::arbitrary::plan(&INTERFACES, jobs, Engine::User(engine))
     }
@@ -104,19 +99,18 @@ impl Case {
         if self.max_hops == 1 { Self::fenced(burst) } else { burst.frames.clone() }
     }
 
-    /// Frames that are sent, fences left out.
+    /// Without fences.
     pub(super) fn frames(&self) -> usize {
         self.bursts.iter().map(|burst| burst.frames.len()).sum()
     }
 
-    /// Whether candor's own gateway can run this: it has one socket for each bus, counts no hops and keeps no stamps.
+    /// candor's engines have one socket for each bus, count no hops and keep no timestamps.
     pub(super) fn is_for_engine(&self) -> bool {
         let agree = |job: &Job| self.jobs.iter().all(|other| other.to != job.to || other.echo == job.echo);
         let few_hops = |job: &Job| job.hop_limit.is_none_or(|limit| limit == 1);
         self.jobs.iter().all(|job| job.timestamp == Timestamp::Fresh && few_hops(job) && agree(job))
     }
 
-    /// The test's interfaces with these jobs.
     pub(super) fn world(&self, jobs: &[Job]) -> World {
         let mut world = World::new(Kernel { max_hops: self.max_hops, ..Kernel::DEFAULT });
         for name in INTERFACES {
@@ -130,7 +124,7 @@ impl Case {
         world
     }
 
-    fn leave_out_avalanches(&mut self) {
+    fn remove_avalanches(&mut self) {
         let mut world = self.world(&self.all_jobs());
         for burst in &mut self.bursts {
             burst.frames.retain(|frame| {
@@ -142,7 +136,6 @@ impl Case {
     }
 }
 
-/// What all jobs of a gateway have in common.
 struct Style {
     echo_of_bus: [Echo; INTERFACES.len()],
     mixes_echo: bool,
@@ -163,7 +156,7 @@ impl Style {
         let to = BusIndex(random.pick(&TO));
         let format = if random.chance(50) { FrameFormat::Classic } else { FrameFormat::Fd };
         let modifications = random.modifications(format);
-        // Beside no modification they have no effect, and the kernel forgets them.
+        // Without a modification they have no effect, and the kernel ignores them.
         let mut checksums = if modifications.is_empty() { Checksums::NONE } else { random.checksums(format) };
         if let (Some(crc8), false) = (&mut checksums.crc8, kernel.relative_crc8) {
             crc8.span = random::from_the_start(crc8.span);

@@ -1,4 +1,4 @@
-//! What the random cases are made of: a comparison of nothing would always succeed.
+//! The content of the random cases, because a comparison of nothing always passes.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,6 @@ use super::{Leg, SEED};
 
 const CASES: u64 = 300;
 
-/// How often something was there.
 #[derive(Debug, Default)]
 struct Counts(BTreeMap<&'static str, usize>);
 
@@ -34,7 +33,7 @@ impl Counts {
 }
 
 #[test]
-fn the_cases_are_worth_comparing() {
+fn random_cases_cover_every_feature() {
     let mut counts = Counts::default();
     let kernel = Abilities { max_hops: 1, relative_crc8: true };
     for number in 0..CASES {
@@ -49,7 +48,7 @@ fn the_cases_are_worth_comparing() {
     let rare: Vec<_> = counts.0.iter().filter(|(_, times)| **times < 2).collect();
     assert!(rare.is_empty(), "{rare:?}");
     let untouched = counts.percent("frames that no job takes", "frames");
-    assert!((5..50).contains(&untouched), "{untouched} % of the frames are taken by no job");
+    assert!((5..50).contains(&untouched), "{untouched} % of the frames match no job");
     let changed = counts.percent("deliveries of changed frames", "deliveries");
     assert!((30..90).contains(&changed), "{changed} % of the deliveries are changed");
     let whole = 100 * counts.0["cases for the whole engine"] / usize::try_from(CASES).unwrap();

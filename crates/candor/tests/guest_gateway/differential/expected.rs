@@ -1,43 +1,34 @@
-//! What must come out, by the oracle.
+//! The frames and counters that the oracle predicts.
 
 use candor_config::plan::{BusIndex, Echo};
 use candor_core::frame::{CAN_EFF_MASK, Frame, FrameFormat};
-use candor_core::job::Job;
 use candor_core::oracle::{self, Loopback};
 
 use super::case::{CLASSIC_ONLY, Case, DOWN, FENCE, INTERFACES};
 use super::mutation::Mutation;
 
-/// What a gateway did with a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// By burst and bus, in the order of delivery: what sockets on the bus see.
+    /// The frames that sockets receive, by burst and bus.
     pub(super) delivered: Vec<Vec<Vec<Frame>>>,
-    /// By job.
     pub(super) counters: Vec<Counted>,
 }
 
-/// What a job counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counted {
-    pub(super) handled: u64,
-    pub(super) dropped: u64,
-    pub(super) deleted: u64,
-}
+/// Handled, dropped and deleted frames of a job.
+pub(super) type Counted = [u64; 3];
 
-/// Where a gateway differs from the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// At this place in the order of delivery.
+    /// In the frame at this position.
     Frame { burst: usize, bus: usize, at: usize, expected: Option<Frame>, seen: Option<Frame> },
-    /// In what this job counted.
+    /// In the counters of this job.
     Counters { job: usize, expected: Counted, seen: Counted },
-    /// The kernel tells another list of jobs than it was given.
-    Dump { job: usize, given: String, told: String },
+    /// The kernel lists another job than it was given.
+    Dump { job: usize, given: String, listed: String },
 }
 
 impl Outcome {
-    /// What the kernel must do: the whole machine, with frames that are routed on when they are seen on a bus.
+    /// Of the kernel, where a frame that a bus carries may match further jobs.
     pub(super) fn of_machine(case: &Case, mutation: Mutation) -> Self {
         let jobs = mutation.of_jobs(case.all_jobs());
         let mut world = case.world(&jobs);
@@ -46,23 +37,20 @@ impl Outcome {
             let mut by_bus = vec![Vec::new(); INTERFACES.len()];
             for frame in case.for_kernel(burst) {
                 let outcome = world.send_locally(burst.from, &frame, Loopback::On).unwrap();
-                // The first that is seen is the frame itself, which its sender does not see.
+                // The first is the frame itself, which its sender does not receive.
                 for seen in &outcome.seen[1..] {
                     see(&mut by_bus, seen.on, seen.frame, mutation);
                 }
             }
             delivered.push(by_bus);
         }
-        let counters = world.list().into_iter().map(|listed| Counted {
-            handled: listed.handled.into(),
-            dropped: listed.dropped.into(),
-            deleted: listed.deleted.into(),
-        });
+        let counters = world.list().into_iter();
+        let counters = counters.map(|listed| [listed.handled, listed.dropped, listed.deleted].map(u64::from));
         Self { delivered, counters: mutation.of_counters(counters.collect()) }
     }
 
-    /// What candor's own gateway must do: every job once, with what comes in. It never hears what it sent itself, and
-    /// it only knows that an interface is down when it sends, after it has looked at the length.
+    /// Of candor's engines: every job once for each incoming frame. They never receive their own frames, and notice an
+    /// interface that is down only when they send, after the check of the length.
     pub(super) fn of_process(case: &Case, mutation: Mutation) -> Self {
         let jobs = mutation.of_jobs(case.all_jobs());
         let mut delivered = Vec::new();
@@ -83,20 +71,16 @@ impl Outcome {
             }
             delivered.push(by_bus);
         }
-        let counters = oracle::count(&jobs, &sent).into_iter().zip(dropped).map(|(counted, dropped)| Counted {
-            handled: counted.handled - dropped,
-            dropped,
-            deleted: counted.deleted,
-        });
+        let counters = oracle::count(&jobs, &sent).into_iter().zip(dropped);
+        let counters = counters.map(|(counted, dropped)| [counted.handled - dropped, dropped, counted.deleted]);
         Self { delivered, counters: mutation.of_counters(counters.collect()) }
     }
 
-    /// Frames that sockets saw, fences left out.
+    /// Frames without fences.
     pub(super) fn frames(&self) -> u64 {
         self.delivered.iter().flat_map(|by_bus| &by_bus[..FENCE.0]).map(|frames| frames.len() as u64).sum()
     }
 
-    /// The first difference of what was seen from this.
     pub(super) fn difference(&self, seen: &Self) -> Option<Box<Difference>> {
         let places = self.delivered.iter().zip(&seen.delivered).enumerate().flat_map(|(burst, (expected, seen))| {
             expected.iter().zip(seen).enumerate().map(move |(bus, pair)| (burst, bus, pair))
@@ -116,7 +100,6 @@ impl Outcome {
     }
 }
 
-/// Whether the interface of a bus takes a frame.
 pub(super) fn takes(bus: BusIndex, frame: &Frame) -> bool {
     match bus {
         CLASSIC_ONLY => frame.format == FrameFormat::Classic,
@@ -124,16 +107,11 @@ pub(super) fn takes(bus: BusIndex, frame: &Frame) -> bool {
     }
 }
 
-/// Whether a socket can see the frame: no filter selects an error frame of no class.
-pub(super) fn can_be_seen(frame: &Frame) -> bool {
+/// No filter matches an error frame without a class.
+pub(crate) fn can_be_seen(frame: &Frame) -> bool {
     !frame.id.is_err() || frame.id.0 & CAN_EFF_MASK != 0
 }
 
 fn see(by_bus: &mut [Vec<Frame>], on: BusIndex, frame: Frame, mutation: Mutation) {
     by_bus[on.0].extend(mutation.of_frame(frame).filter(can_be_seen));
-}
-
-/// Whether local sockets see what a job sends; on vcan without echo nobody does.
-pub(super) fn is_echoed(job: &Job) -> bool {
-    job.echo == Echo::On
 }

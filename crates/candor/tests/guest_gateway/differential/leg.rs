@@ -1,9 +1,10 @@
-//! One of the gateways that are compared with the oracle.
+//! The gateways that are compared with the oracle.
 
 use std::fmt;
 
 use candor_config::config;
 use candor_config::engine::UserEngine;
+use candor_config::plan::Echo;
 use candor_config::text;
 use candor_core::frame::Frame;
 use candor_core::ruleset::{Routed, RuleSet};
@@ -11,34 +12,30 @@ use candor_engine::Gateway;
 use candor_netlink::cangw::{self, JobCounters};
 
 use super::case::{Burst, Case, FENCE, INTERFACES};
-use super::expected::{Counted, Difference, Outcome, can_be_seen, is_echoed, takes};
+use super::expected::{Difference, Outcome, can_be_seen, takes};
 use super::machine::{Machine, Until};
 use super::mutation::Mutation;
 
-/// A gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leg {
-    /// An engine of user space, with its threads and sockets.
     Engine(UserEngine),
-    /// can-gw.
     Kernel,
     /// The compiled rules alone, for jobs that the sockets of an engine cannot serve together.
     RuleSet,
 }
 
 impl Leg {
-    /// The gateways that a case runs in.
     pub(super) fn of(case: &Case) -> Vec<Self> {
         vec![Self::Kernel, if case.is_for_engine() { Self::Engine(UserEngine::PLAINEST) } else { Self::RuleSet }]
     }
 
-    /// Runs a case; gives the number of frames that were delivered as the oracle said, fences left out.
+    /// Runs a case. Returns the number of frames that arrived as predicted, without fences.
     pub(super) fn run(self, machine: &mut Machine, case: &Case, mutation: Mutation) -> Result<u64, Box<Difference>> {
         let expected = match self {
             Self::Kernel => Outcome::of_machine(case, mutation),
             Self::Engine(_) | Self::RuleSet => Outcome::of_process(case, mutation),
         };
-        machine.forget_what_is_late();
+        machine.discard_late_frames();
         let seen = match self {
             Self::Kernel => kernel(machine, case, &expected)?,
             Self::Engine(engine) => self::engine(machine, case, engine, &expected),
@@ -72,61 +69,57 @@ fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outc
         machine.send(burst.from, &case.for_kernel(burst), until)
     };
     let delivered = case.bursts.iter().zip(&expected.delivered).map(send).collect();
-    machine.lost_nothing();
-    let told = cangw::dump(&mut machine.client).unwrap();
+    machine.assert_no_loss();
+    let listed = cangw::dump(&mut machine.client).unwrap();
     for job in &jobs {
         cangw::delete(&mut machine.client, job).unwrap_or_else(|error| panic!("deleting {job:?}: {error}"));
     }
-    assert_eq!(told.len(), jobs.len(), "jobs in the kernel");
-    for (at, (given, told)) in jobs.iter().zip(&told).enumerate() {
-        if !given.is_same_job(told) {
-            let (given, told) = (format!("{given:?}"), format!("{told:?}"));
-            return Err(Difference::Dump { job: at, given, told }.into());
+    assert_eq!(listed.len(), jobs.len(), "jobs in the kernel");
+    for (at, (given, listed)) in jobs.iter().zip(&listed).enumerate() {
+        if !given.is_same_job(listed) {
+            let (given, listed) = (format!("{given:?}"), format!("{listed:?}"));
+            return Err(Difference::Dump { job: at, given, listed }.into());
         }
     }
-    let counters = told.iter().map(|job| {
+    let counters = listed.iter().map(|job| {
         let JobCounters { handled, dropped, deleted } = job.counters;
-        Counted { handled: handled.into(), dropped: dropped.into(), deleted: deleted.into() }
+        [handled, dropped, deleted].map(u64::from)
     });
     Ok(Outcome { counters: counters.collect(), delivered })
 }
 
 fn engine(machine: &mut Machine, case: &Case, engine: UserEngine, expected: &Outcome) -> Outcome {
-    // The long way: as a file that is written and read again.
+    // The plan is written to a file and read again.
     let given = Case::plan(&case.all_jobs(), engine);
     let text = text::write(&given);
     let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{wrong:?} in\n{text}")).plan;
-    assert_eq!(plan, given, "what was written and read again:\n{text}");
+    assert_eq!(plan, given, "after writing and reading:\n{text}");
     let (gateway, _notices) = Gateway::start(plan).unwrap();
     let delivered = case.bursts.iter().zip(&expected.delivered).map(|(burst, expected)| {
         let fences = expected[FENCE.0].len();
         machine.send(burst.from, &Case::fenced(burst), Until::Fences(fences))
     });
     let delivered = delivered.collect();
-    machine.lost_nothing();
+    machine.assert_no_loss();
     let ended = gateway.stop().unwrap();
-    let counters = ended.counters.iter().map(|route| Counted {
-        handled: route.handled,
-        dropped: route.dropped,
-        deleted: route.deleted,
-    });
+    let counters = ended.counters.iter().map(|route| [route.handled, route.dropped, route.deleted]);
     Outcome { counters: counters.collect(), delivered }
 }
 
 fn rule_set(case: &Case) -> Outcome {
     let jobs = case.all_jobs();
     let rules = RuleSet::compile(&jobs, INTERFACES.len());
-    let mut counters = vec![Counted::default(); jobs.len()];
+    let mut counters = vec![[0; 3]; jobs.len()];
     let mut delivered = Vec::new();
     for burst in &case.bursts {
         let mut by_bus = vec![Vec::new(); INTERFACES.len()];
         for frame in Case::fenced(burst) {
             rules.from_bus(burst.from).outcomes(&frame, |job, routed| match routed {
-                Routed::Delete => counters[job].deleted += 1,
-                Routed::Send { to, frame } if !takes(to, frame) => counters[job].dropped += 1,
+                Routed::Delete => counters[job][2] += 1,
+                Routed::Send { to, frame } if !takes(to, frame) => counters[job][1] += 1,
                 Routed::Send { to, frame } => {
-                    counters[job].handled += 1;
-                    if is_echoed(&jobs[job]) && can_be_seen(frame) {
+                    counters[job][0] += 1;
+                    if jobs[job].echo == Echo::On && can_be_seen(frame) {
                         by_bus[to.0].push(*frame);
                     }
                 }

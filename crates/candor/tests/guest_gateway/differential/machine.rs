@@ -1,32 +1,21 @@
-//! The buses of the test and a socket on each of them.
+//! The buses of the test, with a socket on each.
 
-use std::time::Duration;
-
-use candor_config::plan::BusIndex;
 use candor_core::filter::Filter;
-use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MTU, Frame};
-use candor_core::job::Job;
-use candor_io::can::{self, Batch, CanSocket, First, InterfaceIndex, Options};
-use candor_netlink::cangw::CangwJob;
-use candor_netlink::client::Client;
-use candor_netlink::link;
+use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG};
+use candor_io::can::{Batch, First};
 
 use super::case::{CLASSIC_ONLY, DOWN, FENCE, INTERFACES};
 use crate::kernel;
-use crate::require::Bus;
+use crate::prelude::*;
 
-/// How long a fence may take, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// The same for a gateway that has lost one.
-const PATIENCE_WITH_A_LOSER: Duration = Duration::from_millis(500);
-/// How long a frame may take that the kernel's own gateway delivers.
+/// The same as [`PATIENCE`] for a gateway that has lost a fence.
+const PATIENCE_AFTER_LOSS: Duration = Duration::from_millis(500);
+/// Longer than the kernel takes to deliver a frame.
 const MISSING_AFTER: Duration = Duration::from_millis(500);
 /// A frame takes about 800 bytes; a burst gives at most 3200.
 const RECEIVE_BUFFER_BYTES: u32 = 16 << 20;
-/// Largest frame of an interface that takes no FD, in bytes.
 const CLASSIC_MTU: u32 = 16;
 
-/// Interfaces, sockets, and what the kernel can do.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) client: Client,
@@ -34,25 +23,22 @@ pub(super) struct Machine {
     buses: Vec<Bus>,
     sockets: Vec<CanSocket>,
     batch: Batch,
-    /// How long a fence may take. Once one was missing, that case runs again and again, in smaller forms.
+    /// For fences. Short after a loss, because that case runs many times while it is shrunk.
     patience: Duration,
 }
 
-/// What differs between kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Abilities {
-    /// Parameter of the module can-gw.
     pub(super) max_hops: u8,
-    /// Whether CRC8 positions from the end stay inside the frame.
+    /// CRC8 positions from the end stay inside the frame.
     pub(super) relative_crc8: bool,
 }
 
-/// How long to wait for what a burst brings.
+/// When all frames of a burst have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until<'a> {
-    /// As many frames as are expected, by bus.
+    /// After this many frames, by bus.
     Counts(&'a [usize]),
-    /// So many fences.
     Fences(usize),
 }
 
@@ -78,32 +64,23 @@ impl Machine {
         Self { client, abilities, buses, sockets, batch: Batch::default(), patience: PATIENCE }
     }
 
-    /// What the kernel is, in words.
     pub(super) fn kernel(&self) -> String {
         let Abilities { max_hops, relative_crc8 } = self.abilities;
-        let crc8 = if relative_crc8 {
-            "CRC8 positions from the end included"
-        } else {
-            "CRC8 positions from the end left out, because this kernel would write outside of the frame"
-        };
-        format!("kernel {}, max_hops {max_hops}, {crc8}", kernel::release())
+        let crc8 = if relative_crc8 { "with" } else { "without" };
+        format!("kernel {}, max_hops {max_hops}, {crc8} CRC8 positions from the end", kernel::release())
     }
 
     pub(super) fn index(&self, bus: BusIndex) -> InterfaceIndex {
         self.buses[bus.0].index
     }
 
-    /// The kernel's form of a job.
     pub(super) fn cangw(&self, job: &Job) -> CangwJob {
         CangwJob::new(job, self.index(job.from), self.index(job.to))
     }
 
-    /// Sends frames, waits, and takes what was delivered, by bus.
     pub(super) fn send(&mut self, from: BusIndex, frames: &[Frame], until: Until<'_>) -> Vec<Vec<Frame>> {
-        let mut bytes = [0; CANFD_MTU];
         for frame in frames {
-            let len = frame.to_kernel(&mut bytes);
-            self.sockets[from.0].write(&bytes[..len]).unwrap_or_else(|error| panic!("sending {frame:?}: {error}"));
+            try_send(&self.sockets[from.0], frame).unwrap_or_else(|error| panic!("sending {frame:?}: {error}"));
         }
         match until {
             Until::Counts(counts) => {
@@ -112,7 +89,7 @@ impl Machine {
             Until::Fences(fences) => {
                 let fence_frames = self.wait_for(FENCE.0, fences, self.patience);
                 if fence_frames.len() < fences {
-                    self.patience = PATIENCE_WITH_A_LOSER;
+                    self.patience = PATIENCE_AFTER_LOSS;
                 }
                 let by_bus = (0..FENCE.0).map(|bus| self.take(bus));
                 by_bus.collect::<Vec<_>>().into_iter().chain([fence_frames]).collect()
@@ -120,7 +97,7 @@ impl Machine {
         }
     }
 
-    /// Waits until so many frames have been delivered on a bus, or none comes for some time.
+    /// Waits until this many frames have arrived on a bus, or none comes for this time.
     fn wait_for(&mut self, bus: usize, count: usize, patience: Duration) -> Vec<Frame> {
         let mut frames = self.take(bus);
         while frames.len() < count && !can::poll(&[&self.sockets[bus]], Some(patience)).unwrap().is_empty() {
@@ -129,21 +106,21 @@ impl Machine {
         frames
     }
 
-    /// What a gateway that lost a frame has delivered late is no part of the next case.
-    pub(super) fn forget_what_is_late(&mut self) {
+    /// Discards late frames of a case with a loss.
+    pub(super) fn discard_late_frames(&mut self) {
         if self.patience < PATIENCE {
             (0..INTERFACES.len()).for_each(|bus| drop(self.take(bus)));
         }
     }
 
-    /// A frame that the test itself has lost must not look like a difference.
-    pub(super) fn lost_nothing(&self) {
+    /// A frame that a socket of the test has lost is no difference.
+    pub(super) fn assert_no_loss(&self) {
         for (socket, name) in self.sockets.iter().zip(INTERFACES) {
-            assert_eq!(socket.dropped().unwrap(), 0, "the test's own socket on {name} has lost frames");
+            assert_eq!(socket.dropped().unwrap(), 0, "the socket of the test on {name} has lost frames");
         }
     }
 
-    /// Everything that waits in the socket of a bus. One on an interface that is down has only that to say.
+    /// The frames in the socket of a bus. That of an interface that is down returns only an error.
     fn take(&mut self, bus: usize) -> Vec<Frame> {
         let mut frames = Vec::new();
         while bus != DOWN.0 && self.sockets[bus].recv_batch(&mut self.batch, First::DoesNotWait).unwrap() > 0 {

@@ -1,4 +1,4 @@
-//! Mistakes that a gateway could make, made by the oracle.
+//! Errors of a gateway, made by the oracle.
 
 use candor_core::frame::{CANFD_ESI, Frame};
 use candor_core::job::Job;
@@ -6,35 +6,24 @@ use candor_core::rule::{ChecksumSpan, Operand};
 
 use super::expected::Counted;
 
-/// What the oracle does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mutation {
-    /// Nothing.
     None,
-    /// AND runs after OR.
     AndAfterOr,
-    /// One frame more is counted as handled.
     CountsOneMore,
-    /// The flags of FD frames lose the error state indicator.
     NoErrorState,
-    /// Raw DLCs of 9 to 15 become 8.
     NoRawDlc,
-    /// Remote frames are not forwarded.
     NoRemote,
     /// In each receive list the oldest job is served first.
     OldestFirst,
     /// Bytes beyond the length are cleared.
     OnlyPayload,
-    /// The CRC8 covers one byte less.
     ShortCrc8,
-    /// The XOR checksum covers one byte less.
     ShortXorChecksum,
-    /// XOR runs before OR.
     XorBeforeOr,
 }
 
 impl Mutation {
-    /// All that a comparison must notice.
     pub(super) const WRONG: [Self; 10] = [
         Self::AndAfterOr,
         Self::CountsOneMore,
@@ -59,12 +48,7 @@ impl Mutation {
                 job.checksums.xor.iter_mut().for_each(|xor| shorten(&mut xor.span));
             }),
             Self::XorBeforeOr => jobs.iter_mut().for_each(run_xor_before_or),
-            Self::None
-            | Self::CountsOneMore
-            | Self::NoErrorState
-            | Self::NoRawDlc
-            | Self::NoRemote
-            | Self::OnlyPayload => {}
+            _ => {}
         }
         jobs
     }
@@ -72,7 +56,7 @@ impl Mutation {
     pub(super) fn of_counters(self, mut counters: Vec<Counted>) -> Vec<Counted> {
         match self {
             Self::CountsOneMore => {
-                counters.iter_mut().find(|job| job.handled > 0).into_iter().for_each(|job| job.handled += 1);
+                counters.iter_mut().find(|job| job[0] > 0).into_iter().for_each(|job| job[0] += 1);
             }
             Self::OldestFirst => counters.reverse(),
             _ => {}

@@ -1,24 +1,24 @@
-//! Random values from a seed. Strategies of proptest would take longer than the kernels that are compared.
+//! Random values from a seed. Strategies of proptest would take longer than the kernels.
 
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, CANFD_MAX_DLEN,
     FD_LENGTHS, Frame, FrameFormat, RawId,
 };
+use candor_core::random::SplitMix64;
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
-/// A small generator (SplitMix64).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random(SplitMix64);
 
 impl Random {
-    /// The same sequence for the same numbers.
     pub(super) const fn new(seed: u64, number: u64) -> Self {
-        Self(seed.wrapping_mul(0xD6E8_FEB8_6659_FD93) ^ number.wrapping_mul(0xA076_1D64_78BD_642F))
+        let seed = seed.wrapping_mul(0xD6E8_FEB8_6659_FD93) ^ number.wrapping_mul(0xA076_1D64_78BD_642F);
+        Self(SplitMix64::new(seed))
     }
 
-    /// Any frame that a socket can send: any identifier and flags, any raw DLC, any bytes beyond the length. Often one
-    /// that is for one of these filters, or near it.
+    /// Any frame that a socket can send: any identifier and flags, any raw DLC, any bytes beyond the length. Often one that
+    /// matches one of these filters, or nearly.
     pub(super) fn frame(&mut self, filters: &[Filter]) -> Frame {
         let mut id = if filters.is_empty() || self.chance(40) { self.raw_id() } else { self.near(filters) };
         let mut data = self.bytes();
@@ -89,7 +89,7 @@ impl Random {
         Checksums { crc8, xor }
     }
 
-    /// True so many times of a hundred.
+    /// True with this probability.
     pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.next() % 100 < percent
     }
@@ -105,7 +105,6 @@ impl Random {
         least + usize::try_from(self.next() % span).unwrap()
     }
 
-    /// One of these.
     pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.between(0, choices.len() - 1)]
     }
@@ -122,7 +121,7 @@ impl Random {
         if self.chance(40) { from_the_start(span) } else { span }
     }
 
-    /// An identifier with all bits that one of the filters compares, but perhaps for one.
+    /// An identifier that matches one of the filters, or differs in one bit.
     fn near(&mut self, filters: &[Filter]) -> u32 {
         let Filter { id, mask } = self.pick(filters);
         let error = if mask & CAN_ERR_FLAG == 0 { 0 } else { CAN_ERR_FLAG };
@@ -131,7 +130,7 @@ impl Random {
         (id & !CAN_INV_FILTER | noise | error) ^ off
     }
 
-    /// Few identifiers in many disguises, so that filters meet frames.
+    /// Few identifiers with many flags, so that filters often match.
     fn raw_id(&mut self) -> u32 {
         let bits = match self.below(7) {
             0 => self.word(),
@@ -173,11 +172,7 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
+        self.0.next_u64()
     }
 }
 

@@ -1,33 +1,36 @@
-//! Makes a case that fails as small as it can be while it still fails.
+//! Makes a failing case as small as possible, and prints it.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use candor_config::engine::UserEngine;
 use candor_config::plan::{Echo, Incoming, Timestamp};
+use candor_config::text;
 use candor_core::filter::Filter;
 use candor_core::frame::{Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Profile, Modifications, Operand};
 
-use super::case::{Burst, Case, FIRST_DESTINATION};
+use super::case::{Burst, Case, FIRST_DESTINATION, INTERFACES};
 use super::expected::Difference;
+use crate::frames::bytes_of;
 
-/// Longer than shrinking takes; afterwards the smallest case so far is told.
+/// Longer than shrinking takes; then the smallest case so far is reported.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A small case and how it fails.
 #[derive(Debug)]
 pub(super) struct Small {
     pub(super) case: Case,
     pub(super) difference: Box<Difference>,
 }
 
-/// Takes the first simpler case that fails, again and again, until none does.
+/// Replaces the case with the first simpler one that fails, until none does.
 ///
 /// # Panics
-/// If the case does not fail when it runs again: then something else than the case makes the difference.
+/// If the case does not fail again: then it is not the cause.
 pub(super) fn shrink(case: &Case, mut fails: impl FnMut(&Case) -> Option<Box<Difference>>) -> Small {
     let start = Instant::now();
-    let difference = fails(case).unwrap_or_else(|| panic!("the case fails only now and then: {case:#?}"));
+    let difference = fails(case).unwrap_or_else(|| panic!("the case does not fail again: {case:#?}"));
     let mut small = Small { case: case.clone(), difference };
     for smaller in [fewer_frames as fn(&Case) -> Vec<Case>, fewer_jobs, simpler_jobs, simpler_frames] {
         while let Some(next) = smaller(&small.case).into_iter().find_map(|case| {
@@ -55,7 +58,7 @@ fn fewer_jobs(case: &Case) -> Vec<Case> {
     without_chunks(&case.jobs).into_iter().map(|jobs| Case { jobs, ..case.clone() }).collect()
 }
 
-/// The list without each of its halves, then quarters, and so on to single elements.
+/// The list without each of its halves, quarters, and so on to single elements.
 fn without_chunks<T: Clone>(all: &[T]) -> Vec<Vec<T>> {
     let sizes = std::iter::successors(Some(all.len().div_ceil(2)), |size| (*size > 1).then(|| size.div_ceil(2)));
     sizes
@@ -78,12 +81,12 @@ fn simpler_jobs(case: &Case) -> Vec<Case> {
     cases
 }
 
-/// A job without what has no effect beside no modification.
+/// A job without the keys that need a modification.
 fn effective(job: Job) -> Job {
     if job.modifications.is_empty() { Job { checksums: Checksums::NONE, uid: None, ..job } } else { job }
 }
 
-/// No gateway file has routes that do not.
+/// Gateway files have no other routes.
 fn leads_somewhere(job: &Job) -> bool {
     job.from != job.to || job.incoming == Incoming::Allowed
 }
@@ -166,4 +169,43 @@ fn simpler_frame(frame: &Frame) -> Vec<Frame> {
     beyond.data[usize::from(frame.len).min(64)..].fill(0);
     frames.push(beyond);
     frames
+}
+
+/// A failed case, to try by hand: a gateway file, a cangw script, frames.
+pub(super) fn report(case: &Case, difference: &Difference) -> String {
+    let mut report = String::new();
+    match difference {
+        Difference::Frame { burst, bus, at, expected, seen } => {
+            let place = format!("on {}, frame {at} of burst {burst}", INTERFACES[*bus]);
+            let shown = |frame: &Option<Frame>| frame.as_ref().map_or_else(|| "nothing".to_owned(), show);
+            writeln!(report, "{place}:\n  expected {}\n  seen     {}", shown(expected), shown(seen)).unwrap();
+        }
+        Difference::Counters { job, expected, seen } => {
+            writeln!(report, "job {job} counted:\n  expected {expected:?}\n  seen     {seen:?}").unwrap();
+        }
+        Difference::Dump { job, given, listed } => {
+            writeln!(report, "job {job} was\n  given {given}\n  listed {listed}").unwrap();
+        }
+    }
+    let plan = Case::plan(&case.jobs, UserEngine::PLAINEST);
+    for (title, gateway) in [("gateway", text::write(&plan)), ("the same for cangw", text::script(&plan))] {
+        writeln!(report, "--- {title}:\n{gateway}").unwrap();
+    }
+    report.push_str("--- frames:\n");
+    for burst in &case.bursts {
+        for frame in &burst.frames {
+            writeln!(report, "cansend {} {}", INTERFACES[burst.from.0], show(frame)).unwrap();
+        }
+    }
+    report
+}
+
+/// In can-utils notation, with the bytes of the kernel if that notation loses information.
+fn show(frame: &Frame) -> String {
+    let notation = frame.to_string();
+    if notation.parse() == Ok(*frame) {
+        return notation;
+    }
+    let hex: String = bytes_of(frame).iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("{notation} (incomplete; as struct: {hex})")
 }

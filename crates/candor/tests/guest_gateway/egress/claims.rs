@@ -1,25 +1,34 @@
-//! Single claims of the report of 2011 that no other test comes by.
+//! Single claims of the report of 2011, and the number of frames that a program can write before it waits or fails.
 
 use std::ops::RangeInclusive;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::line::{self, Line};
+use super::line::Line;
 use super::paced::tree;
 use super::*;
-use crate::frames::{classic, send, sender_on};
+use crate::serial::SERIAL;
 
-const ENOBUFS: i32 = 105;
-/// On x86-64 the least socket has 4608 bytes of memory, of which a frame takes 768; with Linux 6.12 it is a frame less.
-const FRAMES_OF_THE_LEAST_SOCKET: RangeInclusive<usize> = 5..=6;
+/// On x86-64 the smallest socket has 4608 bytes of memory, of which a frame takes 768; on Linux 6.12 it holds one frame less.
+const FRAMES_OF_THE_SMALLEST_SOCKET: RangeInclusive<usize> = 5..=6;
 
-/// The report says that a number of bands is for ever.
+/// Writes until an error. Returns the number of accepted frames, and the errno.
+fn fill(socket: &CanSocket) -> (usize, Option<i32>) {
+    let bytes = bytes_of(&classic(0x100, &[0; 8]));
+    let mut taken = 0;
+    loop {
+        match socket.send_now(&bytes) {
+            Ok(()) => taken += 1,
+            Err(error) => return (taken, error.raw_os_error()),
+        }
+    }
+}
+
+/// According to the report the number of bands is fixed.
 #[test]
 #[ignore = "runs in a guest"]
-fn bands_are_added_where_frames_wait() {
-    let Some(_machine) = require(line::NEEDS) else { return };
-    let mut line = Line::new();
+fn adds_bands_while_frames_wait() {
+    let Some(mut line) = Line::new(SERIAL) else { return };
     let prio = tree("qdisc root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
     line.block(&prio).unwrap();
     let sender = sender_on(line.index);
@@ -32,46 +41,60 @@ fn bands_are_added_where_frames_wait() {
     line.clear();
 }
 
-/// Section 3.4: `ENOBUFS` is a full queue. A socket that has as many frames on their way as it may waits, or is told to come
-/// again.
+/// Section 3.4: `ENOBUFS` means a full queue. A socket with its maximum of frames in flight waits, or fails with `EAGAIN`.
 #[test]
 #[ignore = "runs in a guest"]
 fn a_full_queue_refuses_and_a_full_socket_waits() {
-    const EAGAIN: i32 = 11;
-    let Some(_machine) = require(line::NEEDS) else { return };
-    let mut line = Line::new();
-    let frame = classic(0x100, &[0; 8]);
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    for (limit, least, ends, expected) in
-        [(1000, true, EAGAIN, FRAMES_OF_THE_LEAST_SOCKET), (4, true, ENOBUFS, 4..=4), (100, false, ENOBUFS, 100..=100)]
-    {
+    let Some(mut line) = Line::new(SERIAL) else { return };
+    for (limit, smallest, expected, frames) in [
+        (1000, true, errno::EAGAIN, FRAMES_OF_THE_SMALLEST_SOCKET),
+        (4, true, errno::ENOBUFS, 4..=4),
+        (100, false, errno::ENOBUFS, 100..=100),
+    ] {
         line.block(&tree(&format!("qdisc root handle 1: pfifo limit {limit}"))).unwrap();
         let sender = sender_on(line.index);
-        if least {
+        if smallest {
             setsockopt(&sender, sockopt::SndBuf, &0).unwrap();
         }
-        let mut taken = 0;
-        let error = loop {
-            match sender.send_now(&bytes[..len]) {
-                Ok(()) => taken += 1,
-                Err(error) => break error.raw_os_error(),
-            }
-        };
-        assert!(error == Some(ends) && expected.contains(&taken), "{error:?} after {taken} frames");
+        let (taken, error) = fill(&sender);
+        assert!(error == Some(expected) && frames.contains(&taken), "{error:?} after {taken} frames");
         assert_eq!(line.read(taken).len(), taken);
         line.clear();
     }
 }
 
-/// The length of a frame in queues, as filters see it.
+/// `candor doctor egress` predicts when a program waits or fails.
 #[test]
 #[ignore = "runs in a guest"]
-fn lengths_are_those_of_structs() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+fn doctor_predicts_the_room_of_queue_and_socket() {
+    let Some(mut place) = Place::new(VCAN) else { return };
+    // One frame leaves in ten seconds, so all wait.
+    for (limit, expected, words) in [
+        (10, errno::ENOBUFS, "comes after "),
+        (100, errno::ENOBUFS, "comes after "),
+        (1000, errno::EAGAIN, "write() waits, at "),
+    ] {
+        let tbf = "qdisc root handle 1: tbf rate 13bit burst 16 limit 100000";
+        place.make(&tree(&format!("{tbf}\nqdisc parent 1:1 handle 2: pfifo limit {limit}"))).unwrap();
+        let (frames, error) = fill(&listener_on(place.pair.near));
+        let doctor = output(Command::new(program()).args(["doctor", "egress", "--interface", NEAR, "--json"])).json();
+        let mut checks = doctor["checks"].as_array().unwrap().iter();
+        let found = checks.find(|check| check["check"] == "ENOBUFS").unwrap()["found"].as_str().unwrap();
+        let (_, number) = found.split_once(words).unwrap_or_else(|| panic!("no {words:?} in {found:?}"));
+        let predicted: usize = number.split(' ').next().unwrap().parse().unwrap();
+        assert_eq!(error, Some(expected), "{limit}: {frames} frames; {found}");
+        assert!(frames.abs_diff(predicted) <= 1, "{limit}: {frames} frames were accepted; {found}");
+        place.clear();
+    }
+}
+
+/// The length of a frame in queues and filters.
+#[test]
+#[ignore = "runs in a guest"]
+fn lengths_are_those_of_the_kernel_structs() {
+    let Some(mut place) = Place::new(VCAN) else { return };
     place.make(&tree("qdisc root handle 1: prio\nfilter prio 1 basic match 'meta(pkt_len eq 72)' flowid 1:1")).unwrap();
-    let sender = sender_on(place.pair.near);
+    let sender = place.sender();
     for payload in [&[][..], &[1; 8]] {
         send(&sender, &classic(0x100, payload));
         send(&sender, &Frame::fd(RawId(1), 0, payload).unwrap());

@@ -1,119 +1,30 @@
-//! `candor egress` and `candor run` with `[egress]`: what the kernel has afterwards, and what is said.
+//! `candor egress`, `candor run` with `[egress]`, and `candor-lab can-send`: the queues of the kernel afterwards, and the output.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
-use candor_egress::canonical::differences;
-use candor_egress::kernel::{Here, Kernel as _, Machine as _};
+use candor_egress::kernel::{Here, Machine as _};
 use candor_egress::netlink;
 use candor_egress::text;
-use candor_egress::tree::Tree;
-use candor_io::signal::{self, Signal};
-use candor_netlink::client::Client;
-use candor_netlink::link;
-use serde_json::Value;
 
-use super::NEEDS;
-use crate::candor::{Said, program, said};
-use crate::frames::{classic, listener_on, send};
-use crate::require::{Bus, require};
+use super::*;
 
 const LEFT: &str = "t-left";
 const RIGHT: &str = "t-right";
+const BANDS: &str = include_str!("commands.toml");
 
-const BANDS: &str = r#"
-[bus.a]
-interface = "t-left"
-[bus.b]
-interface = "t-right"
-[egress.a]
-queue = 20
-[[egress.a.band]]
-name = "urgent"
-match = "080..0FF"
-[[egress.a.band]]
-name = "rest"
-fair = "per-socket"
-[egress.b]
-tree = '''
-qdisc root handle 7: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
-filter parent 7: prio 1 basic match 'canid(sff 0x100:0x700)' flowid 7:1
-'''
-"#;
-
-pub(super) struct Place {
-    pub(super) left: Bus,
-    pub(super) right: Bus,
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    pub(super) fn new() -> Self {
-        Self { left: Bus::new("left"), right: Bus::new("right"), folder: tempfile::tempdir().unwrap() }
-    }
-
-    pub(super) fn file(&self, text: &str) -> String {
-        let path = self.folder.path().join("candor.toml");
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program());
-        command.args(arguments).env("CANDOR_RUN_DIR", self.folder.path()).env_remove("XDG_RUNTIME_DIR");
-        command
+impl Scenario {
+    #[track_caller]
+    pub(super) fn egress(&self, arguments: &[&str], status: i32, words: &[&str]) -> Output {
+        self.says(&[&["egress"], arguments].concat(), status, words)
     }
 
     #[track_caller]
-    pub(super) fn says(&self, arguments: &[&str], status: i32, words: &[&str]) -> Said {
-        let said = said(self.command(arguments));
-        assert_eq!(said.status, status, "{said:?}");
-        for word in words {
-            assert!(said.out.contains(word) || said.err.contains(word), "no {word:?} in {said:?}");
-        }
-        said
+    pub(super) fn says(&self, arguments: &[&str], status: i32, words: &[&str]) -> Output {
+        let output = self.candor(arguments);
+        output.assert(status, words);
+        output
     }
 
-    /// A command that looks on, and what it says.
-    pub(super) fn looks_on(&self, arguments: &[&str]) -> Looking {
-        let mut child = self.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        Looking { child, lines: lines.lines() }
-    }
-}
-
-pub(super) struct Looking {
-    pub(super) child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-}
-
-impl Looking {
-    /// The next event of this kind.
-    pub(super) fn event(&mut self, kind: &str) -> Value {
-        loop {
-            let line = self.lines.next().expect("it goes on").unwrap();
-            let event: Value = serde_json::from_str(&line).unwrap();
-            if event["event"] == kind {
-                return event;
-            }
-        }
-    }
-
-    /// The next notice with these words.
-    pub(super) fn notice(&mut self, words: &str) {
-        while !self.event("notice")["text"].as_str().unwrap().contains(words) {}
-    }
-
-    pub(super) fn end(mut self) -> i32 {
-        signal::send(self.child.id(), Signal::Interrupt).unwrap();
-        self.child.wait().unwrap().code().unwrap_or(-1)
-    }
-}
-
-impl Drop for Looking {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(super) fn events(&self, arguments: &[&str]) -> Candor {
+        Candor::spawn(&mut self.command(arguments), "")
     }
 }
 
@@ -121,7 +32,12 @@ pub(super) fn found(interface: &str) -> Tree {
     Here::default().open(interface).unwrap().unwrap().1.found().unwrap()
 }
 
-/// Somebody else at work.
+#[track_caller]
+fn assert_tree(interface: &str, expected: &Tree) {
+    assert_eq!(differences(expected, &found(interface)), []);
+}
+
+/// As another program does.
 fn replace_root(interface: &str, line: &str) {
     let tree = text::parse(line).unwrap().tree;
     let index = link::by_name(&mut Client::open().unwrap(), interface).unwrap().unwrap().index;
@@ -134,29 +50,24 @@ fn is_default(interface: &str) -> bool {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn from_plan_to_clear() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    let file = place.file(BANDS);
-    place.says(
-        &["egress", "plan", &file],
-        0,
-        &["t-left (bus a)", "+ qdisc root handle 1: stab mtu 2047", "to make on 2 of 2"],
-    );
-    place.says(&["egress", "plan", "--exit-code", &file], 1, &[]);
-    place.says(&["egress", "verify", &file], 1, &["2 of 2 interfaces NOT as it wants"]);
-    place.says(&["egress", "apply", &file], 0, &["t-left: made", "t-right: made"]);
-    place.says(&["egress", "apply", &file], 0, &["t-left: was as it should be", "t-right: was as it should be"]);
-    place.says(&["egress", "plan", "--exit-code", &file], 0, &["no difference on 2 interfaces"]);
-    place.says(&["egress", "verify", &file], 0, &["the kernel has what it wants on 2 interfaces"]);
+fn plan_apply_verify_show_and_clear() {
+    let Some(place) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let file = place.file("candor.toml", BANDS);
+    place.egress(&["plan", &file], 0, &["t-left (bus a)", "+ qdisc root handle 1: stab mtu 2047", "to make on 2 of 2"]);
+    place.egress(&["plan", "--exit-code", &file], 1, &[]);
+    place.egress(&["verify", &file], 1, &["2 of 2 interfaces NOT as it wants"]);
+    place.egress(&["apply", &file], 0, &["t-left: made", "t-right: made"]);
+    place.egress(&["apply", &file], 0, &["t-left: was as it should be", "t-right: was as it should be"]);
+    place.egress(&["plan", "--exit-code", &file], 0, &["no difference on 2 interfaces"]);
+    place.egress(&["verify", &file], 0, &["the kernel has what it wants on 2 interfaces"]);
 
     // Two urgent frames, three others.
-    let sends = listener_on(place.left.index);
+    let sends = place.sender("left");
     for id in [0x080, 0x400, 0x0FF, 0x100, 0x7FF] {
         send(&sends, &classic(id, &[1]));
     }
-    let shown = place.says(&["egress", "show", &file, "--json"], 0, &[]);
-    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    let shown = place.egress(&["show", &file, "--json"], 0, &[]);
+    let shown = shown.json();
     let root = &shown["interfaces"][0]["tree"][0];
     assert_eq!(root["counted"]["frames"], 5);
     let below = root["below"].as_array().unwrap();
@@ -166,130 +77,166 @@ fn from_plan_to_clear() {
     let frames = |at: usize| (&bands[at]["band"], &bands[at]["below"][0]["counted"]["frames"]);
     assert_eq!(frames(0), (&"urgent".into(), &2.into()));
     assert_eq!(frames(1), (&"rest".into(), &3.into()));
-    place.says(&["egress", "show", &file], 0, &["1:1 \"urgent\"", "2         -         -  of 5 asked"]);
-    place.says(&["egress", "show", "--interface", LEFT, "--as", "tc"], 0, &["tc qdisc add dev \"$DEV\" root"]);
+    place.egress(&["show", &file], 0, &["1:1 \"urgent\"", "2         -         -  of 5 asked"]);
+    place.egress(&["show", "--interface", LEFT, "--as", "tc"], 0, &["tc qdisc add dev \"$DEV\" root"]);
 
     let imported = place.says(&["import", "tc", "--running", "--interface", LEFT], 0, &["[egress.t-left]", "stab mtu"]);
-    let again = place.folder.path().join("again.toml");
-    std::fs::write(&again, imported.out).unwrap();
-    place.says(&["egress", "plan", "--exit-code", again.to_str().unwrap()], 0, &["no difference on 1 interface"]);
+    let again = place.file("again.toml", &imported.out);
+    place.egress(&["plan", "--exit-code", &again], 0, &["no difference on 1 interface"]);
 
-    // Somebody else's tree is not taken away by mistake.
+    // A tree of another program is not deleted.
     replace_root(RIGHT, "qdisc root handle 9: pfifo limit 3");
-    place.says(&["egress", "plan", &file], 0, &["t-right", "is qdisc root handle 9: pfifo limit 3"]);
-    place.says(&["egress", "clear", &file], 1, &["t-left: cleared", "t-right: has something else"]);
+    place.egress(&["plan", &file], 0, &["t-right", "is qdisc root handle 9: pfifo limit 3"]);
+    place.egress(&["clear", &file], 1, &["t-left: cleared", "t-right: has something else"]);
     assert!(is_default(LEFT) && !is_default(RIGHT));
-    place.says(&["egress", "clear", "--interface", RIGHT], 0, &["t-right: cleared"]);
+    place.egress(&["clear", "--interface", RIGHT], 0, &["t-right: cleared"]);
     assert!(is_default(RIGHT));
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_refusal_changes_nothing() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn a_refused_tree_changes_nothing() {
+    let Some(place) = Scenario::new(VCAN, ["left", "right"]) else { return };
     replace_root(LEFT, "qdisc root handle 9: pfifo limit 3");
     let before = found(LEFT);
-    // Virtual interfaces have no clock that sends.
+    // Virtual interfaces have no hardware transmit time.
     let refused = BANDS.replace(
         "qdisc root handle 7: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\nfilter parent 7: prio 1 basic match \
          'canid(sff 0x100:0x700)' flowid 7:1",
         "qdisc root handle 7: etf clockid CLOCK_TAI delta 1000 offload",
     );
     assert_ne!(refused, BANDS);
-    let file = place.file(&refused);
-    place.says(&["egress", "apply", &file], 2, &["The kernel refuses qdisc etf 7: parent root on t-right"]);
-    assert_eq!(differences(&before, &found(LEFT)), []);
+    let file = place.file("candor.toml", &refused);
+    place.egress(&["apply", &file], 2, &["The kernel refuses qdisc etf 7: parent root on t-right"]);
+    assert_tree(LEFT, &before);
     assert!(is_default(RIGHT));
     place.says(&["run", &file, "--engine", "read-write"], 2, &["The kernel refuses qdisc etf"]);
-    assert_eq!(differences(&before, &found(LEFT)), []);
-    let file = place.file(&BANDS.replace("t-right", "t-none"));
-    place.says(&["egress", "apply", &file], 2, &["There is no interface t-none (bus b)"]);
-    assert_eq!(differences(&before, &found(LEFT)), []);
+    assert_tree(LEFT, &before);
+    let file = place.file("candor.toml", &BANDS.replace("t-right", "t-none"));
+    place.egress(&["apply", &file], 2, &["There is no interface t-none (bus b)"]);
+    assert_tree(LEFT, &before);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn who_watches_is_told() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    let file = place.file(BANDS);
-    place.says(&["egress", "apply", &file], 0, &[]);
-    let mut watch = place.looks_on(&["egress", "watch", &file, "--json"]);
-    let mut mends = place.looks_on(&["egress", "watch", &file, "--json", "--mend"]);
-    // Both have looked once they tell of an interface that is gone.
+fn watch_reports_and_mends_changes() {
+    let Some(mut place) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let file = place.file("candor.toml", BANDS);
+    place.egress(&["apply", &file], 0, &[]);
+    let watch = place.events(&["egress", "watch", &file, "--json"]);
+    let mends = place.events(&["egress", "watch", &file, "--json", "--mend"]);
     replace_root(LEFT, "qdisc root handle 9: pfifo limit 3");
-    assert_eq!(mends.event("put-back")["interface"], LEFT);
-    // The other one may have come too late for that.
-    link::delete(&mut Client::open().unwrap(), place.left.index).unwrap();
-    while watch.event("gone")["interface"] != LEFT {}
-    assert_eq!(mends.event("gone")["interface"], LEFT);
-    let again = Bus::new("left");
-    assert_eq!(mends.event("put-back")["is_new"], true);
-    while watch.event("as-wanted")["interface"] != LEFT {}
-    assert_eq!(differences(&text_of(&place, &file), &found(LEFT)), []);
-    assert_eq!((watch.end(), mends.end()), (0, 0));
-    drop(again);
+    assert_eq!(mends.event(&["put-back"])["interface"], LEFT);
+    // The first watcher may have started too late for that.
+    place.unplug("left");
+    while watch.event(&["gone"])["interface"] != LEFT {}
+    assert_eq!(mends.event(&["gone"])["interface"], LEFT);
+    place.plug_in("left");
+    assert_eq!(mends.event(&["put-back"])["is_new"], true);
+    while watch.event(&["as-wanted"])["interface"] != LEFT {}
+    assert_tree(LEFT, &wanted(&place, &file));
+    for watch in [watch, mends] {
+        assert!(watch.end(Signal::Interrupt).status.success());
+    }
 }
 
-/// What the file wants of the left interface, by way of the script that it is shown as.
-fn text_of(place: &Place, file: &str) -> Tree {
-    let shown = place.says(&["egress", "show", file, "--wanted", "--interface", LEFT, "--as", "tc"], 0, &[]);
+/// The tree of the file for the left interface, read from the script that candor shows.
+fn wanted(place: &Scenario, file: &str) -> Tree {
+    let shown = place.egress(&["show", file, "--wanted", "--interface", LEFT, "--as", "tc"], 0, &[]);
     text::parse_script(&shown.out).unwrap().trees.remove(0).1
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_gateway_keeps_its_queues_and_gives_back_the_old_ones() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn run_keeps_its_queues_and_restores_the_old_ones() {
+    let Some(place) = Scenario::new(VCAN, ["left", "right"]) else { return };
     replace_root(LEFT, "qdisc root handle 9: pfifo limit 3");
     let before = found(LEFT);
-    let gateway = format!("{BANDS}[[route]]\nname = \"back\"\nfrom = \"b\"\nto = \"a\"\n");
-    let file = place.file(&gateway);
-    let mut run = place.looks_on(&["run", &file, "--engine", "read-write", "--json", "--seccomp"]);
-    run.event("ready");
-    let wanted = text_of(&place, &file);
-    assert_eq!(differences(&wanted, &found(LEFT)), []);
+    let gateway = BANDS.to_owned() + &route("back", "b", "a", "");
+    let file = place.file("candor.toml", &gateway);
+    let run = place.events(&["run", &file, "--engine", "read-write", "--json", "--seccomp"]);
+    run.event(&["ready"]);
+    let wanted = wanted(&place, &file);
+    assert_tree(LEFT, &wanted);
 
     replace_root(LEFT, "qdisc root handle 8: pfifo limit 8");
-    run.notice("t-left: somebody had changed it; put back");
-    assert_eq!(differences(&wanted, &found(LEFT)), []);
+    run.notice_with("t-left: somebody had changed it; put back");
+    assert_tree(LEFT, &wanted);
 
-    // Another file without bands for that bus: it gets back what it had, and the other goes on.
+    // A file without queues for that bus: its old tree is restored, and the other bus keeps its own.
     let without = gateway.replace("[egress.a]", "[egress.b]");
     let from = without.find("[egress.b]").unwrap();
     let to = without.rfind("[egress.b]").unwrap();
     let without = format!("{}{}", &without[..from], &without[to..]);
-    place.file(&without);
+    place.file("candor.toml", &without);
     place.says(&["reload"], 0, &["reloaded"]);
-    assert_eq!(differences(&before, &found(LEFT)), []);
+    assert_tree(LEFT, &before);
     assert!(!is_default(RIGHT));
-    place.file(&gateway);
+    place.file("candor.toml", &gateway);
     place.says(&["reload"], 0, &["reloaded"]);
-    assert_eq!(differences(&wanted, &found(LEFT)), []);
+    assert_tree(LEFT, &wanted);
 
-    assert_eq!(run.end(), 0);
-    assert_eq!(differences(&before, &found(LEFT)), []);
+    assert!(run.end(Signal::Interrupt).status.success());
+    assert_tree(LEFT, &before);
     assert!(is_default(RIGHT));
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn an_interface_that_comes_back_has_its_queues_again() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    // No route is needed.
-    let file = place.file(BANDS);
-    let mut run = place.looks_on(&["run", &file, "--json", "--seccomp"]);
-    run.event("ready");
-    let wanted = text_of(&place, &file);
-    link::delete(&mut Client::open().unwrap(), place.left.index).unwrap();
-    run.notice("t-left: gone");
-    let again = Bus::new("left");
-    run.notice("t-left: came back, and has its tree again");
-    assert_eq!(differences(&wanted, &found(LEFT)), []);
-    assert_eq!(run.end(), 0);
+fn a_replaced_interface_gets_its_queues() {
+    let Some(mut place) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    // A file without routes.
+    let file = place.file("candor.toml", BANDS);
+    let run = place.events(&["run", &file, "--json", "--seccomp"]);
+    run.event(&["ready"]);
+    let wanted = wanted(&place, &file);
+    place.unplug("left");
+    run.notice_with("t-left: gone");
+    place.plug_in("left");
+    run.notice_with("t-left: came back, and has its tree again");
+    assert_tree(LEFT, &wanted);
+    assert!(run.end(Signal::Interrupt).status.success());
     assert!(is_default(LEFT) && is_default(RIGHT));
-    drop(again);
+}
+
+fn two_bands(interface: &str) -> String {
+    format!(
+        "[bus.near]\ninterface = \"{interface}\"\n[[egress.near.band]]\nname = \"urgent\"\nmatch = \"123\"\n\
+         [[egress.near.band]]\nname = \"rest\"\n"
+    )
+}
+
+fn can_send(text: &str) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bands.toml");
+    fs::write(&file, text).unwrap();
+    let words = "can-send --interface t-near --frames 3 --frame 123#00 --frame 124#R --json".split(' ');
+    lab_output(&words.chain([file.to_str().unwrap()]).collect::<Vec<_>>())
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn can_send_measures_queues_and_restores_the_interface() {
+    let Some(mut place) = Place::new(VCAN) else { return };
+    let before = of(vec![prio()], vec![], vec![filter(Handle::new(1, 0), Classifier::Matchall)]);
+    place.make(&before).unwrap();
+    let run = can_send(&two_bands(NEAR));
+    assert_eq!(run.status, 0, "{run:?}");
+    let measured = run.json()["measured"].as_array().unwrap().clone();
+    let names: Vec<_> = measured.iter().map(|one| one["before"].clone()).collect();
+    assert_eq!(names, ["as it is", "bands"]);
+    for one in &measured {
+        let calls = one["calls"].as_array().unwrap();
+        assert_eq!(calls.iter().map(|call| call["frame"].clone()).collect::<Vec<_>>(), ["123#00", "124#R"]);
+        let is_ordered = |call: &Value| {
+            let [min, p50, max] = ["min_ns", "p50_ns", "max_ns"].map(|key| call[key].as_i64().unwrap());
+            min <= p50 && p50 <= max
+        };
+        assert!(calls.iter().all(is_ordered), "{calls:?}");
+    }
+    assert_eq!(differences(&before, &place.observe().tree), []);
+    // A file without this interface is refused.
+    assert_eq!(can_send(&two_bands(FAR)).status, 2);
+    assert_eq!(differences(&before, &place.observe().tree), []);
+    place.clear();
 }

@@ -1,54 +1,35 @@
-//! Frames by the control group of the socket that sends them.
+//! Bands by the control group of the sending socket.
 
-use std::process::Command;
-
-use candor_core::frame::CANFD_MTU;
 use candor_egress::classify::{self, End, Packet, Socket};
 use candor_egress::filter::ETH_P_CAN;
 use candor_egress::kernel::{Here, locate};
-use candor_io::can::CanSocket;
 use candor_io::packet::TransmitRing;
 use caps::{CapSet, Capability};
-use serde_json::Value;
 
-use super::commands::{self, found};
-use super::line::{self, Line};
+use super::commands::found;
+use super::line::Line;
 use super::paced::trees;
 use super::*;
-use crate::candor::program;
 use crate::control_group::Group;
-use crate::frames::{classic, send, sender_on, try_send};
+use crate::serial::SERIAL;
 
 const NET_ADMIN: u64 = 1 << 12;
 const BPF: u64 = 1 << 39;
+const BANDS: &str = include_str!("groups.toml");
 
-/// A band for a service, and one for a group; a route, for what no socket sends.
-const BANDS: &str = r#"
-[bus.a]
-interface = "t-left"
-[bus.b]
-interface = "t-right"
-[[egress.a.band]]
-name = "group"
-cgroup = "/t-candor/urgent"
-[[egress.a.band]]
-name = "service"
-unit = "t-logger.service"
-[[egress.a.band]]
-name = "rest"
-"#;
-
-fn needs(more: &[Feature]) -> Vec<Feature> {
-    [NEEDS, &[Feature::ControlGroups], more].concat()
+fn scene(more: &[Feature]) -> Option<Scenario> {
+    Scenario::new(&needs(more), ["left", "right"])
 }
 
-/// The band in which a frame of a socket in these groups waits, by the tree alone.
+fn needs(more: &[Feature]) -> Vec<Feature> {
+    [VCAN, &[Feature::Cgroup], more].concat()
+}
+
+/// The band that the tree selects for a frame of a socket in these groups.
 fn band(tree: &Tree, groups: &[u64]) -> u16 {
-    let mut bytes = [0; CANFD_MTU];
-    let len = classic(0x123, &[1]).to_kernel(&mut bytes);
+    let bytes = &bytes_of(&classic(0x123, &[1]));
     let socket = Some(Socket { user: 0, group: 0, control_groups: groups });
-    let packet =
-        Packet { bytes: &bytes[..len], protocol: ETH_P_CAN, priority: 0, mark: 0, socket, incoming_interface: 0 };
+    let packet = Packet { bytes, protocol: ETH_P_CAN, priority: 0, mark: 0, socket, incoming_interface: 0 };
     match classify::egress(tree, &packet).end {
         End::Queue { class, .. } => class.minor(),
         other => panic!("{other:?}"),
@@ -57,21 +38,20 @@ fn band(tree: &Tree, groups: &[u64]) -> u16 {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn frames_leave_in_the_order_of_the_groups_that_send_them() {
-    let Some(_machine) = require(&needs(line::NEEDS)) else { return };
+fn frames_leave_in_the_order_of_their_groups() {
+    let Some(mut line) = Line::new(&needs(SERIAL)) else { return };
     let service = Group::new("/t-candor.slice/t-logger.service");
     let inner = Group::new("/t-candor.slice/t-logger.service/inner");
     let (urgent, beside) = (Group::new("/t-candor/urgent"), Group::new("/t-candor/urgent-not"));
     let mut tree = trees(BANDS).remove(0);
     assert_eq!(locate(&mut Here::default(), &mut tree).unwrap(), []);
-    let mut line = Line::new();
     let root = Group::new("/");
     let mut sockets = Vec::new();
     for group in [&root, &beside, &inner, &service, &urgent] {
         let socket = group.inside(|| sender_on(line.index));
         sockets.push((socket, band(&tree, &group.numbers())));
     }
-    // Opened outside and used inside: it counts where it was opened.
+    // The group that opened a socket counts, not the one that sends.
     line.block(&tree).unwrap();
     urgent.inside(|| {
         for round in 0..3 {
@@ -92,20 +72,19 @@ fn frames_leave_in_the_order_of_the_groups_that_send_them() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_is_in_no_group_or_in_another_is_not_limited() {
-    let Some(_machine) = require(&needs(&[])) else { return };
+fn limits_only_the_groups_of_the_limit() {
+    let Some(mut place) = Place::new(&needs(&[])) else { return };
     let group = Group::new("/t-candor/limited");
     let text = "[bus.a]\ninterface = \"t-near\"\n[[egress.a.band]]\nname = \"all\"\n[[egress.a.limit]]\n\
                 cgroup = [\"/t-candor/limited\", \"/t-candor/none\"]\nrate = \"1 frames/s\"\nburst = 3\n";
     let mut tree = trees(text).remove(0);
     let missing = locate(&mut Here::default(), &mut tree).unwrap();
     assert_eq!(missing.len(), 1);
-    let mut place = Place::new();
     place.make(&tree).unwrap();
-    let (inside, outside) = (group.inside(|| sender_on(place.pair.near)), sender_on(place.pair.near));
+    let (inside, outside) = (group.inside(|| place.sender()), place.sender());
     let refused = |socket: &CanSocket| {
         let tried = (0..40).filter_map(|_| try_send(socket, &classic(0x123, &[1])).err());
-        tried.map(|error| assert_eq!(error.raw_os_error(), Some(libc::ENOBUFS))).count()
+        tried.map(|error| assert_eq!(error.raw_os_error(), Some(errno::ENOBUFS))).count()
     };
     assert_eq!(refused(&outside), 0);
     let count = refused(&inside);
@@ -116,9 +95,9 @@ fn what_is_in_no_group_or_in_another_is_not_limited() {
     place.clear();
 }
 
-/// Frames that each band of t-left has taken, in their order.
-fn taken(place: &commands::Place, file: &str) -> Vec<u64> {
-    let shown: Value = serde_json::from_str(&place.says(&["egress", "show", file, "--json"], 0, &[]).out).unwrap();
+/// The frames that each band of t-left has accepted.
+fn taken(place: &Scenario, file: &str) -> Vec<u64> {
+    let shown = place.json(&["egress", "show", file]);
     let below = shown["interfaces"][0]["tree"][0]["below"].as_array().unwrap().clone();
     let bands = below.iter().filter(|one| one["what"] == "class");
     bands.map(|band| band["below"][0]["counted"]["frames"].as_u64().unwrap()).collect()
@@ -126,91 +105,83 @@ fn taken(place: &commands::Place, file: &str) -> Vec<u64> {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn from_plan_to_clear() {
-    let Some(_machine) = require(&needs(&[])) else { return };
-    let place = commands::Place::new();
-    let file = place.file(BANDS);
+fn plan_apply_verify_show_and_clear() {
+    let Some(place) = scene(&[]) else { return };
+    let file = place.file("candor.toml", BANDS);
     let service = Group::new("/t-candor.slice/t-logger.service");
     for command in ["plan", "apply", "verify"] {
         let words = ["There is no cgroup /t-candor/urgent (bus a): systemd-cgls shows", "candor run waits"];
-        place.says(&["egress", command, &file], 2, &words);
+        place.egress(&[command, &file], 2, &words);
     }
     let urgent = Group::new("/t-candor/urgent");
-    place.says(&["egress", "plan", &file], 0, &["bpf unit t-logger.service flowid 1:2 (number "]);
-    place.says(&["egress", "apply", &file], 0, &["t-left: made"]);
-    place.says(&["egress", "apply", &file], 0, &["t-left: was as it should be"]);
-    place.says(&["egress", "verify", &file], 0, &["the kernel has what it wants"]);
-    let inside = service.inside(|| sender_on(place.left.index));
+    place.egress(&["plan", &file], 0, &["bpf unit t-logger.service flowid 1:2 (number "]);
+    place.egress(&["apply", &file], 0, &["t-left: made"]);
+    place.egress(&["apply", &file], 0, &["t-left: was as it should be"]);
+    place.egress(&["verify", &file], 0, &["the kernel has what it wants"]);
+    let inside = service.inside(|| place.sender("left"));
     send(&inside, &classic(0x123, &[1]));
-    send(&sender_on(place.left.index), &classic(0x123, &[2]));
+    send(&place.sender("left"), &classic(0x123, &[2]));
     assert_eq!(taken(&place, &file), [0, 1, 1]);
-    // A socket of another family, and a group below that of the service.
+    // A packet socket, and a group below that of the service.
     let inner = Group::new("/t-candor.slice/t-logger.service/inner");
-    let mut ring = inner.inside(|| TransmitRing::open(place.left.index, 4, None)).unwrap();
-    let mut bytes = [0; CANFD_MTU];
-    let len = classic(0x123, &[3]).to_kernel(&mut bytes);
-    assert_eq!(ring.send([&bytes[..len]]).taken, 1);
+    let mut ring = inner.inside(|| TransmitRing::open(place.index("left"), 4, None)).unwrap();
+    assert_eq!(ring.send([bytes_of(&classic(0x123, &[3])).as_slice()]).taken, 1);
     assert_eq!(taken(&place, &file), [0, 2, 1]);
-    place.says(&["egress", "show", &file], 0, &["bpf unit t-logger.service", "bpf cgroup /t-candor/urgent"]);
-    let shown = place.says(&["egress", "show", "--interface", "t-left", "--as", "tc"], 1, &[]);
-    assert!(shown.out.is_empty() && shown.err.contains("sudo candor egress apply"), "{shown:?}");
-    // A group of the same name, which nobody told of.
+    place.egress(&["show", &file], 0, &["bpf unit t-logger.service", "bpf cgroup /t-candor/urgent"]);
+    let shown = place.egress(&["show", "--interface", "t-left", "--as", "tc"], 1, &["sudo candor egress apply"]);
+    assert!(shown.out.is_empty(), "{shown:?}");
+    // Another group of the same name.
     drop(urgent);
     let _again = Group::new("/t-candor/urgent");
-    place.says(&["egress", "verify", &file], 1, &["~ filter parent 1: pref 1", "1 of 1 interface"]);
-    place.says(&["egress", "apply", &file], 0, &["t-left: changed"]);
-    place.says(&["egress", "plan", "--exit-code", &file], 0, &[]);
+    place.egress(&["verify", &file], 1, &["~ filter parent 1: pref 1", "1 of 1 interface"]);
+    place.egress(&["apply", &file], 0, &["t-left: changed"]);
+    place.egress(&["plan", "--exit-code", &file], 0, &[]);
     let _other = Group::new("/t-candor/t-logger.service");
-    place.says(&["egress", "plan", &file], 2, &["several units t-logger.service", "\"/t-candor/t-logger.service\""]);
-    place.says(&["egress", "clear", &file], 0, &["t-left: cleared"]);
+    place.egress(&["plan", &file], 2, &["several units t-logger.service", "\"/t-candor/t-logger.service\""]);
+    place.egress(&["clear", &file], 0, &["t-left: cleared"]);
     assert_eq!(found("t-left"), Tree::default());
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_service_that_is_started_again_while_candor_runs_is_known_again() {
-    let Some(_machine) = require(&needs(&[Feature::Cangw])) else { return };
-    let place = commands::Place::new();
-    let file = place.file(&format!("{BANDS}[[route]]\nname = \"over\"\nfrom = \"b\"\nto = \"a\"\n"));
+fn run_recognises_a_restarted_service() {
+    let Some(place) = scene(&[Feature::Cangw]) else { return };
+    let file = place.file("candor.toml", &(BANDS.to_owned() + &route("over", "b", "a", "")));
     let _urgent = Group::new("/t-candor/urgent");
-    let mut run = place.looks_on(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
-    run.notice("t-left: no frames from unit t-logger.service until it is there");
-    run.event("ready");
-    let status = std::fs::read_to_string(format!("/proc/{}/status", run.child.id())).unwrap();
+    let run = place.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
+    run.notice_with("t-left: no frames from unit t-logger.service until it is there");
+    run.event(&["ready"]);
+    let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
     assert!(status.contains(&format!("CapEff:\t{:016x}", NET_ADMIN | BPF)), "{status}");
     for round in 1..=3 {
         let service = Group::new("/t-candor.slice/t-logger.service");
-        run.notice("t-left: frames from unit t-logger.service are known again");
-        let [near, far] = service.inside(|| [place.left.index, place.right.index].map(sender_on));
+        run.notice_with("t-left: frames from unit t-logger.service are known again");
+        let [near, far] = service.inside(|| ["left", "right"].map(|bus| place.sender(bus)));
         send(&near, &classic(0x123, &[1]));
-        // Nobody sends what the kernel forwards.
+        // A forwarded frame has no socket.
         send(&far, &classic(0x123, &[2]));
-        assert_eq!(taken(&place, &file), [0, round, round], "the filter is another one each time, the queue the same");
+        assert_eq!(taken(&place, &file), [0, round, round], "a new filter each time, but the same queue");
         drop((near, far));
         drop(service);
-        run.notice("t-left: no frames from unit t-logger.service");
+        run.notice_with("t-left: no frames from unit t-logger.service");
     }
-    assert_eq!(run.end(), 0);
+    assert!(run.end(Signal::Interrupt).status.success());
     assert_eq!(found("t-left"), Tree::default());
 }
 
 #[test]
 #[ignore = "runs in a guest"]
-fn who_may_load_no_program_is_told() {
-    let Some(_machine) = require(&needs(&[])) else { return };
-    let place = commands::Place::new();
+fn reports_a_missing_capability_for_programs() {
+    let Some(place) = scene(&[]) else { return };
     let (_service, _urgent) = (Group::new("/t-candor.slice/t-logger.service"), Group::new("/t-candor/urgent"));
-    let file = place.file(BANDS);
-    let said = std::thread::spawn(move || {
-        // What is started gets what the bounding set of its thread leaves.
+    let mut apply = place.command(&["egress", "apply", &place.file("candor.toml", BANDS)]);
+    let apply = std::thread::spawn(move || {
+        // A process inherits the bounding set of the thread that starts it.
         for capability in [Capability::CAP_BPF, Capability::CAP_SYS_ADMIN] {
             caps::drop(None, CapSet::Bounding, capability).unwrap();
         }
-        Command::new(program()).args(["egress", "apply", &file]).output().unwrap()
+        output(&mut apply)
     });
-    let said = said.join().unwrap();
-    let errors = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert_eq!(said.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("filter bpf parent 1: pref 1 on t-left") && errors.contains("wants CAP_BPF"), "{errors}");
+    apply.join().unwrap().assert(2, &["filter bpf parent 1: pref 1 on t-left", "wants CAP_BPF"]);
     assert_eq!(found("t-left"), Tree::default());
 }

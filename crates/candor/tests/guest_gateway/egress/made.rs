@@ -1,9 +1,7 @@
-//! Every discipline, class, classifier, match and action by itself.
-
-use std::time::Duration;
+//! Every discipline, class, classifier, match and action by itself, and what `tc` makes.
 
 use candor_egress::action::{Mirred, Police, PoliceBytes, PoliceFrames};
-use candor_egress::discipline::{Etf, Ets, FqCodel, Htb, Netem, Peak, Sfq, SizeTable, Tbf};
+use candor_egress::discipline::{Etf, Ets, FqCodel, Htb, Netem, Peak, Sfq, SizeTable};
 use candor_egress::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use candor_egress::filter::{Flow, FlowKey, U32, U32Key, U32Link};
 use candor_egress::tree::{HtbClass, Share};
@@ -15,7 +13,7 @@ fn tbf(burst_bytes: u32, peak: Option<Peak>) -> Discipline {
     Discipline::Tbf(Tbf { rate: ByteRate(1600), burst_bytes, limit_bytes: 1600, peak })
 }
 
-/// Without `ets`, which a kernel may not have.
+/// Without `ets`, which a kernel may lack.
 fn disciplines() -> Vec<Discipline> {
     let sfq = Sfq { limit_frames: Some(500), quantum_bytes: Some(16), perturb_s: Some(10), ..Sfq::default() };
     let netem = Netem { delay: Duration::from_nanos(10_000_001), loss: 7, ..Netem::default() };
@@ -42,8 +40,7 @@ fn disciplines() -> Vec<Discipline> {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_discipline() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     for discipline in disciplines() {
         place.round(&of(vec![root(discipline)], vec![], vec![]));
     }
@@ -66,8 +63,7 @@ fn every_discipline() {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_class() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let class = |minor, parent, share| Class { handle: Handle::new(1, minor), parent: Handle::new(1, parent), share };
     let htb = |burst_bytes, quantum_bytes, prio| {
         let (rate, ceil) = (ByteRate(1600), ByteRate(3200));
@@ -112,8 +108,7 @@ fn matches() -> Vec<Ematch> {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_classifier_and_match() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let parent = Handle::new(1, 0);
     for expression in matches() {
         let basic = filter(parent, Classifier::Basic(Some(expression)));
@@ -148,8 +143,7 @@ fn every_classifier_and_match() {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_action() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let clsact =
         || Qdisc { handle: Handle::CLSACT_QDISC, parent: Handle::CLSACT, stab: None, discipline: Discipline::Clsact };
     let (exceed, verdict) = (Verdict::Drop, Verdict::Pass);
@@ -175,4 +169,39 @@ fn every_action() {
         let filters = [Handle::INGRESS, Handle::EGRESS].map(|parent| doing(parent, action.clone()));
         place.round(&of(vec![clsact()], vec![], filters.to_vec()));
     }
+}
+
+pub(super) fn tc(arguments: &str) -> Result<(), String> {
+    let output = Command::new("tc").args(arguments.split(' ')).output().map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn reads_what_tc_makes() {
+    let Some(mut place) = Place::new(&[VCAN, &[Feature::Tc]].concat()) else { return };
+    for command in [
+        "qdisc add dev t-near root handle 1: prio",
+        "qdisc add dev t-near parent 1:3 handle 3: tbf rate 12800bit burst 60 limit 1600",
+        "filter add dev t-near parent 1: protocol all prio 2 handle 7 fw classid 1:2",
+    ] {
+        tc(command).unwrap();
+    }
+    let below = Qdisc { handle: Handle::new(3, 0), parent: Handle::new(1, 3), ..root(tbf(60, None)) };
+    let parent = Handle::new(1, 0);
+    let fw = filter(parent, Classifier::Fw { mask: None });
+    let fw = Filter { preference: 2, handle: 7, class: Some(Handle::new(1, 2)), ..fw };
+    let mut expected = of(vec![prio(), below], vec![], vec![fw]);
+    let canid = "filter add dev t-near parent 1: protocol all prio 1 basic match canid(sff 0x123) classid 1:1";
+    match tc(canid) {
+        Ok(()) => {
+            let rule = CanRule { id: 0x123, mask: 0x7FF };
+            expected.filters.insert(0, filter(parent, Classifier::Basic(Some(Ematch::Canid(vec![rule])))));
+        }
+        Err(error) => skip(Feature::Tc, &format!("no canid: {error}")),
+    }
+    let found = place.observe();
+    assert_eq!(differences(&expected, &found.tree), []);
+    assert_eq!(found.bands.len(), 4, "{:?}", found.bands);
+    place.clear();
 }

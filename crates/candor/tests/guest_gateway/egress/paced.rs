@@ -1,27 +1,19 @@
-//! A virtual bus that `tbf` makes slow (section 3.3 of the report of 2011), what `tbf` needs, and what it does to a tree below
-//! it. Times are those of a guest that counts instructions; elsewhere they mean nothing.
+//! A virtual bus slowed down by `tbf` (section 3.3 of the report of 2011): the needs of `tbf`, and its effect on a tree below
+//! it. Times are compared only in a guest that counts instructions.
 
-use std::time::{Duration, Instant};
-
-use candor_config::config;
-use candor_core::frame::{Frame, RawId};
 use candor_egress::compile;
-use candor_egress::discipline::Tbf;
 use candor_egress::text;
-use candor_io::can::CanSocket;
 use candor_netlink::client::Errno;
 
 use super::*;
-use crate::frames::{classic, hear, listener_on, send, sender_on, try_send};
 
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-const ENOBUFS: i32 = 105;
-/// What nobody else is called.
+pub(super) const CLOCK: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Clock];
+/// The handle of the shaper, which no other qdisc has.
 const SHAPER: u16 = 0xFF0;
 /// A bus of 1 Mbit/s, at 128 bits for each frame.
 pub(super) const MBIT_FRAMES_PER_SECOND: u64 = 7812;
 
-/// A tree below a shaper at the root, which has the size table then: newer kernels refuse one anywhere else.
+/// A tree below a shaper at the root, which gets the size table: newer kernels refuse one elsewhere.
 pub(super) fn below_shaper(tree: &Tree, tbf: Tbf) -> Tree {
     let mut tree = tree.clone();
     let class = Handle::new(SHAPER, 1);
@@ -35,32 +27,27 @@ pub(super) fn below_shaper(tree: &Tree, tbf: Tbf) -> Tree {
     tree
 }
 
-/// The trees of the buses of a file.
 pub(super) fn trees(file: &str) -> Vec<Tree> {
     let plan = config::load(file.as_bytes()).unwrap().plan;
     compile::trees(plan.egress()).into_values().collect()
 }
 
-pub(super) fn tree(lines: &str) -> Tree {
+pub(crate) fn tree(lines: &str) -> Tree {
     text::parse(lines).unwrap_or_else(|findings| panic!("{lines}: {findings:#?}")).tree
 }
 
-pub(super) fn has_time() -> bool {
-    is_there(Feature::Clock)
-}
-
-/// Which frames come, by their identifiers, and when, reckoned from the first of them.
+/// The identifiers and times of the next frames. The first frame is at 0.
 pub(super) fn arrivals(far: &CanSocket, count: usize) -> Vec<(u32, Duration)> {
     let mut first = None;
     let next = || {
-        let frame = hear(far, PATIENCE).expect("a frame is missing");
+        let frame = next_frame(far);
         let now = Instant::now();
         (frame.id.0, now - *first.get_or_insert(now))
     };
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// Hears so many frames, for each of which its sender hands over another one, so that all always have some.
+/// Receives this many frames. Each sender replaces its own, so its queue never becomes empty.
 pub(super) fn hear_and_replace(place: &Place, senders: &[(&CanSocket, u32)], count: usize) -> Vec<(u32, Duration)> {
     let far = listener_on(place.pair.far);
     for _ in 0..40 {
@@ -69,7 +56,7 @@ pub(super) fn hear_and_replace(place: &Place, senders: &[(&CanSocket, u32)], cou
     let began = Instant::now();
     let mut all = Vec::new();
     while all.len() < count {
-        let frame = hear(&far, PATIENCE).expect("a frame is missing");
+        let frame = next_frame(&far);
         all.push((frame.id.0, began.elapsed()));
         let (socket, id) = senders.iter().find(|(_, own)| *own == frame.id.0).unwrap();
         send(socket, &classic(*id, &[0; 8]));
@@ -93,30 +80,22 @@ pub(super) fn within(found: f64, wanted: f64, tolerance: f64) {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_virtual_bus_is_as_slow_as_one_of_1_mbit() {
-    let Some(_machine) = require(NEEDS) else { return };
-    if !has_time() {
-        return;
-    }
-    let mut place = Place::new();
+fn tbf_paces_a_virtual_bus_like_1_mbit() {
+    let Some(mut place) = Place::new(CLOCK) else { return };
     place.make(&tree("qdisc root handle 1: tbf rate 1mbit burst 16 limit 10000")).unwrap();
-    let sender = sender_on(place.pair.near);
+    let sender = place.sender();
     let heard = hear_and_replace(&place, &[(&sender, 0x123)], 401);
-    // A bucket of one frame forgets by how much the timer was late, a microsecond each time.
+    // A bucket of one frame loses the lateness of the timer, a microsecond each time.
     within(rate(&heard[100..]), 7812.5, 0.015 * 7812.5);
 }
 
-/// The example of section 3.1.5: ten frames at once, then 781.25 in a second.
+/// The example of section 3.1.5: ten frames at once, then 781.25 per second.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_bucket_of_ten_frames_lets_ten_go_at_once() {
-    let Some(_machine) = require(NEEDS) else { return };
-    if !has_time() {
-        return;
-    }
-    let mut place = Place::new();
+fn a_bucket_of_ten_frames_sends_ten_at_once() {
+    let Some(mut place) = Place::new(CLOCK) else { return };
     place.make(&tree("qdisc root handle 1: tbf rate 0.1mbit burst 160b latency 70ms")).unwrap();
-    let (sender, far) = (sender_on(place.pair.near), listener_on(place.pair.far));
+    let (sender, far) = (place.sender(), listener_on(place.pair.far));
     (0..60).for_each(|_| send(&sender, &classic(0x123, &[0; 8])));
     let arrivals = arrivals(&far, 60);
     let at_once = arrivals.iter().filter(|(_, at)| *at < Duration::from_micros(500)).count();
@@ -124,58 +103,55 @@ fn a_bucket_of_ten_frames_lets_ten_go_at_once() {
     within(rate(&arrivals[10..]), 781.25, 1.0);
 }
 
-/// 24 bytes in the report; what is smaller than a frame lets none go.
+/// The report has 24 bytes; a bucket smaller than a frame sends none.
 #[test]
 #[ignore = "runs in a guest"]
 fn a_bucket_of_one_frame_is_the_smallest() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
-    let (sender, far) = (sender_on(place.pair.near), listener_on(place.pair.far));
+    let Some(mut place) = Place::new(VCAN) else { return };
+    let (sender, far) = (place.sender(), listener_on(place.pair.far));
     for (burst, is_enough) in [(16, true), (15, false)] {
         place.make(&tree(&format!("qdisc root handle 1: tbf rate 1mbit burst {burst} limit 10000"))).unwrap();
         for _ in 0..3 {
             let outcome = try_send(&sender, &classic(0x123, &[0; 8])).map_err(|error| error.raw_os_error());
-            assert_eq!(outcome, if is_enough { Ok(()) } else { Err(Some(ENOBUFS)) }, "{burst}");
+            assert_eq!(outcome, if is_enough { Ok(()) } else { Err(Some(errno::ENOBUFS)) }, "{burst}");
         }
         arrivals(&far, if is_enough { 3 } else { 0 });
         place.clear();
     }
 }
 
-/// A shaper that is so slow that nothing more leaves once a frame has, and one that holds nothing back; a CAN FD frame is too
-/// long for both.
+/// A shaper that sends only its first frame, or one without a limit. A CAN FD frame is too long for both.
 fn shaper(is_open: bool) -> Tbf {
     let rate = ByteRate(if is_open { 100_000_000 } else { 1 });
     Tbf { rate, burst_bytes: if is_open { 64 } else { 16 }, limit_bytes: 10_000, peak: None }
 }
 
-/// Urgent frames (0x080) come when patient ones (0x200) wait already below a shaper.
+/// Urgent frames (0x080) come while others (0x200) wait below a shaper.
 fn order_below_shaper(place: &mut Place, scheduler: &str) -> Result<Vec<u32>, TcError> {
     let filters = "filter prio 1 basic match 'canid(sff 0x080)' flowid 1:1\nfilter prio 2 basic flowid 1:2";
     let tree = below_shaper(&tree(&format!("{scheduler}\n{filters}")), shaper(false));
     place.make(&tree)?;
-    let (sender, far) = (sender_on(place.pair.near), listener_on(place.pair.far));
-    // The first one finds a full bucket.
+    let (sender, far) = (place.sender(), listener_on(place.pair.far));
+    // The bucket is full for the first one.
     [0x200, 0x200, 0x200, 0x080, 0x080].iter().for_each(|id| send(&sender, &classic(*id, &[0; 8])));
     let opened = Qdisc { discipline: Discipline::Tbf(shaper(true)), ..tree.qdiscs[0].clone() };
     place.kernel.carry_out(&Step::ChangeQdisc(opened)).unwrap();
-    // The kernel looks again when the next frame comes, even if that is refused.
+    // The kernel dequeues at the next frame, even if it refuses that.
     let too_long = Frame::fd(RawId(1), 0, &[]).unwrap();
-    assert_eq!(try_send(&sender, &too_long).unwrap_err().raw_os_error(), Some(ENOBUFS));
+    assert_eq!(try_send(&sender, &too_long).unwrap_err().raw_os_error(), Some(errno::ENOBUFS));
     let order = arrivals(&far, 5).into_iter().map(|(id, _)| id).collect();
     place.clear();
     Ok(order)
 }
 
-/// Only `prio` can say which frame is next without taking it: that is why the shaper of section 3.3 is no place for every tree.
+/// Only `prio` can peek at the next frame without dequeuing it, so not every tree fits below the shaper of section 3.3.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_shaper_parks_a_frame_of_all_schedulers_but_prio() {
+fn a_shaper_holds_a_frame_of_schedulers_other_than_prio() {
     const HTB: &str = "qdisc root handle 1: htb\n\
         class parent 1: classid 1:1 htb rate 10000kbps burst 64k cburst 64k quantum 16 prio 0\n\
         class parent 1: classid 1:2 htb rate 10000kbps burst 64k cburst 64k quantum 16 prio 1";
-    let Some(_machine) = require(NEEDS) else { return };
-    let mut place = Place::new();
+    let Some(mut place) = Place::new(VCAN) else { return };
     let prio = order_below_shaper(&mut place, "qdisc root handle 1: prio").unwrap();
     assert_eq!(prio, [0x200, 0x080, 0x080, 0x200, 0x200]);
     for scheduler in [HTB, "qdisc root handle 1: ets bands 2 strict 2"] {
@@ -190,20 +166,16 @@ fn a_shaper_parks_a_frame_of_all_schedulers_but_prio() {
     }
 }
 
-/// A rate of a band is one of frames, to the frame in a second.
+/// Within one frame per second.
 #[test]
 #[ignore = "runs in a guest"]
-fn a_band_is_throttled_to_the_frame() {
-    let Some(_machine) = require(NEEDS) else { return };
-    if !has_time() {
-        return;
-    }
+fn throttles_a_band_to_its_frame_rate() {
     for limit in [20, 100, 500, 1000, 2000] {
         let file =
             format!("[bus.b]\ninterface = \"can0\"\n[[egress.b.band]]\nname = \"all\"\nrate = \"{limit} frames/s\"\n");
-        let mut place = Place::new();
+        let Some(mut place) = Place::new(CLOCK) else { return };
         place.make(&trees(&file)[0]).unwrap();
-        let socket = sender_on(place.pair.near);
+        let socket = place.sender();
         let heard = hear_and_replace(&place, &[(&socket, 0x123)], 2 * usize::try_from(limit).unwrap() + 1);
         within(rate(&heard), f64::from(limit), 1.0);
     }

@@ -1,4 +1,4 @@
-//! The kernel's own bytes: jobs with every attribute, as it lists them.
+//! The netlink messages with which the kernel lists jobs with every attribute.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use candor_netlink::codec::Messages;
 
 use super::*;
 
-/// What `candor-netlink` is tested with: one line for each job, newest first, interface numbers as 1 and 2.
+/// Test data of `candor-netlink`: one job a line, newest first, with the interface indices 1 and 2.
 const CAPTURED: &str = include_str!("../../../../candor-netlink/src/cangw/tests/captured.hex");
 
 /// `RTM_GETROUTE` dump request for can-gw: length 20, type 26, REQUEST|DUMP, sequence 1, `struct rtcanmsg`.
@@ -16,8 +16,8 @@ const GETROUTE: [u8; 20] = [20, 0, 0, 0, 26, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0, 29
 const SOURCE: u16 = 9;
 const DESTINATION: u16 = 10;
 
-/// One job for each attribute and for what is left out: all that `captured.hex` holds, oldest first.
-fn jobs(place: &Place) -> Vec<CangwJob> {
+/// One job for each attribute, with and without it, oldest first.
+fn jobs(place: &Scenario) -> Vec<CangwJob> {
     let plain = place.foreign(0x123, 0xC000_07FF);
     let operand = |seed: u8, format: usize| Operand {
         id: Some(0x1000_0000 + u32::from(seed)),
@@ -52,26 +52,24 @@ fn jobs(place: &Place) -> Vec<CangwJob> {
     ]
 }
 
-/// If this fails on a new kernel, look at what differs: candor must read both.
+/// If this fails on a new kernel, candor must read the messages of both.
 #[test]
 #[ignore = "runs in a guest"]
-fn the_captured_bytes_are_what_this_kernel_says() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn captured_messages_are_those_of_this_kernel() {
+    let Some(place) = scene() else { return };
     let jobs = jobs(&place);
     jobs.iter().for_each(add);
-    // Counts handled (the right bus is up), dropped (it is down).
+    // Counts a handled frame (the right bus is up) and a dropped one (it is down).
     place.send(0x123);
-    place.right.set_down();
+    place.bus("right").set_down();
     place.send(0x123);
     let datagram = dump();
     let lines = lines(&datagram, &place);
     if let Ok(folder) = std::env::var("CANDOR_OUT") {
-        std::fs::write(format!("{folder}/captured.hex"), &lines).unwrap();
+        fs::write(format!("{folder}/captured.hex"), &lines).unwrap();
     }
     assert_eq!(lines, CAPTURED);
-    let mut client = Client::open().unwrap();
-    jobs.iter().for_each(|job| cangw::delete(&mut client, job).unwrap());
+    jobs.iter().for_each(delete);
     assert_eq!(place.jobs(), []);
 }
 
@@ -89,12 +87,12 @@ fn dump() -> Vec<u8> {
     }
 }
 
-/// The jobs of the two buses, one on a line. Interfaces get the numbers 1 and 2, whatever they are here.
-fn lines(datagram: &[u8], place: &Place) -> String {
+/// The jobs of the two buses, one a line, with the interface indices 1 and 2.
+fn lines(datagram: &[u8], place: &Scenario) -> String {
     let mut text = String::new();
     for message in Messages::new(datagram).map(Result::unwrap).filter(|message| message.kind == 24) {
         let mut payload = message.payload.to_vec();
-        for (kind, index, number) in [(SOURCE, place.left.index, 1_u32), (DESTINATION, place.right.index, 2)] {
+        for (kind, index, number) in [(SOURCE, place.index("left"), 1_u32), (DESTINATION, place.index("right"), 2)] {
             let [low, high] = kind.to_ne_bytes();
             let [a, b, c, d] = index.number().to_ne_bytes();
             let attribute = [8, 0, low, high, a, b, c, d];

@@ -1,20 +1,16 @@
-//! An apply that is killed at any moment.
-
-use std::process::Stdio;
-use std::time::Duration;
+//! `apply` and `down` that are killed.
 
 use super::*;
 
 const JOBS: u32 = 300;
 const ROUNDS: u32 = 12;
 
-/// The jobs with these 300 numbers.
 fn many(first: u32) -> String {
     masked_exactly(&(first..first + JOBS).collect::<Vec<_>>())
 }
 
-/// Kills a command as soon as so many jobs have gone or come. Says whether it was in the middle.
-fn kill_after(place: &Place, arguments: &[&str], changes: usize) -> bool {
+/// Kills a command after this many changes of jobs. Returns whether it was unfinished.
+fn kill_after(place: &Scenario, arguments: &[&str], changes: usize) -> bool {
     let before = ids(&place.jobs());
     let mut command = place.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let is_over = loop {
@@ -34,20 +30,19 @@ fn kill_after(place: &Place, arguments: &[&str], changes: usize) -> bool {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn what_a_killed_apply_left_is_completed_or_taken_out() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn a_killed_apply_is_completed_or_removed() {
+    let Some(place) = scene() else { return };
     let foreign = place.foreign(0x300, 0x7FF);
     add(&foreign);
     let file = place.file("a.toml", &many(0));
     let mut in_the_middle = 0;
     for round in 0..ROUNDS {
-        // All jobs of before go, and others come.
+        // Every round replaces all jobs.
         let first = if round % 2 == 0 { 0 } else { 0x200 };
         place.file("a.toml", &many(first));
         let changes = if place.jobs().len() > 1 { 2 * JOBS } else { JOBS };
-        in_the_middle +=
-            usize::from(kill_after(&place, &["apply", &file], (changes * (round + 1) / (ROUNDS + 1)) as usize));
+        let changes = (changes * (round + 1) / (ROUNDS + 1)) as usize;
+        in_the_middle += usize::from(kill_after(&place, &["apply", &file], changes));
         let left = ids(&place.jobs());
         if round % 3 == 0 {
             place.json(&["down"]);
@@ -63,65 +58,59 @@ fn what_a_killed_apply_left_is_completed_or_taken_out() {
     assert!(in_the_middle >= 4, "only {in_the_middle}");
     place.json(&["down"]);
     assert_eq!(place.jobs(), [foreign]);
-    cangw::delete(&mut Client::open().unwrap(), &foreign).unwrap();
+    delete(&foreign);
 }
 
-/// Until somebody completes it, it is told what is the matter, and nobody else gets in between.
+/// `status` shows it, and other files with the same jobs are refused.
 #[test]
 #[ignore = "runs in a guest"]
-fn an_unfinished_apply_is_told() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn reports_an_unfinished_apply() {
+    let Some(place) = scene() else { return };
     let (file, other) = (place.file("a.toml", &many(0)), place.file("b.toml", &masked_exactly(&[5])));
     for _attempt in 0..10 {
         if kill_after(&place, &["apply", &file], 100) {
-            assert!(place.candor(&["status"]).out.contains("NOT FINISHED"));
-            let twin = place.candor(&["apply", &other]);
-            assert!(twin.status == 2 && twin.err.contains(&format!("candor down {file}")), "{twin:?}");
+            place.candor(&["status"]).assert(0, &["NOT FINISHED"]);
+            place.candor(&["apply", &other]).assert(2, &[&format!("candor down {file}")]);
             place.json(&["down"]);
-            assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
-            return;
+            return place.assert_clean();
         }
         place.json(&["down"]);
     }
     panic!("no apply was killed in the middle");
 }
 
-/// A job that somebody else had already is not taken for one that the killed apply had added.
+/// An equal job of another program is not removed as if the killed apply had added it.
 #[test]
 #[ignore = "runs in a guest"]
 fn foreign_twins_survive_a_killed_apply() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+    let Some(place) = scene() else { return };
     let file = place.file("a.toml", &masked_exactly(&[0x7F0]));
     place.json(&["apply", &file]);
-    // It doubles ours, so of the two one is ours.
+    // Of the two equal jobs one is ours.
     let twin = place.foreign(0x7F0, 0x8000_07FF);
     add(&twin);
-    let text = masked_exactly(&(0..JOBS).chain([0x7F0]).collect::<Vec<_>>());
-    place.file("a.toml", &text);
+    place.file("a.toml", &masked_exactly(&(0..JOBS).chain([0x7F0]).collect::<Vec<_>>()));
     kill_after(&place, &["apply", &file], 100);
     place.json(&["down"]);
     assert_eq!((place.jobs(), place.lists()), (vec![twin], 0));
-    cangw::delete(&mut Client::open().unwrap(), &twin).unwrap();
+    delete(&twin);
 }
 
-/// Nor is it taken for one that a killed down had not come to.
+/// Nor as if the killed down had not reached it.
 #[test]
 #[ignore = "runs in a guest"]
 fn foreign_twins_survive_a_killed_down() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+    let Some(place) = scene() else { return };
     let file = place.file("a.toml", &masked_exactly(&(0..JOBS).chain([0x7F0]).collect::<Vec<_>>()));
     for _attempt in 0..10 {
         place.json(&["apply", &file]);
-        // Of the two the kernel deletes the newer one, and down begins with them.
+        // Of the two the kernel deletes the newer one, and `down` deletes them first.
         let twin = place.foreign(0x7F0, 0x8000_07FF);
         add(&twin);
         let in_the_middle = kill_after(&place, &["down"], 50);
         place.json(&["down"]);
         assert_eq!((place.jobs(), place.lists()), (vec![twin], 0));
-        cangw::delete(&mut Client::open().unwrap(), &twin).unwrap();
+        delete(&twin);
         if in_the_middle {
             return;
         }

@@ -4,11 +4,10 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use candor_io::own_netns;
-use candor_netlink::link;
 
 use super::*;
 
-/// A network namespace that lives until this value is gone.
+/// A network namespace, until this value is dropped.
 struct Elsewhere {
     path: String,
     end: Option<Sender<()>>,
@@ -16,7 +15,7 @@ struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// With interfaces of the names that are used here, made in another order, so that their numbers differ.
+    /// Its interfaces have the same names in another order, so their indices differ.
     fn new() -> Self {
         let (tell, hear) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
@@ -25,7 +24,7 @@ impl Elsewhere {
             for name in ["t-third", "t-right", "t-left"] {
                 link::create_vcan(&mut client, name).unwrap();
             }
-            let here = std::fs::read_link("/proc/thread-self").unwrap();
+            let here = fs::read_link("/proc/thread-self").unwrap();
             tell.send(format!("/proc/{}/ns/net", here.display())).unwrap();
             let _ended = ended.recv();
         };
@@ -33,7 +32,6 @@ impl Elsewhere {
         Self { path: hear.recv().unwrap(), end: Some(end), thread: Some(thread) }
     }
 
-    /// The arguments of a command that is to work there.
     fn arguments<'a>(&'a self, arguments: &[&'a str]) -> Vec<&'a str> {
         [arguments, &["--netns", self.path.as_str()]].concat()
     }
@@ -48,22 +46,20 @@ impl Drop for Elsewhere {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn another_namespace_has_jobs_of_its_own() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn each_namespace_has_its_own_jobs() {
+    let Some(place) = scene() else { return };
     let elsewhere = Elsewhere::new();
     let file = place.file("a.toml", &masked(&[0x100, 0x200]));
     let owners = |arguments: &[&str]| place.json(arguments)["owners"].as_array().unwrap().len();
 
     assert_eq!(place.json(&elsewhere.arguments(&["apply", &file]))["requests"], 2);
     assert_eq!((place.jobs().len(), owners(&["status"]), owners(&elsewhere.arguments(&["status"]))), (0, 0, 1));
-    // Here the same file is another matter.
+    // In this namespace the file is not applied.
     assert_eq!(place.json(&["plan", &file])["requests"], 2);
     assert_eq!(place.json(&elsewhere.arguments(&["plan", &file]))["requests"], 0);
     place.json(&["apply", &file]);
     assert_eq!((place.lists(), owners(&["status"]), owners(&elsewhere.arguments(&["status"]))), (2, 1, 1));
-    let run = place.candor(&elsewhere.arguments(&["run", &file]));
-    assert!(run.status == 2 && run.err.contains("candor down"), "{run:?}");
+    place.candor(&elsewhere.arguments(&["run", &file])).assert(2, &["candor down"]);
 
     place.json(&["down"]);
     let status = place.json(&elsewhere.arguments(&["status"]));
@@ -73,12 +69,11 @@ fn another_namespace_has_jobs_of_its_own() {
     assert_eq!((place.lists(), owners(&elsewhere.arguments(&["status"]))), (0, 0));
 }
 
-/// What was applied in a namespace that has ended means nothing to a later one, whatever number that one has.
+/// A later namespace, even with the same inode number, has none of them.
 #[test]
 #[ignore = "runs in a guest"]
-fn an_ended_namespace_takes_its_jobs_along() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
+fn jobs_end_with_their_namespace() {
+    let Some(place) = scene() else { return };
     let file = place.file("a.toml", &masked(&[0x100]));
     for _time in 0..3 {
         let elsewhere = Elsewhere::new();
@@ -89,19 +84,14 @@ fn an_ended_namespace_takes_its_jobs_along() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn namespaces_that_cannot_be_entered_are_told() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let place = Place::new();
-    for (netns, said) in [
+fn reports_a_namespace_that_it_cannot_enter() {
+    let Some(place) = scene() else { return };
+    for (netns, expected) in [
         ("nosuch", "no network namespace nosuch"),
         ("4194305", "no process 4194305"),
         ("/dev/null", "/dev/null is not a network namespace"),
     ] {
-        let refused = place.candor(&["status", "--netns", netns]);
-        assert!(refused.status == 2 && refused.err.contains(said), "{refused:?}");
+        place.candor(&["status", "--netns", netns]).assert(2, &[expected]);
     }
-    let mut command = place.command(&["status", "--netns", "1"]);
-    command.uid(65534).gid(65534);
-    let nobody = said(command);
-    assert!(nobody.status == 2 && nobody.err.contains("CAP_SYS_ADMIN"), "{nobody:?}");
+    place.candor_as_nobody(&["status", "--netns", "1"]).assert(2, &["CAP_SYS_ADMIN"]);
 }

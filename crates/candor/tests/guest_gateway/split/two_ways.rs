@@ -1,37 +1,21 @@
-//! Both ways at once, on either side.
+//! Both directions at once, on either side.
 
-use std::time::Duration;
+use candor_config::plan::Echo;
 
-use candor_config::placement::Side;
-use candor_config::plan::{BusIndex, Echo, Engine, RouteIndex};
-use candor_core::filter::Filter;
-use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
-use candor_core::job::Job;
-use candor_core::payload::PayloadPattern;
-use candor_engine::Gateway;
-use candor_io::can::CanSocket;
-use candor_netlink::client::Client;
-use candor_netlink::link;
+use super::*;
 
-use super::NEEDS;
-use super::wires::{NAMES, Wires};
-use crate::frames::{hear, listener_on, number_of, numbered, send};
-use crate::require::require;
-
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than a frame takes through the gateway.
 const SETTLED: Duration = Duration::from_millis(50);
-/// Frames that each end of a two-way gateway sends.
 const FRAMES: usize = 300;
 const BATCH: usize = 16;
 
-/// Both directions between two buses, with echo and without, either of them for user space only: what one side sends with
-/// echo, the other side would take for a frame that came in. On vxcan the kernel's core makes the echo; on real
-/// controllers (`--topology kvaser`) the driver does, after it has sent.
+/// Between two buses, with echo and without, and either direction in user space only: a frame that one side sends with echo
+/// must not look like an incoming frame to the other. On vxcan the core of the kernel echoes; on real controllers
+/// (`--topology kvaser`) the driver does, after transmission.
 #[test]
 #[ignore = "runs in a guest"]
 fn no_frame_circulates_and_none_is_doubled() {
-    let Some(_machine) = require(NEEDS) else { return };
+    let Some(_machine) = require(VCAN_AND_CANGW) else { return };
     let on_controllers = std::env::var("CANDOR_TOPOLOGY").is_ok_and(|topology| topology == "kvaser");
     let _wires = (!on_controllers).then(Wires::new);
     let [near, far] = if on_controllers {
@@ -57,16 +41,13 @@ fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
     };
     let mut jobs = [0, 1]
         .map(|from| Job { echo, ..Job::plain(BusIndex(from), BusIndex(1 - from), FrameFormat::Classic, Filter::ALL) });
-    // Any frame with a byte passes.
-    jobs[in_user_space].payload.push(PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] });
+    jobs[in_user_space].payload.push(ANY_PAYLOAD);
     let (gateway, notices) = Gateway::start(candor_config::arbitrary::plan(&near, &jobs, Engine::Auto)).unwrap();
     assert_eq!(notices, [], "{place}");
     let sides = [0, 1].map(|route| gateway.placement().side(RouteIndex(route)));
     match echo {
         Echo::On => assert_eq!(sides, [Side::User; 2], "{place}"),
-        Echo::Off => {
-            assert_eq!(sides.map(|side| side == Side::User), [in_user_space == 0, in_user_space == 1], "{place}")
-        }
+        Echo::Off => assert_eq!(sides.map(|side| side == Side::User), [0, 1].map(|at| at == in_user_space), "{place}"),
     }
     let ends = far.map(&mut open);
     let locals = near.map(&mut open);
@@ -80,13 +61,13 @@ fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
             heard.extend((0..batch.len()).map_while(|_| read(end, PATIENCE)));
         }
     }
-    // What came from the other end, each once and in order, and nothing after it.
+    // Every frame of the other end once and in order.
     for ((end, heard), marker) in ends.iter().zip(&heard).zip([0, 0x8000_0000]) {
         let expected: Vec<_> = numbers.iter().map(|number| number | marker).collect();
         assert_eq!(heard, &expected, "{place}");
         assert_eq!(read(end, SETTLED), None, "{place}: a frame too many");
     }
-    // Local sockets hear what comes in, and with echo what goes out, each once.
+    // Local sockets receive incoming frames once, and with echo outgoing ones too.
     for local in &locals {
         let mut heard: Vec<_> = std::iter::from_fn(|| read(local, SETTLED)).collect();
         heard.sort_unstable();
@@ -98,14 +79,10 @@ fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
     }
     let counted = gateway.stop().unwrap().counters;
     let frames = FRAMES as u64;
-    assert_eq!(
-        counted.iter().map(|c| (c.handled, c.dropped, c.deleted)).collect::<Vec<_>>(),
-        [(frames, 0, 0); 2],
-        "{place}"
-    );
+    let counted = counted.iter().map(|route| (route.handled, route.dropped, route.deleted));
+    assert_eq!(counted.collect::<Vec<_>>(), [(frames, 0, 0); 2], "{place}");
 }
 
-/// The number in the next frame.
 fn read(socket: &CanSocket, patience: Duration) -> Option<u32> {
     hear(socket, patience).as_ref().map(number_of)
 }

@@ -1,36 +1,15 @@
-//! What leaves first: `[egress.BUS]` of a file, on a bus with a bit rate.
+//! The order of frames with `[egress.BUS]`, on a bus with a bit rate.
 
-use candor_config::config;
 use candor_egress::canonical::differences;
 use candor_egress::compile;
 use candor_egress::kernel::{Interface, Kernel as _, Target};
 use candor_egress::tree::Tree;
 
-use super::{NEEDS, Wire, open, receive, send};
-use crate::frames::classic;
-use crate::require::require;
+use super::*;
 
-/// Figure 1.1 of the report of 2011: urgent frames, those that take turns, and those that are throttled.
-const FILE: &str = r#"
-[bus.b0]
-interface = "t-near"
-bitrate = "125kbit/s"
-[egress.b0]
-queue = 100
-[[egress.b0.band]]
-name = "urgent"
-match = "080..0FF"
-[[egress.b0.band]]
-name = "middle"
-match = "100..2FF"
-fair = "per-socket"
-[[egress.b0.band]]
-name = "low"
-fair = "per-socket"
-rate = "20 %"
-"#;
+const FILE: &str = include_str!("ordered.toml");
 
-/// Frames that are out of the queue when the urgent ones come: that on the wire, and what the driver has taken.
+/// Frames that have left the queue when the urgent ones come: that on the wire, and those of the driver.
 const AHEAD: usize = 3;
 
 fn apply(tree: &Tree) -> usize {
@@ -46,16 +25,15 @@ fn tree() -> Tree {
     compile::trees(plan.egress()).into_values().next().unwrap()
 }
 
-/// A fifth of 125 kbit/s are 156 of the longest frames in a second.
+/// A fifth of 125 kbit/s is 156 of the longest frames in a second.
 #[test]
 #[ignore = "runs in a guest"]
 fn a_throttled_band_has_its_share_of_the_bus() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", "1"]);
+    let Some(wire) = Wire::start("--bus b0:125k:t-near,t-far --depth 1") else { return };
     apply(&tree());
     let (low, far) = (open("t-near"), open("t-far"));
     let frames = [classic(0x700, &[0; 8]); 80];
-    send(&low, &frames);
+    send_all(&low, &frames);
     receive(&far, frames.len());
     let log = wire.end().frames();
     let (first, last) = (log[0].start_ns, log[log.len() - 1].start_ns);
@@ -67,18 +45,17 @@ fn a_throttled_band_has_its_share_of_the_bus() {
 #[test]
 #[ignore = "runs in a guest"]
 fn urgent_frames_go_first_and_equals_take_turns() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", "1"]);
+    let Some(wire) = Wire::start("--bus b0:125k:t-near,t-far --depth 1") else { return };
     assert!(apply(&tree()) > 0);
-    assert_eq!(apply(&tree()), 0, "what is there is not made again");
+    assert_eq!(apply(&tree()), 0, "applied twice");
 
     let (one, other, urgent, low) = (open("t-near"), open("t-near"), open("t-near"), open("t-near"));
     let far = open("t-far");
     let frames = |id, count: u8| (0..count).map(|number| classic(id, &[number; 8])).collect::<Vec<_>>();
-    send(&low, &frames(0x700, 3));
-    send(&one, &frames(0x200, 12));
-    send(&other, &frames(0x201, 12));
-    send(&urgent, &frames(0x080, 4));
+    send_all(&low, &frames(0x700, 3));
+    send_all(&one, &frames(0x200, 12));
+    send_all(&other, &frames(0x201, 12));
+    send_all(&urgent, &frames(0x080, 4));
     receive(&far, 31);
 
     let log = wire.end().frames();
@@ -86,7 +63,7 @@ fn urgent_frames_go_first_and_equals_take_turns() {
     let first_urgent = order.iter().position(|id| *id == 0x080).unwrap();
     assert!(first_urgent <= AHEAD, "{first_urgent} frames before the first urgent one: {order:03X?}");
     assert_eq!(order[first_urgent..first_urgent + 4], [0x080; 4], "{order:03X?}");
-    // Behind them nobody is more than a frame ahead, as long as both have frames.
+    // Then neither sender is more than a frame ahead while both have frames.
     let rest: Vec<u32> = order[first_urgent + 4..].iter().copied().filter(|id| id & 0x7FE == 0x200).collect();
     let lead = |count: usize| {
         let of_one = rest[..count].iter().filter(|id| **id == 0x200).count();
@@ -94,7 +71,7 @@ fn urgent_frames_go_first_and_equals_take_turns() {
     };
     let both = 2 * (12 - AHEAD);
     assert!((1..=both).all(|count| lead(count) <= 2), "{order:03X?}");
-    // Each of its own in its order.
+    // The frames of each sender are in order.
     for id in [0x080, 0x200, 0x201, 0x700] {
         let numbers: Vec<u8> =
             log.iter().filter(|logged| logged.frame.id.0 == id).map(|logged| logged.frame.data[0]).collect();

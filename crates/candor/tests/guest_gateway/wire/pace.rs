@@ -1,32 +1,27 @@
-//! How fast frames follow each other, and how many an urgent one has to wait for.
+//! The pace of frames, and how many an urgent one has to wait for.
 //!
-//! `CANDOR_CASES` says how many frames, or tries, of each kind. With `--nocapture` the figures of docs/wire.md are printed.
+//! `CANDOR_CASES` is the number of frames or tries of each kind. `--nocapture` prints the figures of docs/wire.md.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use candor_core::bits::FrameBits;
-use candor_core::frame::{CANFD_BRS, Frame, RawId};
-use candor_core::units::BitRate;
+use candor_core::frame::CANFD_BRS;
 use candor_io::clock::{self, MonotonicNs};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::{NEEDS, Wire, open, send};
-use crate::frames::classic;
-use crate::require::require;
+use super::*;
 
 fn cases(default: usize) -> usize {
     std::env::var("CANDOR_CASES").ok().map_or(default, |cases| cases.parse().unwrap())
 }
 
-/// Ten in the queue of the interface and ten in the controller; and some more, because the moment does not matter.
+/// More than the ten frames in the queue of the interface and the ten in the controller.
 const QUEUED: u64 = 50;
 
 #[test]
 #[ignore = "runs in a guest"]
 fn a_flood_leaves_no_gap_at_any_bit_rate() {
-    let Some(_machine) = require(NEEDS) else { return };
     let classic = classic(0x100, &[0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88]);
     let fd = Frame::fd(RawId(0x100), CANFD_BRS, &[0x5a; 64]).unwrap();
     let kbit = |kbit: u32| BitRate::from_bits_per_second(kbit * 1000).unwrap();
@@ -37,11 +32,11 @@ fn a_flood_leaves_no_gap_at_any_bit_rate() {
         ("1M", 1000, None, classic),
         ("500k/2M", 500, Some(2000), fd),
     ] {
-        let wire = Wire::start(&["--bus", &format!("b0:{rates}:t-near,t-far")]);
+        let Some(wire) = Wire::start(&format!("--bus b0:{rates}:t-near,t-far")) else { return };
         let exact_ns = FrameBits::of(&frame).wire_time_ns(kbit(nominal), data.map(kbit));
         let frames = vec![frame; cases(100)];
-        send(&open("t-near"), &frames);
-        // Nobody reads them: with one processor at 1 Mbit/s, that is time which the sender needs. The last ones are still queued.
+        send_all(&open("t-near"), &frames);
+        // No receiver: with one CPU at 1 Mbit/s the sender needs its time. The last frames are still queued.
         thread::sleep(Duration::from_nanos(QUEUED * exact_ns));
         let log = wire.end().frames();
         assert_eq!(log.iter().map(|logged| logged.frame).collect::<Vec<_>>(), frames, "{rates}");
@@ -52,16 +47,15 @@ fn a_flood_leaves_no_gap_at_any_bit_rate() {
     }
 }
 
-/// The queue of the interface has bands, and an urgent frame overtakes whatever waits there. It cannot overtake what the driver
-/// has handed to the controller: that is why the depth of a controller matters.
+/// The queue of the interface has bands, and an urgent frame overtakes all frames in it. It cannot overtake those in the
+/// controller, so the depth of a controller matters.
 #[test]
 #[ignore = "runs in a guest"]
 fn an_urgent_frame_waits_for_what_the_controller_holds() {
     /// `TC_PRIO_INTERACTIVE`, which the default qdisc has in its first band.
     const URGENT: i32 = 6;
-    let Some(_machine) = require(NEEDS) else { return };
     for depth in [1_u8, 2, 3, 10] {
-        let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", &depth.to_string()]);
+        let Some(wire) = Wire::start(&format!("--bus b0:125k:t-near,t-far --depth {depth}")) else { return };
         let (patient, urgent) = (open("t-near"), open("t-near"));
         setsockopt(&urgent, sockopt::Priority, &URGENT).unwrap();
         let done = AtomicBool::new(false);
@@ -69,16 +63,16 @@ fn an_urgent_frame_waits_for_what_the_controller_holds() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    send(&patient, &[classic(0x700, &[0x55; 8])]);
+                    send_all(&patient, &[classic(0x700, &[0x55; 8])]);
                 }
             });
             let tries = cases(20);
             for number in 0..tries {
-                // Not in step with the frames of the flood.
+                // Not in phase with the frames of the flood.
                 thread::sleep(Duration::from_micros(13_000 + 137 * u64::try_from(number).unwrap()));
                 let MonotonicNs(now) = clock::monotonic().unwrap();
                 sent_at.push(u64::try_from(now).unwrap() - wire.started_ns);
-                send(&urgent, &[classic(0x100, &[0x55; 8])]);
+                send_all(&urgent, &[classic(0x100, &[0x55; 8])]);
             }
             thread::sleep(Duration::from_millis(20));
             done.store(true, Ordering::Relaxed);
@@ -94,10 +88,10 @@ fn an_urgent_frame_waits_for_what_the_controller_holds() {
             .collect();
         assert_eq!(ahead.len(), sent_at.len(), "an urgent frame is missing");
         let (least, most) = (*ahead.iter().min().unwrap(), *ahead.iter().max().unwrap());
-        #[expect(clippy::cast_precision_loss, reason = "small numbers, for people")]
+        #[expect(clippy::cast_precision_loss, reason = "small numbers, printed only")]
         let mean = ahead.iter().sum::<usize>() as f64 / ahead.len() as f64;
         println!("depth {depth}: {least} to {most} frames of the flood ahead of an urgent one, {mean:.2} on average");
-        // Those in the controller; and one that the driver held ready, or that began while this one was on its way.
+        // Those in the controller, and one that the driver holds or that started meanwhile.
         let depth = usize::from(depth);
         assert!(most <= depth + 1 && mean <= 0.2 + depth as f64, "depth {depth}: {ahead:?}");
         assert!(depth == 1 || least >= depth - 1, "depth {depth}: the controller was not full: {ahead:?}");

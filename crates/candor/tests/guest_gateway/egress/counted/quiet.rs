@@ -1,9 +1,7 @@
-//! Trees in which nobody waits and nothing is full, and frames that meet their filters.
-
-use std::time::Duration;
+//! Trees in which no frame waits and no queue is full, and frames for their filters.
 
 use candor_egress::action::PoliceBytes;
-use candor_egress::discipline::{FqCodel, Htb, Netem, Sfq, Tbf};
+use candor_egress::discipline::{FqCodel, Htb, Netem, Sfq};
 use candor_egress::ematch::{CanRule, Ematch};
 use candor_egress::tree::{HtbClass, Share};
 
@@ -14,7 +12,7 @@ const ROOM: u32 = 1_000_000;
 /// `flags` of `struct canfd_frame`.
 const FLAGS_AT: usize = 5;
 
-/// The same tree with room and rates for all, and actions that this machine can do.
+/// The same tree with room, high rates, and actions that this machine supports.
 pub(super) fn tree(mut tree: Tree) -> Tree {
     for qdisc in &mut tree.qdiscs {
         calm(&mut qdisc.discipline);
@@ -26,12 +24,12 @@ pub(super) fn tree(mut tree: Tree) -> Tree {
             *htb = HtbClass { rate: PLENTY, ceil: PLENTY, burst_bytes, ceil_burst_bytes: ROOM, quantum_bytes, prio };
         }
     }
-    // Frames that come in are not those of this test.
+    // The test sends frames only.
     tree.filters.retain(|filter| filter.parent != Handle::INGRESS);
     for action in tree.filters.iter_mut().flat_map(|filter| &mut filter.actions) {
         match action {
             Action::Mirred { interface, .. } => FAR.clone_into(interface),
-            // Whether a limit is reached cannot be known.
+            // The limit must not matter.
             Action::Police(police) => {
                 police.exceed = police.conform;
                 police.bytes = police.bytes.map(|_| PoliceBytes { rate: PLENTY, burst_bytes: ROOM, mtu_bytes: ROOM });
@@ -56,13 +54,13 @@ fn calm(discipline: &mut Discipline) {
         Discipline::Sfq(sfq) => *sfq = Sfq { divisor: sfq.divisor.map(|divisor| divisor.min(1024)), ..Sfq::default() },
         Discipline::Skbprio { limit_frames } => *limit_frames = Some(1000),
         Discipline::Tbf(tbf) => *tbf = Tbf { rate: PLENTY, burst_bytes: ROOM, limit_bytes: ROOM, peak: None },
-        // It takes frames with a launch time only.
+        // It accepts only frames with a transmit time.
         Discipline::Etf(_) => *discipline = Discipline::PfifoFast,
         _ => {}
     }
 }
 
-/// Any frame, or one that some filter of the tree takes.
+/// Any frame, or one that matches a filter of the tree.
 pub(super) fn frame(tree: &Tree, traffic: &mut Traffic) -> Sent {
     let mut frame = traffic.frame();
     let rules: Vec<CanRule> = tree.filters.iter().flat_map(|filter| rules(&filter.classifier)).collect();
@@ -73,9 +71,7 @@ pub(super) fn frame(tree: &Tree, traffic: &mut Traffic) -> Sent {
         let format = rule.id & CAN_EFF_FLAG;
         frame.id = RawId(if format == 0 { id & 0x7FF } else { format | id });
     }
-    let mut bytes = [0; CANFD_MTU];
-    let length = frame.to_kernel(&mut bytes);
-    let mut bytes = bytes[..length].to_vec();
+    let mut bytes = bytes_of(&frame);
     let nodes: Vec<_> = tree.filters.iter().filter_map(|filter| node(&filter.classifier)).collect();
     if let Some(node) = one_of(&nodes, traffic)
         && traffic.below(3) == 0
@@ -88,7 +84,7 @@ pub(super) fn frame(tree: &Tree, traffic: &mut Traffic) -> Sent {
         }
     }
     if frame.format == FrameFormat::Fd {
-        // The kernel sees to that, whatever is handed over.
+        // The kernel always sets it.
         bytes[FLAGS_AT] |= CANFD_FDF;
     }
     let marks: Vec<u32> = tree.filters.iter().map(|filter| filter.handle).chain([0, 1]).collect();
