@@ -11,6 +11,7 @@ mod demo;
 mod docs;
 mod guest;
 mod lab;
+mod nightly;
 mod pure;
 mod quick;
 mod rules_curve;
@@ -98,7 +99,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Test(args) => test::run(&args),
         Command::Quick => quick::run(),
         Command::Guest(args) => guest::run(&args),
-        Command::Nightly => step::with_times(tools::all),
+        Command::Nightly => step::with_times(nightly::run),
         Command::Docs => docs::run(),
         Command::Deny => tools::deny(),
         Command::Msrv => tools::msrv(),

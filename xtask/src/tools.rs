@@ -84,7 +84,7 @@ pub(crate) fn msrv() -> anyhow::Result<()> {
 pub(crate) struct FuzzArgs {
     /// Seconds for each target.
     #[arg(default_value_t = 30)]
-    seconds: u32,
+    pub(crate) seconds: u32,
 }
 
 /// `cargo xtask fuzz-smoke`.
@@ -117,23 +117,6 @@ pub(crate) fn miri() -> anyhow::Result<()> {
     }
     let mut command = nightly_cargo(&["miri", "test", "--package", "candor-io", "--lib", "--"]);
     step::run(command.args(FOR_MIRI).env("MIRIFLAGS", "-Zmiri-disable-isolation"))
-}
-
-/// `cargo xtask nightly`: what takes long, needs another toolchain or a database. All of them run; failures are collected.
-pub(crate) fn all() -> anyhow::Result<()> {
-    type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 5] = [
-        ("minimum Rust version", msrv),
-        ("dependencies", deny),
-        ("book", crate::docs::run),
-        ("Miri", miri),
-        ("fuzzing", || fuzz_smoke(&FuzzArgs { seconds: 30 })),
-    ];
-    let failures: Vec<_> = steps.into_iter().filter_map(|(name, work)| step::step(name, work).err()).collect();
-    if failures.is_empty() {
-        return Ok(());
-    }
-    bail!("{}", failures.iter().map(|error| format!("{error:#}")).collect::<Vec<_>>().join("\n"))
 }
 
 fn nightly(mut command: Command) -> Command {

@@ -21,5 +21,6 @@ pub mod process;
 pub mod schedule;
 pub mod signal;
 mod socket;
+mod socket_filter;
 pub mod uring;
 pub mod version;

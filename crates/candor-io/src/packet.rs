@@ -8,17 +8,16 @@
 //! [`tpacket_snd()`](https://github.com/gregkh/linux/blob/v6.1.192/net/packet/af_packet.c#L2797);
 //! [Packet MMAP](https://docs.kernel.org/networking/packet_mmap.html).
 
-mod filter;
 mod frame_ring;
 mod layout;
 mod mapping;
 mod receive;
 mod transmit;
 
-pub(crate) use filter::attach;
-pub use filter::{Instruction, MAX_INSTRUCTIONS};
 pub use receive::{Hears, ReceiveRing, Received, Takes};
 pub use transmit::{Batch, TransmitRing};
+
+pub use crate::socket_filter::{Instruction, MAX_INSTRUCTIONS};
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use candor_core::filter::Filter;
 
 use super::CanSocket;
-use crate::packet::{self, Instruction};
 use crate::socket;
+use crate::socket_filter::{self, Instruction};
 
 /// `CAN_RAW_FILTER_MAX`: maximum filters per socket.
 pub const MAX_FILTERS: usize = 512;
@@ -60,7 +60,7 @@ impl Options<'_> {
         if let Some(mark) = self.mark {
             set_mark(fd, mark)?;
         }
-        packet::attach(fd, self.instructions)?;
+        socket_filter::attach(fd, self.instructions)?;
         if self.stamps == Stamps::On {
             set_stamps(fd, Stamps::On)?;
         }
@@ -93,7 +93,7 @@ impl CanSocket {
     /// `EPERM` without the capability that a mark needs.
     pub fn set_mark(&self, mark: u32, instructions: &[Instruction]) -> io::Result<()> {
         set_mark(&self.fd, mark)?;
-        packet::attach(&self.fd, instructions)
+        socket_filter::attach(&self.fd, instructions)
     }
 
     /// Sets the send buffer (`SO_SNDBUF`) in bytes, of which a frame takes about 760; the kernel doubles the value, and

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use candor_core::frame::{CAN_MTU, CANFD_MTU};
 
-use super::filter::{self, IF_OUTGOING, Instruction, PASS_OVER, TAKE};
 use super::layout::{self, FREE, LOSING, SLOT_BYTES, USER};
 use super::mapping::{Mapping, Slot};
 use crate::can::InterfaceIndex;
 use crate::clock::RealtimeNs;
 use crate::poll::ppoll;
 use crate::socket;
+use crate::socket_filter::{self, IF_OUTGOING, Instruction, PASS_OVER, TAKE};
 
 /// Frame formats that reach the filter of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,7 +113,7 @@ impl ReceiveRing {
         socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         match hears {
             Hears::Incoming => socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1)?,
-            Hears::Outgoing => filter::attach(&fd, &[&IF_OUTGOING[..], &[TAKE, PASS_OVER]].concat())?,
+            Hears::Outgoing => socket_filter::attach(&fd, &[&IF_OUTGOING[..], &[TAKE, PASS_OVER]].concat())?,
         }
         let mapping = Mapping::new(&fd, libc::PACKET_RX_RING, &layout::request(slots)?)?;
         socket::with_address(&fd, libc::bind, &super::address(interface, libc::ETH_P_ALL)?)?;
@@ -271,10 +271,10 @@ fn look(slot: Slot<'_>) -> (RealtimeNs, &[u8]) {
 /// Replaces the filter, including the rejection of outgoing packets if the kernel does not do it.
 fn replace_filter(fd: &OwnedFd, instructions: &[Instruction], ignores_outgoing: bool) -> io::Result<()> {
     if ignores_outgoing {
-        return filter::replace(fd, instructions);
+        return socket_filter::replace(fd, instructions);
     }
     let rest = if instructions.is_empty() { &[TAKE] } else { instructions };
-    filter::replace(fd, &[&IF_OUTGOING, &[PASS_OVER][..], rest].concat())
+    socket_filter::replace(fd, &[&IF_OUTGOING, &[PASS_OVER][..], rest].concat())
 }
 
 /// Number of leading frames of the newer ring that are also at the end of the older one, or stand between such.

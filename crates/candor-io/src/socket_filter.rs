@@ -1,4 +1,4 @@
-//! Classic BPF programs.
+//! Classic BPF programs of sockets.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -25,19 +25,19 @@ const _: () = assert!(size_of::<Instruction>() == size_of::<libc::sock_filter>()
 
 /// `ld [type]; jeq #PACKET_OUTGOING`: outgoing packets continue, others skip one instruction. The type is
 /// `SKF_AD_PKTTYPE` of the ancillary data.
-pub(super) const IF_OUTGOING: [Instruction; 2] = [
+pub(crate) const IF_OUTGOING: [Instruction; 2] = [
     Instruction { code: 0x20, if_true: 0, if_false: 0, operand: 0xFFFF_F000 + 4 },
     Instruction { code: 0x15, if_true: 0, if_false: 1, operand: PACKET_OUTGOING },
 ];
 const PACKET_OUTGOING: u32 = 4;
 
 /// `ret #all`.
-pub(super) const TAKE: Instruction = Instruction { code: 0x06, if_true: 0, if_false: 0, operand: u32::MAX };
+pub(crate) const TAKE: Instruction = Instruction { code: 0x06, if_true: 0, if_false: 0, operand: u32::MAX };
 /// `ret #0`.
-pub(super) const PASS_OVER: Instruction = Instruction { code: 0x06, if_true: 0, if_false: 0, operand: 0 };
+pub(crate) const PASS_OVER: Instruction = Instruction { code: 0x06, if_true: 0, if_false: 0, operand: 0 };
 
 /// Replaces the filter atomically; empty accepts everything.
-pub(super) fn replace(fd: &OwnedFd, instructions: &[Instruction]) -> io::Result<()> {
+pub(crate) fn replace(fd: &OwnedFd, instructions: &[Instruction]) -> io::Result<()> {
     if !instructions.is_empty() {
         return attach(fd, instructions);
     }

@@ -1,0 +1,22 @@
+//! `cargo xtask nightly`: checks that take long, or need another toolchain or a database.
+
+use anyhow::bail;
+
+use crate::{docs, step, tools};
+
+/// All of them run; failures are collected.
+pub(crate) fn run() -> anyhow::Result<()> {
+    type Check = fn() -> anyhow::Result<()>;
+    let steps: [(&str, Check); 5] = [
+        ("minimum Rust version", tools::msrv),
+        ("dependencies", tools::deny),
+        ("book", docs::run),
+        ("Miri", tools::miri),
+        ("fuzzing", || tools::fuzz_smoke(&tools::FuzzArgs { seconds: 30 })),
+    ];
+    let failures: Vec<_> = steps.into_iter().filter_map(|(name, work)| step::step(name, work).err()).collect();
+    if failures.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", failures.iter().map(|error| format!("{error:#}")).collect::<Vec<_>>().join("\n"))
+}
