@@ -12,7 +12,7 @@ mod panel;
 mod scale;
 mod style;
 
-pub use legend::{Corner, Entry, Sample, legend, legend_list};
+pub use legend::{Corner, Entry, Sample, legend, legend_height, legend_list};
 pub use panel::{Axis, Mark, Panel};
 pub use scale::Scale;
 pub use style::{class, sheet};

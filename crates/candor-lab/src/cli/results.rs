@@ -83,6 +83,9 @@ pub(crate) struct ReportArgs {
     /// Write a self-contained HTML report.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Write the latency profile of the records as an SVG image.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
     /// Write a table of all cells as Markdown.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! `candor-lab report`: figures, threats and pages of records, or of a whole plan.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::iter;
@@ -9,7 +10,9 @@ use candor_cli::{Exit, Outcome, render};
 use candor_lab::cells::State;
 use candor_lab::export::{Export, Form, Origin};
 use candor_lab::record::{RECORD_EXTENSION, Record};
-use candor_lab::report::{self, Cell, Matrix, Measured, Show, Summary, matrix_html, matrix_markdown};
+use candor_lab::report::{
+    self, Cell, Matrix, Measured, Picture, Show, Summary, TimeUnit, matrix_html, matrix_markdown,
+};
 use candor_lab::report::{conditions_of, threats, units};
 use candor_lab::stats::{CONFIDENCE, Figures, Interval, LatencyNs};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -37,6 +40,12 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
 }
 
 fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
+    if args.svg.is_some() {
+        let folder = folder.display();
+        return Err(
+            format!("--svg draws records, not a plan: name the records of a block in {folder}, or use --html").into()
+        );
+    }
     let (results, plan) = status_table::open(folder)?;
     let found = status_table::find_all(&plan, &results)?;
     let cells = status_table::read(&found)?;
@@ -78,6 +87,7 @@ fn of_records(args: &ReportArgs) -> Result<(), Failed> {
     }
     let records = files.iter().map(|file| Record::read(file)).collect::<Result<Vec<_>, _>>()?;
     print(&records, args.html.as_deref(), args.json)?;
+    write("Latency profile", args.svg.as_deref(), args.json, || profile(&records))?;
     let cells: Vec<Cell> = files.iter().zip(&records).map(|(file, record)| cell(file, record)).collect();
     let mut factors: Vec<String> = Vec::new();
     for (factor, _) in cells.iter().flat_map(|cell| &cell.levels) {
@@ -96,6 +106,13 @@ fn of_records(args: &ReportArgs) -> Result<(), Failed> {
     let (name, warm_up, seed) = ("Records".to_owned(), header.warm_up_frames, header.seed);
     let matrix = Matrix { name, frames, warm_up, seed, cells };
     Ok(write("Markdown", args.markdown.as_deref(), args.json, || matrix_markdown(&matrix))?)
+}
+
+fn profile(records: &[Record]) -> String {
+    let releases: BTreeSet<&str> = records.iter().map(|record| record.header.kernel_release.as_str()).collect();
+    let title = format!("Latency profile, Linux {}", releases.into_iter().collect::<Vec<_>>().join(", "));
+    let (of, summaries) = ("latency of the gateway", Summary::of_all(records));
+    Picture { title: &title, of, unit: TimeUnit::Microseconds, summaries: &summaries, rules: &[] }.to_svg()
 }
 
 /// The cell of a record that belongs to no plan.

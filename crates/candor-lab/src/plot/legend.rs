@@ -7,8 +7,8 @@ use super::{Panel, class, px};
 
 const LINE_HEIGHT: f64 = 20.0;
 const SAMPLE_WIDTH: f64 = 26.0;
-/// Mean width of a character in `.name`.
-const CHARACTER: f64 = 8.0;
+/// Mean width of a character in `.name`, of wide fonts.
+const CHARACTER: f64 = 8.6;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'a> {
@@ -42,18 +42,29 @@ pub enum Sample {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corner {
+    /// Outside, over the left end of the panel; see [`legend_height`].
+    Above,
     TopLeft,
     TopRight,
     BottomRight,
 }
 
-/// Inside a panel, on a background that hides the grid.
+/// Height of a legend with this many entries.
+pub fn legend_height(entries: usize) -> f64 {
+    entries as f64 * LINE_HEIGHT + 8.0
+}
+
+/// On a background that hides the grid.
 pub fn legend(entries: &[Entry<'_>], panel: &Panel<'_>, corner: Corner) -> Markup {
     let longest = entries.iter().map(|entry| entry.name.chars().count() as f64).fold(0.0, f64::max);
-    let (width, height) = (SAMPLE_WIDTH + 22.0 + longest * CHARACTER, entries.len() as f64 * LINE_HEIGHT + 8.0);
+    let (width, height) = (SAMPLE_WIDTH + 22.0 + longest * CHARACTER, legend_height(entries.len()));
     let ([left, right], [bottom, top]) = (panel.x.scale.pixels(), panel.y.scale.pixels());
-    let left = if corner == Corner::TopLeft { left + 6.0 } else { right - width - 6.0 };
-    let top = if corner == Corner::BottomRight { bottom - height - 6.0 } else { top + 6.0 };
+    let (left, top) = match corner {
+        Corner::Above => (left - 6.0, top - height - 6.0),
+        Corner::TopLeft => (left + 6.0, top + 6.0),
+        Corner::TopRight => (right - width - 6.0, top + 6.0),
+        Corner::BottomRight => (right - width - 6.0, bottom - height - 6.0),
+    };
     html! {
         rect.ground x=(px(left)) y=(px(top)) width=(px(width)) height=(px(height)) opacity=".9" {}
         @for (index, entry) in entries.iter().enumerate() {

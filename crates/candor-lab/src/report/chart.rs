@@ -7,7 +7,7 @@
 use maud::{Markup, html};
 
 use super::Summary;
-use crate::plot::{Axis, Corner, Document, Entry, Mark, Panel, Sample, Scale, class, legend, px};
+use crate::plot::{Axis, Corner, Document, Entry, Mark, Panel, Sample, Scale, class, legend, legend_height, px};
 use crate::stats::{LatencyNs, Profile, ProfilePoint};
 
 const WIDTH: f64 = 960.0;
@@ -47,7 +47,7 @@ pub struct Rule {
 /// For a page. Its script reads the geometry from the data attributes.
 pub(super) fn latency_profile(summaries: &[Summary], unit: &str) -> Markup {
     let axis = format!("latency of the gateway in {unit}");
-    let panel = panel(summaries, None, TimeUnit::Microseconds, &axis);
+    let panel = panel(summaries, None, TimeUnit::Microseconds, &axis, UPWARDS);
     let ([left, right], [bottom, top]) = (ACROSS, UPWARDS);
     html! {
         svg #profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
@@ -63,17 +63,20 @@ impl Picture<'_> {
     /// A file without external references.
     pub fn to_svg(&self) -> String {
         let axis = format!("{} in {}", self.of, self.unit.name());
-        let panel = panel(self.summaries, self.rules.iter().map(|rule| rule.at).max(), self.unit, &axis);
+        // Curves can be anywhere in the panel, so the legend is above it.
+        let room = legend_height(self.summaries.len() + self.rules.len());
+        let beyond = self.rules.iter().map(|rule| rule.at).max();
+        let panel = panel(self.summaries, beyond, self.unit, &axis, UPWARDS.map(|end| end + room));
         let names: Vec<String> = self.summaries.iter().map(|summary| self.name(summary)).collect();
         let lines = names.iter().enumerate().map(|(index, name)| Entry::new(index, name, Sample::Line));
         let rules = self.rules.iter().map(|rule| Entry::new(rule.of, &rule.name, Sample::Rule));
         let drawing = html! {
             (drawing(&panel, self.summaries, self.unit))
             @for rule in self.rules { (panel.upright(self.unit.of(rule.at), &format!("rule {}", class(rule.of)))) }
-            (legend(&lines.chain(rules).collect::<Vec<_>>(), &panel, Corner::TopRight))
+            (legend(&lines.chain(rules).collect::<Vec<_>>(), &panel, Corner::Above))
         };
         let description = format!("Number of frames with at least each {axis}, logarithmic: {}.", names.join("; "));
-        Document { title: self.title, description: &description, size: [WIDTH, HEIGHT] }.with(&drawing)
+        Document { title: self.title, description: &description, size: [WIDTH, HEIGHT + room] }.with(&drawing)
     }
 
     fn name(&self, summary: &Summary) -> String {
@@ -100,13 +103,19 @@ impl TimeUnit {
 }
 
 /// Axes that fit all profiles and one more latency.
-fn panel<'a>(summaries: &[Summary], beyond: Option<LatencyNs>, unit: TimeUnit, axis: &'a str) -> Panel<'a> {
+fn panel<'a>(
+    summaries: &[Summary],
+    beyond: Option<LatencyNs>,
+    unit: TimeUnit,
+    axis: &'a str,
+    upwards: [f64; 2],
+) -> Panel<'a> {
     let longest = summaries.iter().filter_map(|summary| Some(summary.figures?.max)).chain(beyond).max();
     let longest = longest.map_or(0.0, |longest| unit.of(longest)).max(f64::MIN_POSITIVE);
     let frames = summaries.iter().map(|summary| summary.frames as f64).fold(1.0, f64::max);
     Panel {
         x: Axis::new(Scale::linear(0.0, longest * 1.04, ACROSS), axis),
-        y: Axis::new(count_scale(frames, UPWARDS), "frames with at least this latency"),
+        y: Axis::new(count_scale(frames, upwards), "frames with at least this latency"),
     }
 }
 
@@ -263,7 +272,7 @@ mod tests {
     fn path_steps_down_to_the_plateau_of_losses() {
         let lossless = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000)]));
         let lossy = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000), None]));
-        let panel = panel(&[lossless.clone(), lossy.clone()], None, TimeUnit::Microseconds, "");
+        let panel = panel(&[lossless.clone(), lossy.clone()], None, TimeUnit::Microseconds, "", UPWARDS);
         let path = |summary: &Summary| path(&panel, &summary.profile, summary.frames, TimeUnit::Microseconds);
         let [edge, one] = [0.0, 1.0].map(|frames| px(panel.y.scale.at(frames)));
         assert_eq!(edge, px(UPWARDS[0]));
@@ -275,7 +284,7 @@ mod tests {
     fn lost_series_is_a_plateau() {
         let summary = Summary::of(&record("a", "kernel", &[None; 10]));
         let summaries = [summary];
-        let panel = panel(&summaries, None, TimeUnit::Microseconds, "");
+        let panel = panel(&summaries, None, TimeUnit::Microseconds, "", UPWARDS);
         let y = px(panel.y.scale.at(10.0));
         let path = path(&panel, &summaries[0].profile, 10, TimeUnit::Microseconds);
         assert_eq!(path, format!("M{} {y}H{}", px(ACROSS[0]), px(ACROSS[1])));
@@ -310,7 +319,7 @@ mod tests {
         assert_eq!(svg.matches("http").count(), 1, "only the name of the language");
         assert_eq!(svg.matches("<path").count(), 3);
         // The longest of all is the limit, and it lies within the picture.
-        let at = panel(&summaries, Some(LatencyNs(40_000_000)), TimeUnit::Milliseconds, "").x.scale.at(40.0);
+        let at = panel(&summaries, Some(LatencyNs(40_000_000)), TimeUnit::Milliseconds, "", UPWARDS).x.scale.at(40.0);
         assert!(at < ACROSS[1] && svg.contains(&format!("x1=\"{}\"", px(at))), "{svg}");
     }
 
