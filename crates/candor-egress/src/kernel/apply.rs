@@ -186,9 +186,9 @@ impl fmt::Display for Named<'_> {
                 write!(f, "qdisc {} {} parent {}", qdisc.discipline.kind(), qdisc.handle, qdisc.parent)
             }
             Step::RemoveFilters { parent, preference } => {
-                write!(f, "to take away the filters of parent {parent} pref {preference}")
+                write!(f, "to remove the filters of parent {parent} pref {preference}")
             }
-            Step::RemoveSide { parent } => write!(f, "to take away what is below {parent}"),
+            Step::RemoveSide { parent } => write!(f, "to remove the tree below {parent}"),
         }
     }
 }

@@ -96,7 +96,7 @@ fn plan_in_parts_gives_the_same_results() {
         assert!(cell["p50_ns"].as_i64().unwrap() > 1000, "{cell:#}");
     }
     // Nothing is measured again, and the output is the same.
-    let again = measure(&lab, &plan, &["--json"]).reports("4 of 4 cells have been measured already");
+    let again = measure(&lab, &plan, &["--json"]).reports("4 of 4 cells have already been measured");
     assert_eq!(again.stdout, whole.stdout);
     for part in ["1", "2"] {
         measure(&lab, &plan, &["--shard", &format!("{part}/2"), "--out", &lab.at(part)]).exits_with(0);
@@ -127,7 +127,7 @@ fn log_is_replayed_and_stored() {
     assert!(lab.path("one/logs/1-drive.log").is_file());
     // The plan in the results uses the log stored there.
     let again = measure(&lab, &lab.at("one/plan.toml"), &["--out", &lab.at("one")]);
-    again.reports("3 of 3 cells have been measured already");
+    again.reports("3 of 3 cells have already been measured");
     merge(&lab, &["one"], "whole").exits_with(0);
     assert!(files(&lab.path("one")) == files(&lab.path("whole")));
     lab.write("other/logs/1-drive.log", "(1.0) can0 001#\n");

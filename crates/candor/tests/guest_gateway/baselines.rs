@@ -40,10 +40,7 @@ fn every_baseline_forwards_bytes_in_order() {
 fn refuses_what_a_baseline_cannot_do() {
     let Some(_scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
     for (arguments, expected) in [
-        (
-            "mmap-mmap --to t-right --echo",
-            "A transmit ring does not echo on t-right, whatever one asks for: leave out --echo",
-        ),
+        ("mmap-mmap --to t-right --echo", "A transmit ring always suppresses echoes on t-right: omit --echo"),
         ("read-write --to t-none", "There is no interface t-none"),
         ("kernel --to t-right", "invalid value 'kernel'"),
     ] {

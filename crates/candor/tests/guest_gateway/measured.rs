@@ -125,7 +125,7 @@ fn measures_gateways_of_this_machine() {
     // Results are kept, also those of failures.
     let again = bench.run();
     assert_eq!(again.out, run.out);
-    assert!(again.err.contains("10 of 10 cells have been measured already"), "{again:?}");
+    assert!(again.err.contains("10 of 10 cells have already been measured"), "{again:?}");
 }
 
 #[test]

@@ -31,13 +31,13 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
 pub(in crate::cmd) fn text(applied: &Applied) -> String {
     let Applied { before, steps, .. } = applied;
     if steps.requests.is_empty() {
-        return "was as it should be".to_owned();
+        return "unchanged".to_owned();
     }
     let requests = plural(steps.requests.len(), "request");
-    let lost = if steps.loses_frames { "; frames that waited are lost" } else { "" };
+    let lost = if steps.loses_frames { "; queued frames are lost" } else { "" };
     if *before == Tree::default() {
-        return format!("made, {requests}");
+        return format!("created, {requests}");
     }
     let kinds: Vec<_> = before.qdiscs.iter().map(|qdisc| qdisc.discipline.kind()).collect();
-    format!("changed, {requests}; there was {} before{lost}", kinds.join(", "))
+    format!("changed, {requests}; replaces {}{lost}", kinds.join(", "))
 }

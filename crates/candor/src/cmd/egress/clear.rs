@@ -40,13 +40,13 @@ pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     }
     let mut text = String::new();
     for one in &cleared {
-        let what = if one.steps.requests.is_empty() { "had nothing but the kernel's default" } else { "cleared" };
+        let what = if one.steps.requests.is_empty() { "already has the kernel's default" } else { "cleared" };
         text += &format!("{}: {what}\n", one.interface);
     }
     for name in &left {
         text += &format!(
-            "{name}: has something else than the file says, left alone; candor egress plan shows it, and candor egress \
-             clear --interface {name} takes it away\n"
+            "{name}: differs from the file and stays; candor egress plan shows how, and candor egress \
+             clear --interface {name} removes it\n"
         );
     }
     render::answer(&text, exit)

@@ -48,16 +48,16 @@ fn summary(compared: &[Compared<'_>], name: &str) -> String {
         compared.iter().flat_map(|one| &one.differences).filter(|difference| is(difference)).count()
     };
     let counts = [
-        (count(|difference| matches!(difference, Difference::Missing(_))), "to make"),
+        (count(|difference| matches!(difference, Difference::Missing(_))), "to add"),
         (count(|difference| matches!(difference, Difference::Differs { .. })), "to change"),
-        (count(|difference| matches!(difference, Difference::Extra(_))), "to take away"),
+        (count(|difference| matches!(difference, Difference::Extra(_))), "to remove"),
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let losing: Vec<_> =
         compared.iter().filter(|one| one.loses_frames).map(|one| one.wanted.interface.as_str()).collect();
     let losing = match losing.as_slice() {
         [] => String::new(),
-        names => format!("; frames that wait on {} are lost", names.join(", ")),
+        names => format!("; frames queued on {} are lost", names.join(", ")),
     };
     let counts = counts.collect::<Vec<_>>().join(", ");
     format!("{name}: {counts} on {} of {}{losing}\n", differ, plural(compared.len(), "interface"))

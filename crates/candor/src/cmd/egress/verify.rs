@@ -30,9 +30,9 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
     let interfaces = plural(compared.len(), "interface");
     let traps = if traps.is_empty() { String::new() } else { format!("; {}", plural(traps.len(), "finding")) };
     text += &match compared.iter().filter(|one| !one.is_equal()).count() {
-        0 => format!("{}: the kernel has what it wants on {interfaces}{traps}\n", file.name()),
+        0 => format!("{}: the kernel matches the file on {interfaces}{traps}\n", file.name()),
         other => format!(
-            "{}: {other} of {interfaces} NOT as it wants; candor egress apply {} mends that{traps}\n",
+            "{}: {other} of {interfaces} differ from the file; to fix: candor egress apply {}{traps}\n",
             file.name(),
             args.file.display()
         ),

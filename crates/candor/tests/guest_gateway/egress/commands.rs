@@ -53,13 +53,13 @@ fn is_default(interface: &str) -> bool {
 fn plan_apply_verify_show_and_clear() {
     let Some(place) = Scenario::new(VCAN, ["left", "right"]) else { return };
     let file = place.file("candor.toml", BANDS);
-    place.egress(&["plan", &file], 0, &["t-left (bus a)", "+ qdisc root handle 1: stab mtu 2047", "to make on 2 of 2"]);
+    place.egress(&["plan", &file], 0, &["t-left (bus a)", "+ qdisc root handle 1: stab mtu 2047", "to add on 2 of 2"]);
     place.egress(&["plan", "--exit-code", &file], 1, &[]);
-    place.egress(&["verify", &file], 1, &["2 of 2 interfaces NOT as it wants"]);
-    place.egress(&["apply", &file], 0, &["t-left: made", "t-right: made"]);
-    place.egress(&["apply", &file], 0, &["t-left: was as it should be", "t-right: was as it should be"]);
+    place.egress(&["verify", &file], 1, &["2 of 2 interfaces differ from the file"]);
+    place.egress(&["apply", &file], 0, &["t-left: created", "t-right: created"]);
+    place.egress(&["apply", &file], 0, &["t-left: unchanged", "t-right: unchanged"]);
     place.egress(&["plan", "--exit-code", &file], 0, &["no difference on 2 interfaces"]);
-    place.egress(&["verify", &file], 0, &["the kernel has what it wants on 2 interfaces"]);
+    place.egress(&["verify", &file], 0, &["the kernel matches the file on 2 interfaces"]);
 
     // Two urgent frames, three others.
     let sends = place.sender("left");
@@ -77,7 +77,7 @@ fn plan_apply_verify_show_and_clear() {
     let frames = |at: usize| (&bands[at]["band"], &bands[at]["below"][0]["counted"]["frames"]);
     assert_eq!(frames(0), (&"urgent".into(), &2.into()));
     assert_eq!(frames(1), (&"rest".into(), &3.into()));
-    place.egress(&["show", &file], 0, &["1:1 \"urgent\"", "2         -         -  of 5 asked"]);
+    place.egress(&["show", &file], 0, &["1:1 \"urgent\"", "2         -         -  of 5 tested"]);
     place.egress(&["show", "--interface", LEFT, "--as", "tc"], 0, &["tc qdisc add dev \"$DEV\" root"]);
 
     let imported = place.says(&["import", "tc", "--running", "--interface", LEFT], 0, &["[egress.t-left]", "stab mtu"]);

@@ -115,9 +115,9 @@ fn plan_apply_verify_show_and_clear() {
     }
     let urgent = Group::new("/t-candor/urgent");
     place.egress(&["plan", &file], 0, &["bpf unit t-logger.service flowid 1:2 (number "]);
-    place.egress(&["apply", &file], 0, &["t-left: made"]);
-    place.egress(&["apply", &file], 0, &["t-left: was as it should be"]);
-    place.egress(&["verify", &file], 0, &["the kernel has what it wants"]);
+    place.egress(&["apply", &file], 0, &["t-left: created"]);
+    place.egress(&["apply", &file], 0, &["t-left: unchanged"]);
+    place.egress(&["verify", &file], 0, &["the kernel matches the file"]);
     let inside = service.inside(|| place.sender("left"));
     send(&inside, &classic(0x123, &[1]));
     send(&place.sender("left"), &classic(0x123, &[2]));

@@ -12,7 +12,7 @@ pub(in crate::cmd::egress) fn text(drawing: &Drawing) -> String {
     let bus = drawing.bus.as_ref().map_or_else(String::new, |bus| format!(" (bus {bus})"));
     let title = format!("{}{bus}", drawing.interface);
     if drawing.boxes.is_empty() {
-        return format!("{title}\n  nothing: frames go to the driver as they come\n");
+        return format!("{title}\n  no qdisc: frames go directly to the driver\n");
     }
     let mut rows = Vec::new();
     branches(&drawing.boxes, "  ", &mut rows);
@@ -66,9 +66,9 @@ fn columns(counted: Option<&Counted>) -> String {
 pub(super) fn remarks(counted: &Counted) -> String {
     let times = |number: Option<u32>| number.filter(|number| *number > 0);
     let remarks = [
-        counted.asked.map(|asked| format!("of {asked} asked")),
-        times(counted.overlimits).map(|number| format!("held back {number} times by a rate")),
-        times(counted.requeues).map(|number| format!("given back {number} times by the driver")),
+        counted.asked.map(|asked| format!("of {asked} tested")),
+        times(counted.overlimits).map(|number| format!("rate-limited {number} times")),
+        times(counted.requeues).map(|number| format!("requeued {number} times by the driver")),
         times(counted.borrows).map(|number| format!("{number} borrowed")),
     ];
     let remarks: Vec<_> = remarks.into_iter().flatten().collect();
