@@ -16,6 +16,7 @@ use candor_config::plan::Echo;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
+use crate::device::OWN_PROGRAMS;
 use crate::experiment::load::Load;
 use crate::experiment::traffic::Traffic;
 use crate::experiment::{Bench, Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
@@ -273,8 +274,7 @@ pub fn programs(order: &Order) -> Vec<String> {
     }
     programs.sort();
     programs.dedup();
-    // Every guest has its own.
-    programs.retain(|program| program != "candor");
+    programs.retain(|program| !OWN_PROGRAMS.contains(&program.as_str()));
     programs
 }
 

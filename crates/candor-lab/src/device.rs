@@ -29,6 +29,9 @@ enum Program {
     Named(String),
 }
 
+/// Programs that every guest and every board has.
+pub const OWN_PROGRAMS: [&str; 2] = ["candor", "candor-lab"];
+
 /// The `candor` next to this `candor-lab`, else the first in `PATH`.
 pub fn gateway_program(lab: &Path) -> PathBuf {
     let sibling = lab.with_file_name("candor");

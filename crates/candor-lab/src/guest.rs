@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::cache::{Cache, CacheError};
 use crate::channel::ChannelError;
+use crate::device::OWN_PROGRAMS;
 use crate::image::{self, Contents, ImageError};
 use crate::job::{HOME, Job, OUT, PATH, TerminalSize, Topology};
 use crate::kernel::{self, KernelError, Testbed};
@@ -251,11 +252,7 @@ fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Res
     let mut programs = spec.programs.clone();
     let name = &spec.command[0];
     let is_here = || tools::is_known(name) || image::locate(name).is_ok();
-    if !["candor", "candor-lab"].contains(&name.as_str())
-        && !name.contains('/')
-        && !programs.contains(name)
-        && is_here()
-    {
+    if !OWN_PROGRAMS.contains(&name.as_str()) && !name.contains('/') && !programs.contains(name) && is_here() {
         programs.push(name.clone());
     }
     for program in &mut programs {

@@ -6,6 +6,7 @@ use candor_cli::{Exit, Outcome, render};
 use candor_core::causes;
 use candor_io::machine::{Capability, Machine};
 use candor_lab::cells::{CellOrder, Device};
+use candor_lab::device::OWN_PROGRAMS;
 use candor_lab::image;
 use candor_lab::tester;
 use candor_netlink::client::Client;
@@ -93,7 +94,7 @@ impl Wanted {
             Err(error) => lacking.push(causes::in_full(&error)),
         }
         // These programs are copied to the machine.
-        let programs = self.programs.iter().filter(|program| !["candor", "candor-lab"].contains(&program.as_str()));
+        let programs = self.programs.iter().filter(|program| !OWN_PROGRAMS.contains(&program.as_str()));
         lacking
             .extend(programs.filter_map(|program| image::locate(program).err()).map(|error| causes::in_full(&error)));
         let machine = Machine::here();

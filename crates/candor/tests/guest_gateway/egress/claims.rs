@@ -69,11 +69,9 @@ fn a_full_queue_refuses_and_a_full_socket_waits() {
 fn doctor_predicts_the_room_of_queue_and_socket() {
     let Some(mut place) = Place::new(VCAN) else { return };
     // One frame leaves in ten seconds, so all wait.
-    for (limit, expected, words) in [
-        (10, errno::ENOBUFS, "after "),
-        (100, errno::ENOBUFS, "after "),
-        (1000, errno::EAGAIN, "blocks at "),
-    ] {
+    for (limit, expected, words) in
+        [(10, errno::ENOBUFS, "after "), (100, errno::ENOBUFS, "after "), (1000, errno::EAGAIN, "blocks at ")]
+    {
         let tbf = "qdisc root handle 1: tbf rate 13bit burst 16 limit 100000";
         place.make(&tree(&format!("{tbf}\nqdisc parent 1:1 handle 2: pfifo limit {limit}"))).unwrap();
         let (frames, error) = fill(&listener_on(place.pair.near));
