@@ -13,7 +13,7 @@ const CHARACTER: f64 = 8.6;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'a> {
     pub name: &'a str,
-    /// See [`class`](super::class).
+    /// See [`class`].
     pub class: String,
     pub sample: Sample,
 }
