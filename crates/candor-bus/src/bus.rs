@@ -103,7 +103,7 @@ impl Bus {
         Some(NodeId(node))
     }
 
-    /// Switches a node on, with counters of zero. It takes part after 11 recessive bits.
+    /// Switches a node on, with counters of zero. It is active after 11 recessive bits.
     pub fn switch_on(&mut self, now: BusNs, node: NodeId, config: NodeConfig) {
         if self.nodes.iter().all(|node| matches!(node.presence, Presence::Off)) {
             self.bit_rate = config.timing.nominal;
@@ -151,7 +151,7 @@ impl Bus {
         Ok(())
     }
 
-    /// Starts the recovery of a bus-off node: after 128 sequences of 11 recessive bits it takes part again, with
+    /// Starts the recovery of a bus-off node: after 128 sequences of 11 recessive bits it is active again, with
     /// counters of zero.
     pub fn restart(&mut self, now: BusNs, node: NodeId) {
         if let Some(Node { presence: Presence::BusOff { recovery: recovery @ None }, .. }) = self.node_mut(node) {

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! * Bands with shares: `ets` instead of `prio`, with those before them as strict bands.
-//! * Every queue has a length of its own; none takes that of the interface by accident.
-//! * Frames that no filter takes go to the last band, whatever their priority: `priomap` says so.
+//! * Every queue has a length of its own; none depends on `txqueuelen`.
+//! * Unmatched frames go to the last band, regardless of their priority: `priomap` is set accordingly.
 //! * Where lengths count, every frame of any format counts as 256 bytes: so a rate is one of frames, and kernels that raise
 //!   the quantum of `sfq` to 256 bytes still give each sender one frame in turn.
-//! * No frame is dropped silently unless the policy asks for it. `sfq` refuses when a sender has its
+//! * No frame is dropped silently unless the policy allows it. `sfq` refuses when a sender has its
 //!   own part full; the room of all together is so large that it is never the first to be full.
 //! * A shaper is above one queue, or above equal senders, so that the frame that it holds overtakes nothing.
 //!   (`tbf` takes the next frame out of `sfq` before it may leave.)

@@ -6,7 +6,7 @@
 //!                                                     └── label (its name) ◀┘
 //! ```
 //!
-//! No filter of `tc` looks at a control group of version 2, but a program of a few instructions does: it asks the kernel
+//! No filter of `tc` matches a control group of version 2, but a BPF program of a few instructions can: it determines
 //! which group is the ancestor of the frame's socket at some level. The kernel gives programs of others back as numbers that
 //! say nothing, so candor writes into the name of its filter what the program looks for ([`label()`]).
 //!
@@ -139,7 +139,7 @@ pub fn words(groups: &[ControlGroup]) -> String {
     format!("bpf {}", groups.join(" or "))
 }
 
-/// Prefix of the names of candor's filters, which tells them from other programs.
+/// Prefix of the names of candor's filters, which identifies them.
 const OURS: &str = "candor cgroup ";
 /// `CLS_BPF_NAME_LEN`, without the zero at the end.
 const MOST_BYTES: usize = 255;

@@ -1,7 +1,7 @@
 //! The queueing disciplines, one variant for each kind that a CAN interface may sensibly have, with their parameters.
 //!
 //! A parameter that is `None` is left to the kernel when the discipline is made; one that was read back from the kernel
-//! is always there. Lengths in bytes count a frame as the kernel does: 16 bytes for a classic frame whatever its data,
+//! is always set. Lengths in bytes count a frame as the kernel does: 16 bytes for a classic frame of any length,
 //! 72 for one of CAN FD (`CAN_MTU`, `CANFD_MTU`), unless a [`SizeTable`] of the root says otherwise.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub enum Discipline {
     },
     /// `clsact`: no queue, a place for filters with actions at both sides of the interface (`sch_ingress.c`).
     Clsact,
-    /// `drr`: deficit round robin between classes; a frame that no filter takes is dropped (`sch_drr.c`).
+    /// `drr`: deficit round robin between classes; an unmatched frame is dropped (`sch_drr.c`).
     Drr,
     /// `etf`: earliest launch time first (`sch_etf.c`).
     Etf(Etf),
@@ -39,7 +39,7 @@ pub enum Discipline {
     },
     /// `pfifo_fast`: three bands by the priority of the socket, the default of Linux (`sch_generic.c`).
     PfifoFast,
-    /// `pfifo_head_drop`: as `pfifo`, but full it drops what has waited longest (`sch_fifo.c`).
+    /// `pfifo_head_drop`: as `pfifo`, but drops the oldest frame when full (`sch_fifo.c`).
     PfifoHeadDrop {
         /// Room in frames; the length of the transmit queue of the interface at that moment.
         limit_frames: Option<u32>,
@@ -48,7 +48,7 @@ pub enum Discipline {
     Prio(Prio),
     /// `sfq`: flows in round robin (`sch_sfq.c`).
     Sfq(Sfq),
-    /// `skbprio`: full it drops what has the lowest priority (`sch_skbprio.c`).
+    /// `skbprio`: drops the frame of the lowest priority when full (`sch_skbprio.c`).
     Skbprio {
         /// Room in frames; 64.
         limit_frames: Option<u32>,

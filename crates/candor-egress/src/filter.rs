@@ -1,4 +1,4 @@
-//! Filters, which sort the frames of a discipline into its classes.
+//! Filters, which assign the frames of a qdisc to its classes.
 
 use super::action::Action;
 use super::control_group::ControlGroup;
@@ -13,11 +13,11 @@ pub const ETH_P_CANFD: u16 = 0x000D;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// The discipline or class whose frames it sees, [`Handle::INGRESS`] or [`Handle::EGRESS`].
+    /// The qdisc or class whose frames it tests, [`Handle::INGRESS`] or [`Handle::EGRESS`].
     pub parent: Handle,
     /// `pref` or `prio`: filters run in ascending order; 1 to 65535.
     pub preference: u16,
-    /// EtherType of the frames that it sees, or [`ETH_P_ALL`].
+    /// EtherType of the frames that it tests, or [`ETH_P_ALL`].
     pub protocol: u16,
     /// Depends on the classifier: the mark for `fw`; table, slot and node for `u32`. 0 lets the kernel choose.
     pub handle: u32,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  wanted Tree ──┐
-//!                ├─ crate::steps ──▶ requests ──apply──▶ kernel ──observe──▶ is it what is wanted?
-//!  found Tree  ──┘                                    └── refused, or something else came out: back to what was found
+//!                ├─ crate::steps ──▶ requests ──apply──▶ kernel ──observe──▶ compare with wanted
+//!  found Tree  ──┘                                    └── refused, or a different result: restore the found tree
 //! ```
 //!
 //! [`fn@apply`] is pure except for its [`Kernel`]: an [`Interface`], or a fake in tests. A [`Keeper`] supervises trees while

@@ -8,10 +8,10 @@
 //! Anything that the types cannot express is kept as bytes under the kernel's name (`Other`). A value that no message can carry
 //! is an [`EncodeError`] before anything is sent.
 //!
-//! Attributes are nested without `NLA_F_NESTED`, as old kernels want it, except those of `ets`, which insists on it.
+//! Attributes are nested without `NLA_F_NESTED`, as old kernels require, except those of `ets`, which needs it.
 //!
 //! # Kernel
-//! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace. `ets` is there since Linux 5.6,
+//! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace. `ets` exists since Linux 5.6,
 //! `etf` since 4.19, `police` in frames since 5.13, `bpf` by control group since 4.19; modules are loaded on demand.
 //!
 //! # Source

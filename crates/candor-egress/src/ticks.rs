@@ -9,7 +9,7 @@ const NS_PER_S: u128 = 1_000_000_000;
 /// Ticks that an amount (of bytes, of frames) takes at a rate per second, rounded up so that the whole amount fits.
 /// `None` at rate 0, or if it takes longer than the kernel can count.
 ///
-/// Rounds down if a tick is so many that rounding up would be read as another amount.
+/// Rounds down if ticks are so coarse that rounding up would be read as another amount.
 #[must_use]
 pub fn ticks(amount: u64, per_second: u64) -> Option<u64> {
     let tick = u128::from(per_second) * u128::from(TICK_NS);

@@ -97,7 +97,7 @@ pub enum PollObstacle {
 /// Tests [`CanSocket::poll_driver`]; `None` if it is available. The kernel must have CAN_RAW sockets.
 ///
 /// # Errors
-/// Whatever `socket()` or `setsockopt()` report that is no such answer.
+/// Any other error of `socket()` or `setsockopt()`.
 pub fn poll_obstacle() -> io::Result<Option<PollObstacle>> {
     let socket = socket::open(libc::PF_CAN, libc::SOCK_RAW, libc::CAN_RAW)?;
     match socket::set_int(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, POLLING_US) {
@@ -243,7 +243,7 @@ impl CanSocket {
     /// smaller limit of the kernel is not an error.
     ///
     /// # Errors
-    /// Whatever `setsockopt()` reports.
+    /// Those of `setsockopt()`.
     pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
         let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
         socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)

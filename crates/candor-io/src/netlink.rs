@@ -27,7 +27,7 @@ impl RouteSocket {
     /// `NETLINK_EXT_ACK` and `NETLINK_CAP_ACK` since 4.12; without them errors carry no text. No capability needed.
     ///
     /// # Errors
-    /// Whatever `socket()`, `setsockopt()` or `connect()` report.
+    /// Those of `socket()`, `setsockopt()` and `connect()`.
     pub fn open() -> io::Result<Self> {
         let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
@@ -50,7 +50,7 @@ impl RouteSocket {
     /// Linux 4.20; ignored by earlier kernels.
     ///
     /// # Errors
-    /// Whatever `setsockopt()` reports.
+    /// Those of `setsockopt()`.
     pub fn check_strictly(&self) -> io::Result<()> {
         ignore_unknown_option(socket::set_int(&self.fd, libc::SOL_NETLINK, libc::NETLINK_GET_STRICT_CHK, 1))
     }
@@ -72,7 +72,7 @@ impl RouteSocket {
     /// Receives one datagram and resizes the buffer to it.
     ///
     /// # Errors
-    /// Whatever `recv()` reports: `ENOBUFS` when messages were lost, `WouldBlock` when no answer came for seconds.
+    /// Those of `recv()`: `ENOBUFS` if messages were lost, `WouldBlock` if no reply arrived for seconds.
     pub fn recv(&self, buffer: &mut Vec<u8>) -> io::Result<()> {
         buffer.resize(buffer.capacity().max(FIRST_BUFFER_BYTES), 0);
         // MSG_TRUNC returns the real length.
@@ -108,7 +108,7 @@ impl LinkWatch {
     /// Starts watching the network namespace of the thread.
     ///
     /// # Errors
-    /// Whatever `socket()`, `bind()` or `fcntl()` report.
+    /// Those of `socket()`, `bind()` and `fcntl()`.
     pub fn start() -> io::Result<Self> {
         let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, libc::NETLINK_ROUTE)?;
         // SAFETY: getpid() has no preconditions and cannot fail.

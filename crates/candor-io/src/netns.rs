@@ -36,7 +36,7 @@ pub fn enter(namespace: &File) -> io::Result<()> {
 /// `SO_NETNS_COOKIE`, Linux 5.14.
 ///
 /// # Errors
-/// Whatever `socket()` or `getsockopt()` report.
+/// Those of `socket()` and `getsockopt()`.
 pub fn cookie() -> io::Result<Option<u64>> {
     let fd = socket::open(libc::AF_UNIX, libc::SOCK_DGRAM, 0)?;
     let mut cookie = 0_u64;

@@ -33,7 +33,7 @@ impl From<Sched> for Policy {
 ///
 /// # Errors
 /// `EPERM` for a real-time policy without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, and in a control group without
-/// real-time budget (`CONFIG_RT_GROUP_SCHED`), whatever the privileges.
+/// real-time budget (`CONFIG_RT_GROUP_SCHED`), regardless of privileges.
 pub fn set_policy(policy: Policy) -> io::Result<()> {
     let this_thread = 0;
     set_policy_of(this_thread, policy)

@@ -43,7 +43,7 @@ pub(super) enum Presence {
     },
     /// Switched off.
     Off,
-    /// Takes part.
+    /// Active: sends and receives.
     On,
 }
 
@@ -112,7 +112,7 @@ impl Bus {
         Some(arrival.max(ready).max(node.free_at).max(self.now))
     }
 
-    /// Time from which a node takes part.
+    /// Time from which a node is active.
     pub(super) fn ready_at(&self, node: &Node) -> Option<BusNs> {
         match node.presence {
             Presence::BusOff { .. } | Presence::Off => None,

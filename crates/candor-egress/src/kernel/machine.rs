@@ -27,7 +27,7 @@ pub trait Kernel {
     /// Makes one change.
     ///
     /// # Errors
-    /// Whatever the kernel refuses with; then nothing has changed.
+    /// The error of the kernel; nothing has changed then.
     fn carry_out(&mut self, step: &Step) -> Result<(), TcError>;
 }
 

@@ -39,22 +39,22 @@ pub struct News {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// It has the wanted tree again, and not by this [`Keeper`].
+    /// The tree matches again, without a change by this [`Keeper`].
     AsWanted,
-    /// It has something else.
+    /// The tree differs.
     Drifted(Vec<Difference>),
     /// Its tree cannot be read or changed, or a control group cannot be looked up; with all causes.
     Failed(String),
     /// Control groups exist again under the same names, and their frames are matched again.
     Followed(Vec<GroupName>),
-    /// Something else changes it again and again, so it is left alone for a while.
+    /// Another program keeps changing the tree, so repairs pause for a minute.
     Fought,
     Gone,
-    /// These control groups do not exist now, so no frame is from them.
+    /// These control groups do not exist, so their filters match no frame.
     NoGroups(Vec<GroupName>),
-    /// It had something else and has been given the wanted tree.
+    /// The tree differed and was restored.
     PutBack {
-        /// Whether it was another interface of the same name.
+        /// True if a new interface has this name.
         is_new: bool,
         differences: Vec<Difference>,
     },
@@ -88,7 +88,7 @@ struct Kept {
 }
 
 impl<M: Machine> Keeper<M> {
-    /// Gives every interface its wanted tree, all or none.
+    /// Installs the trees on all interfaces, or on none.
     pub fn apply(machine: M, wanted: Vec<(String, Tree)>) -> Result<(Self, Vec<Applied>), StartError> {
         let mut keeper = Self { machine, kept: Vec::new() };
         let applied = keeper.change(wanted)?;
@@ -102,7 +102,7 @@ impl<M: Machine> Keeper<M> {
         Self { machine, kept: kept.collect() }
     }
 
-    /// Replaces the wanted trees, all or none; an interface without one any more gets back its previous tree.
+    /// Replaces the trees, all or none. An interface no longer listed gets its previous tree back.
     ///
     /// # Errors
     /// [`StartError`]; then all is as it was.
@@ -159,7 +159,7 @@ impl<M: Machine> Keeper<M> {
         })
     }
 
-    /// True if every interface had its wanted tree at the last look.
+    /// True if every interface matched its tree at the last check.
     #[must_use]
     pub fn is_well(&self) -> bool {
         self.kept.iter().all(|kept| kept.state == Event::AsWanted)

@@ -53,7 +53,7 @@ pub fn replace_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdi
 /// Deletes a qdisc with everything below it; the kernel's default replaces it. [`Handle::NONE`] matches any handle.
 ///
 /// # Errors
-/// `ENOENT` if there is only the default, `EINVAL` if one of another handle is there.
+/// `ENOENT` if only the default exists, `EINVAL` if the existing one has another handle.
 pub fn delete_qdisc(
     client: &mut Client,
     interface: InterfaceIndex,

@@ -1,4 +1,4 @@
-//! What the kernel counts.
+//! Counters of the kernel.
 //!
 //! # Source
 //! `include/uapi/linux/gen_stats.h`; `struct tc_htb_xstats`, `include/uapi/linux/pkt_sched.h`.
@@ -33,11 +33,11 @@ pub struct ClassStats {
 pub struct HtbStats {
     /// Frames sent at its own rate, or lent to classes below it.
     pub lends: u32,
-    /// Frames sent with what a class above it lent.
+    /// Frames sent with tokens borrowed from its parent class.
     pub borrows: u32,
-    /// What is left of its burst, in ticks of 64 ns; negative is a debt.
+    /// Remaining burst in ticks of 64 ns; may be negative.
     pub tokens_ticks: i32,
-    /// What is left of its burst at `ceil`.
+    /// Remaining burst at `ceil`.
     pub ceil_tokens_ticks: i32,
 }
 

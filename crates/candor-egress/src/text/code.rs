@@ -23,11 +23,11 @@ pub const INTERFACE: &str = "E1010";
 /// More text than any tree needs, or more entries than the kernel takes.
 pub const TOO_LARGE: &str = "E1011";
 
-/// What a text means where one could think otherwise.
+/// Text that is easily misread.
 pub const MEANING: &str = "N1051";
 /// The filter `can` of 2011, read as what came of it.
 pub const CAN_FILTER: &str = "N1052";
-/// The same thing said twice.
+/// A duplicate.
 pub const REPEATED: &str = "N1053";
 /// A word that changes nothing on CAN, left out.
 pub const LEFT_OUT: &str = "N1054";

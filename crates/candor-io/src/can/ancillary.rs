@@ -12,7 +12,7 @@ const CONTROL_BYTES: usize = 128;
 /// Times in a `struct scm_timestamping`.
 const TIMES: usize = 3;
 
-/// Memory for control messages, aligned as the kernel wants it.
+/// Memory for control messages, aligned as the kernel requires.
 #[repr(C, align(8))]
 pub(super) struct ControlBuffer([u8; CONTROL_BYTES]);
 

@@ -85,7 +85,7 @@ impl CanSocket {
     /// Receives waiting frames into this range of slots with one call, and returns their number.
     ///
     /// # Kernel
-    /// Since 2.6.33 (`recvmmsg()`); as many as wanted.
+    /// Since 2.6.33 (`recvmmsg()`).
     ///
     /// # Errors
     /// As [`read`](Self::read), and `EAGAIN` if not even one is waiting.

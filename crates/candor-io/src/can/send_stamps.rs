@@ -57,7 +57,7 @@ impl CanSocket {
     /// would return a frame.
     ///
     /// # Errors
-    /// Whatever `recvmsg()` reports.
+    /// Those of `recvmsg()`.
     pub fn read_send_stamps(&self, mut take: impl FnMut(SendStamp)) -> io::Result<()> {
         let mut control = ControlBuffer::new();
         loop {

@@ -7,7 +7,7 @@ use candor_egress::kernel::{FindError, Here, locate};
 
 use super::Wanted;
 
-/// Groups that are not there. Who applies once would never hear that they came.
+/// Control groups that do not exist. A single `apply` cannot wait for them.
 #[derive(Debug)]
 pub(super) struct NoGroups(Vec<(String, GroupName)>);
 

@@ -1,4 +1,4 @@
-//! What has become of interfaces whose trees are kept, in words.
+//! Events of supervised interfaces as text.
 
 use candor_egress::control_group::GroupName;
 use candor_egress::kernel::{Event, News};

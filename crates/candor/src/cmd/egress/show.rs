@@ -82,7 +82,7 @@ fn subjects<'a>(args: &EgressShowArgs, wanted: &'a [Wanted]) -> Result<Vec<Subje
     names.into_iter().map(subject).collect()
 }
 
-/// An interface that was asked for and that the file does not want.
+/// An interface of the command line that the file does not configure.
 #[derive(Debug, thiserror::Error)]
 #[error("The file has no [egress.BUS] for the interface {0}")]
 struct NotWanted(String);
