@@ -87,7 +87,7 @@ fn plan_apply_verify_show_and_clear() {
     // A tree of another program is not deleted.
     replace_root(RIGHT, "qdisc root handle 9: pfifo limit 3");
     place.egress(&["plan", &file], 0, &["t-right", "is qdisc root handle 9: pfifo limit 3"]);
-    place.egress(&["clear", &file], 1, &["t-left: cleared", "t-right: has something else"]);
+    place.egress(&["clear", &file], 1, &["t-left: cleared", "t-right: differs from the file"]);
     assert!(is_default(LEFT) && !is_default(RIGHT));
     place.egress(&["clear", "--interface", RIGHT], 0, &["t-right: cleared"]);
     assert!(is_default(RIGHT));
