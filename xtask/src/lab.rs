@@ -8,48 +8,6 @@ use cargo_metadata::camino::{Utf8Path, Utf8PathBuf};
 
 use crate::step;
 
-/// What is common to all gateways of a measurement.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Laboratory<'a> {
-    pub(crate) candor: &'a Path,
-    pub(crate) kernel: Option<&'a str>,
-    pub(crate) frames: u32,
-}
-
-/// Who sends the frames; figures of one are no measure for those of the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FramesFrom {
-    Call,
-    Timer,
-}
-
-impl Laboratory<'_> {
-    /// Measures files, in their order, with these further arguments of `candor-lab bench`.
-    pub(crate) fn measure(
-        self,
-        from: FramesFrom,
-        records: &str,
-        files: &[Utf8PathBuf],
-        arguments: &[&str],
-    ) -> anyhow::Result<serde_json::Value> {
-        let from = match from {
-            FramesFrom::Call => "call",
-            FramesFrom::Timer => "timer",
-        };
-        let mut command = Command::new(self.candor);
-        command.args(["bench", "--json", "--frames", &self.frames.to_string(), "--frames-from", from]);
-        command.args(["--records", records]).args(arguments).args(files);
-        if let Some(kernel) = self.kernel {
-            command.args(["--kernel", kernel]);
-        }
-        let output = command.stderr(Stdio::inherit()).output().context("cannot start candor-lab")?;
-        if !output.status.success() {
-            bail!("candor-lab bench: {}", output.status);
-        }
-        serde_json::from_slice(&output.stdout).context("candor-lab prints other JSON")
-    }
-}
-
 /// A guest of the instruction-counted laboratory, for one command that prints one JSON value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guest<'a> {

@@ -3,7 +3,6 @@
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
 mod arrows;
-mod baselines;
 mod bursts;
 mod can_send;
 mod circles;
@@ -14,7 +13,6 @@ mod lab;
 mod nightly;
 mod pure;
 mod quick;
-mod rules_curve;
 mod saturation;
 mod sizes;
 mod soak;
@@ -65,10 +63,9 @@ enum Command {
     Sizes,
     /// Check that candor-core builds for a target without an operating system.
     Pure,
-    /// Measure from how many masked rules on user space is faster than can-gw, and draw the curve.
-    RulesCurve(rules_curve::Args),
-    /// Measure engines beside the same system calls without rules, and print the table of docs/engines.md.
-    Baselines(baselines::Args),
+    // Plans cannot express the following: `bursts` subtracts the cost of sending, measured without a gateway, and
+    // measures 16 buses; `can-send` has queueing disciplines and no gateway; `saturation` counts frames in flight with
+    // the tester's own cards down, which a plan needs; `soak` samples memory; the pictures are of bus logs.
     /// Measure what a frame costs when several come at once, on one bus and on 16, and print the tables of docs/engines.md.
     Bursts(bursts::Args),
     /// Measure what handing a frame to an interface costs, by what stands before the bus, and print the tables of docs/egress.md.
@@ -108,13 +105,11 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Arrows => arrows::run().and_then(|()| circles::run()),
         Command::Sizes => sizes::run(),
         Command::Pure => pure::run(),
-        Command::Baselines(args) => baselines::run(&args),
         Command::Bursts(args) => bursts::run(&args),
         Command::CanSend(args) => can_send::run(&args),
         Command::Saturation(args) => saturation::run(&args),
         Command::Soak(args) => soak::run(&args),
         Command::WirePictures(args) => wire_pictures::run(&args),
-        Command::RulesCurve(args) => rules_curve::run(&args),
         Command::Static => {
             println!("{}", static_build::lab()?.with_file_name("").display());
             Ok(())

@@ -15,7 +15,7 @@ mod threat;
 pub use chart::{Curve, Curves, Picture, Rule, TimeUnit};
 pub use claims::{ClaimLine, ClaimPage, ClaimTable, Judgement, Seen, index_html, index_markdown, page_html};
 pub use html::{conditions_of, html};
-pub use matrix::{Cell, Matrix, Measured, Stages, Timeline, matrix_html, matrix_markdown};
+pub use matrix::{Cell, Matrix, Measured, Stages, TABLE_FIGURES, Table, Timeline, matrix_html, matrix_markdown};
 pub use parts::{Show, units};
 pub use summary::Summary;
 pub use threat::threats;

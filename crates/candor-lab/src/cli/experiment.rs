@@ -77,6 +77,14 @@ pub(crate) enum Preset {
     /// The matrix of the 2011 paper on four kernels: 688 cells of 10 000 frames.
     #[value(name = "gateway-2011")]
     Gateway2011,
+    /// Every engine that blocks, with its baseline, on two kernels: tables of docs/engines.md.
+    Engines,
+    /// The same for engines that never block.
+    EnginesNonblocking,
+    /// 1 to 1024 rules with masks, in the kernel and in user space: the table of docs/speed.md.
+    Rules,
+    /// The same for an engine that never blocks.
+    RulesNonblocking,
 }
 
 /// Repeat the measurements of the four papers on current kernels, and report which of their claims still hold.

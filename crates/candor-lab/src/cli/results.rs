@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use candor_lab::report::TABLE_FIGURES;
 use clap::{Args, ValueEnum};
 
 /// Compare two sets of measurements, such as two commits, kernels or gateways.
@@ -72,6 +73,8 @@ fn share(text: &str) -> Result<f64, String> {
 /// A directory of candor-lab measure is reported as a whole: the figures of each cell of the plan, and with --html a map of all
 /// cells. Nothing is measured.
 ///
+/// With --table, two factors of the plan are rows and columns: candor-lab report rules.results --table rules gateway
+///
 /// The frame exports have a row for each frame, with the levels of its cell and its times in ns; docs/plans.md lists the columns.
 ///
 /// Exit status: 0 reported, 2 it could not be reported.
@@ -83,9 +86,15 @@ pub(crate) struct ReportArgs {
     /// Write a self-contained HTML report.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the latency profile of the records as an SVG image.
+    /// Write the latency profile of the records, or curves of the --table, as an SVG image.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Print a Markdown table of two factors of the plan, such as: rules gateway.
+    #[arg(long, num_args = 2, value_names = ["ROWS", "COLUMNS"], conflicts_with = "json")]
+    pub(crate) table: Vec<String>,
+    /// Figures of the --table: latencies, lost frames, p50 as a multiple of gateway kernel or of the engine's baseline.
+    #[arg(long, value_name = "FIGURE", value_delimiter = ',', default_value = "p50", value_parser = TABLE_FIGURES)]
+    pub(crate) figures: Vec<String>,
     /// Write a table of all cells as Markdown.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
@@ -124,10 +133,6 @@ pub(crate) struct FigureArgs {
 pub(crate) enum Figure {
     /// Latency and loss over the period of frames, from `candor-lab stream --json`; one file for each CPU speed.
     Saturation,
-    /// Median latency over the number of rules, from `candor-lab bench --json`; one file for each source of frames.
-    Rules,
-    /// Engines compared with their baselines, from `candor-lab bench --baselines --json`; one file for each source of frames.
-    Baselines,
     /// Engines in bursts, from `candor-lab bursts --single --baselines --json`.
     Bursts,
     /// One bus compared with many, from pairs of `candor-lab bursts --json`.

@@ -1,11 +1,9 @@
 //! `candor-lab figure`: tables and figures of the documentation.
 
-mod baselines;
 mod bursts;
 mod bus_off;
 mod inversion;
 mod log;
-mod rules;
 mod saturation;
 
 use std::error::Error;
@@ -32,8 +30,6 @@ pub(crate) fn run(args: &FigureArgs) -> Outcome {
     let logs = || args.results.iter().map(|path| log::read(&read(path)?)).collect::<Result<Vec<_>, Unfit>>();
     let made = match args.which {
         Figure::Saturation => saturation::make(&json()?)?,
-        Figure::Rules => rules::make(&json()?)?,
-        Figure::Baselines => baselines::make(&json()?)?,
         Figure::Bursts => bursts::engines(&json()?)?,
         Figure::Buses => bursts::buses(&json()?)?,
         Figure::BusOff => bus_off::make(&logs()?)?,

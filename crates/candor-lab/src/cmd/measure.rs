@@ -195,6 +195,10 @@ impl Preset {
         match self {
             Self::Quick => "quick",
             Self::Gateway2011 => "gateway-2011",
+            Self::Engines => "engines",
+            Self::EnginesNonblocking => "engines-nonblocking",
+            Self::Rules => "rules",
+            Self::RulesNonblocking => "rules-nonblocking",
         }
     }
 
@@ -202,6 +206,10 @@ impl Preset {
         match self {
             Self::Quick => include_str!("measure/presets/quick.toml"),
             Self::Gateway2011 => include_str!("measure/presets/gateway-2011.toml"),
+            Self::Engines => include_str!("measure/presets/engines.toml"),
+            Self::EnginesNonblocking => include_str!("measure/presets/engines-nonblocking.toml"),
+            Self::Rules => include_str!("measure/presets/rules.toml"),
+            Self::RulesNonblocking => include_str!("measure/presets/rules-nonblocking.toml"),
         }
     }
 }

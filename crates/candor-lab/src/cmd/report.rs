@@ -11,11 +11,11 @@ use candor_lab::cells::State;
 use candor_lab::export::{Export, Form, Origin};
 use candor_lab::record::{RECORD_EXTENSION, Record};
 use candor_lab::report::{
-    self, Cell, Matrix, Measured, Picture, Show, Summary, TimeUnit, matrix_html, matrix_markdown,
+    self, Cell, Matrix, Measured, Picture, Show, Summary, Table, TimeUnit, matrix_html, matrix_markdown,
 };
 use candor_lab::report::{conditions_of, threats, units};
 use candor_lab::stats::{CONFIDENCE, Figures, Interval, LatencyNs};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, presets};
 use serde_json::{Value, json};
 
 use super::measure::results::Results;
@@ -40,11 +40,12 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
 }
 
 fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
-    if args.svg.is_some() {
+    if args.svg.is_some() && args.table.is_empty() {
         let folder = folder.display();
-        return Err(
-            format!("--svg draws records, not a plan: name the records of a block in {folder}, or use --html").into()
-        );
+        return Err(format!(
+            "--svg draws records, or a --table of a plan: name the records of a block in {folder}, or use --html"
+        )
+        .into());
     }
     let (results, plan) = status_table::open(folder)?;
     let found = status_table::find_all(&plan, &results)?;
@@ -56,13 +57,19 @@ fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
             "missing": status_table::missing(&cells),
         });
         render::out(&format!("{value:#}\n"))?;
-    } else {
+    } else if args.table.is_empty() {
         render::out(&status_table::text(&cells, &results))?;
     }
     // The name of a folder such as `.`, too.
     let whole = folder.canonicalize().unwrap_or_else(|_unreadable| folder.to_owned());
     let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
     let matrix = Matrix { name, frames: plan.frames, warm_up: plan.warm_up, seed: plan.seed, cells };
+    if let [rows, columns] = &args.table[..] {
+        let table = Table::of(&matrix, rows, columns, &args.figures)?;
+        render::out(&table.to_markdown())?;
+        let svg = args.svg.as_ref().map(|_| table.to_svg(&matrix.name)).transpose()?;
+        write("\nCurves", args.svg.as_deref(), args.json, || svg.unwrap_or_default())?;
+    }
     write("\nReport", args.html.as_deref(), args.json, || matrix_html(&matrix))?;
     write("Markdown", args.markdown.as_deref(), args.json, || matrix_markdown(&matrix))?;
     let levels = found.first().into_iter().flat_map(|cell| &cell.levels);
@@ -81,6 +88,9 @@ fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
 }
 
 fn of_records(args: &ReportArgs) -> Result<(), Failed> {
+    if !args.table.is_empty() {
+        return Err("--table shows factors of a plan: name a directory with results of candor-lab measure".into());
+    }
     let mut files = Vec::new();
     for path in &args.records {
         files.extend(files_of(path)?);
@@ -255,8 +265,8 @@ fn text(records: &[Record]) -> String {
     text
 }
 
-fn table(records: &[Record], summaries: &[Summary]) -> Table {
-    let mut table = Table::new();
+fn table(records: &[Record], summaries: &[Summary]) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["gateway", "unit", "frames", "lost", "min", "p50", "p90", "p99", "max"]);
     for (record, summary) in records.iter().zip(summaries) {

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use super::StampSource;
 use super::cells::Factor;
 use super::code::{self, error, suggest};
-use super::rules::MOST_DECOYS;
+use super::rules::{MOST_DECOYS, MOST_MASKS};
 use candor_config::config;
 use candor_config::engine::Engine;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
@@ -74,8 +74,10 @@ keys! {
     }
     "routes" => routes: Option<Text> = Key::new("routes as in a gateway file, in '''");
     "decoys" => decoys: Count | count =
-        Key::new("a number of routes, such as 255").range(1, MOST_DECOYS as i64).default("0");
-    "decoys-masked" => decoys_masked: Option<Flag> = FLAG;
+        Key::new("a number of routes, such as 255").range(0, MOST_DECOYS as i64).default("0");
+    "decoys-masked" => decoys_masked: Count | masks =
+        Key::new("true, or a number of masks, such as 8").range(1, MOST_MASKS as i64).default("false");
+    "classic-only" => classic_only: Option<Flag> = FLAG;
 
     /// `[bench]`.
     pub(super) struct BenchSpec {
@@ -210,6 +212,17 @@ fn count(into: &mut Count, entry: &Entry<'_>, key: &Key, findings: &mut Findings
         }
     };
     into.is_some()
+}
+
+/// Whether there is a mask, or the number of masks.
+fn masks(into: &mut Count, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    match entry.value.get_ref() {
+        DeValue::Boolean(is_masked) => {
+            *into = Some(Spanned { value: u32::from(*is_masked), span: entry.value.span() });
+            true
+        }
+        _ => count(into, entry, key, findings),
+    }
 }
 
 fn seed(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {

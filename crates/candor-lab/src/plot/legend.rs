@@ -46,7 +46,6 @@ pub enum Corner {
     Above,
     TopLeft,
     TopRight,
-    BottomRight,
 }
 
 /// Height of a legend with this many entries.
@@ -58,12 +57,11 @@ pub fn legend_height(entries: usize) -> f64 {
 pub fn legend(entries: &[Entry<'_>], panel: &Panel<'_>, corner: Corner) -> Markup {
     let longest = entries.iter().map(|entry| entry.name.chars().count() as f64).fold(0.0, f64::max);
     let (width, height) = (SAMPLE_WIDTH + 22.0 + longest * CHARACTER, legend_height(entries.len()));
-    let ([left, right], [bottom, top]) = (panel.x.scale.pixels(), panel.y.scale.pixels());
+    let ([left, right], [_, top]) = (panel.x.scale.pixels(), panel.y.scale.pixels());
     let (left, top) = match corner {
         Corner::Above => (left - 6.0, top - height - 6.0),
         Corner::TopLeft => (left + 6.0, top + 6.0),
         Corner::TopRight => (right - width - 6.0, top + 6.0),
-        Corner::BottomRight => (right - width - 6.0, bottom - height - 6.0),
     };
     html! {
         rect.ground x=(px(left)) y=(px(top)) width=(px(width)) height=(px(height)) opacity=".9" {}

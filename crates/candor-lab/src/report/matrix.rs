@@ -19,6 +19,7 @@ mod ratios;
 mod shade;
 mod stages;
 mod sweep;
+mod table;
 mod throughput;
 mod timeline;
 mod trust;
@@ -28,6 +29,7 @@ pub use measured::{Cell, Matrix, Measured};
 pub use page::matrix_html;
 pub use stages::Stages;
 pub(super) use stages::table as stages_table;
+pub use table::{TABLE_FIGURES, Table};
 pub use timeline::Timeline;
 pub(super) use timeline::{chart, gallery};
 

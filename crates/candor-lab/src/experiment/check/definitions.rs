@@ -65,8 +65,9 @@ fn gateway(spec: &GatewaySpec, findings: &mut Findings) -> Option<Gateway> {
 pub(super) fn all_rules(written: &[RulesSpec], findings: &mut Findings) -> BTreeMap<String, Rules> {
     let mut all = BTreeMap::from([("all".to_owned(), Rules::all())]);
     for spec in written {
-        let masked = spec.decoys_masked.as_ref().is_some_and(|masked| masked.value);
-        let decoys = spec.decoys.as_ref().map(|decoys| Decoys { count: decoys.value, masked });
+        let masks = spec.decoys_masked.as_ref().map_or(0, |masks| masks.value);
+        let classic_only = spec.classic_only.as_ref().is_some_and(|only| only.value);
+        let decoys = spec.decoys.as_ref().map(|decoys| Decoys { count: decoys.value, masks, classic_only });
         let rules = match (&spec.routes, decoys) {
             (Some(routes), decoys) => Rules { routes: routes.value.clone(), decoys },
             (None, Some(decoys)) => Rules::one(decoys),

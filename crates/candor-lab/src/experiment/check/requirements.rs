@@ -137,6 +137,15 @@ fn logs(plan: &mut Plan, spec: &Spec, available: Available<'_>, findings: &mut F
 }
 
 fn decoys(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    let several = plan.cells().iter().find(|cell| {
+        cell.frame.id.0 & CAN_EFF_FLAG == 0 && plan.rules(cell).decoys.is_some_and(|decoys| decoys.masks > 1)
+    });
+    if let Some(cell) = several {
+        let written = spec.rules.iter().find(|rules| rules.name.value == cell.rules);
+        let span = written.and_then(|rules| rules.decoys_masked.as_ref()).map_or(0..0, |masks| masks.span.clone());
+        let message = format!("Several masks are for 29-bit identifiers, and {} has 11 bits", cell.frame);
+        error::<()>(findings, code::RULES, &span, message, "write true, or frame = \"00000123#0000\" below [factor]");
+    }
     let too_many = plan.cells().iter().find_map(|cell| {
         let count = plan.rules(cell).decoys?.count;
         (cell.frame.id.0 & CAN_EFF_FLAG == 0 && count > MOST_SFF_DECOYS).then_some((cell, count))

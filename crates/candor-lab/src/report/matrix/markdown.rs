@@ -68,7 +68,7 @@ fn state(cell: &Cell) -> String {
 }
 
 /// Escapes Markdown.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::record::baseline_of;
 use crate::report::parts::columns;
 use crate::stats::geomean;
 use maud::{Markup, html};
@@ -21,6 +22,21 @@ pub(super) fn to_kernel(cells: &[Cell]) -> Vec<Option<f64>> {
         let (one, base) = (cell.valid()?, bases.get(&others(cell))?.valid()?);
         let is_comparable = one.header.is_comparable_with(&base.header);
         one.figures?.p50.ratio_to(base.figures?.p50).filter(|_| is_comparable)
+    };
+    cells.iter().map(ratio).collect()
+}
+
+/// p50 of each cell as a multiple of the cell with the baseline of its engine, likewise.
+pub(super) fn to_baseline(cells: &[Cell]) -> Vec<Option<f64>> {
+    let is_pair = |cell: &Cell, base: &Cell| {
+        cell.levels.iter().zip(&base.levels).all(|(one, other)| one.0 == GATEWAY || one == other)
+    };
+    let ratio = |cell: &Cell| {
+        let one = cell.valid()?;
+        let engine = baseline_of(&one.header.engine);
+        let mut bases = cells.iter().filter(|base| is_pair(cell, base)).filter_map(Cell::valid);
+        let base = bases.find(|base| base.header.engine == engine && one.header.is_comparable_with(&base.header))?;
+        one.figures?.p50.ratio_to(base.figures?.p50)
     };
     cells.iter().map(ratio).collect()
 }

@@ -19,7 +19,7 @@ pub(super) fn crossed(factors: &[(&str, &[&str])]) -> Vec<Cell> {
     all.into_iter().zip(0..).map(cell).collect()
 }
 
-fn matrix(cells: Vec<Cell>) -> Matrix {
+pub(super) fn matrix(cells: Vec<Cell>) -> Matrix {
     Matrix { name: "mine.results".to_owned(), frames: 10_000, warm_up: 500, seed: 7, cells }
 }
 
@@ -84,6 +84,16 @@ fn gateways_are_compared_only_where_everything_else_is_equal() {
     let mut plan = small();
     plan.cells[3].measured.as_mut().unwrap().header.throughput = Some(throughput::tests::searched(5000));
     assert_eq!(ratios::to_kernel(&plan.cells)[3], None, "each device has its own rate");
+}
+
+#[test]
+fn engines_are_compared_with_their_baselines() {
+    let mut plan = small();
+    let named = |cell: &mut Cell, engine: &str| cell.measured.as_mut().unwrap().header.engine = engine.to_owned();
+    named(&mut plan.cells[0], "baseline of read-write");
+    named(&mut plan.cells[1], "baseline of read-write");
+    named(&mut plan.cells[3], "read-write");
+    assert_eq!(ratios::to_baseline(&plan.cells), [None, None, None, Some(4.5), None, None]);
 }
 
 #[test]
