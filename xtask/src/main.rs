@@ -15,7 +15,6 @@ mod pure;
 mod quick;
 mod saturation;
 mod sizes;
-mod soak;
 mod static_build;
 mod step;
 mod test;
@@ -65,15 +64,13 @@ enum Command {
     Pure,
     // Plans cannot express the following: `bursts` subtracts the cost of sending, measured without a gateway, and
     // measures 16 buses; `can-send` has queueing disciplines and no gateway; `saturation` counts frames in flight with
-    // the tester's own cards down, which a plan needs; `soak` samples memory; the pictures are of bus logs.
+    // the tester's own cards down, which a plan needs; the pictures are of bus logs.
     /// Measure what a frame costs when several come at once, on one bus and on 16, and print the tables of docs/engines.md.
     Bursts(bursts::Args),
     /// Measure what handing a frame to an interface costs, by what stands before the bus, and print the tables of docs/egress.md.
     CanSend(can_send::Args),
     /// Measure at which period gateways begin to lose frames, and draw Figure 4.4 of the 2014 report.
     Saturation(saturation::Args),
-    /// Load a gateway for ten virtual minutes: no frame may be lost, and its memory may not grow.
-    Soak(soak::Args),
     /// Draw the pictures of docs/wire.md: priority inversion, and bus-off with recovery.
     WirePictures(wire_pictures::Args),
     /// Build the static candor and candor-lab that guests use, and print their folder.
@@ -108,7 +105,6 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Bursts(args) => bursts::run(&args),
         Command::CanSend(args) => can_send::run(&args),
         Command::Saturation(args) => saturation::run(&args),
-        Command::Soak(args) => soak::run(&args),
         Command::WirePictures(args) => wire_pictures::run(&args),
         Command::Static => {
             println!("{}", static_build::lab()?.with_file_name("").display());

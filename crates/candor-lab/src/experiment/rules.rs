@@ -143,8 +143,12 @@ mod tests {
                     let file = rules.gateway_file(engine, ("can2", "can3"), true, &frame);
                     let loaded = config::load(file.as_bytes()).unwrap_or_else(|wrong| panic!("{file}: {wrong:?}"));
                     assert_eq!(loaded.plan.routes().len(), 301);
-                    // No two routes overlap, so there are no warnings but those about masks.
-                    assert!(!loaded.warnings.iter().any(|warning| warning.code == "W0601"), "{:?}", loaded.warnings);
+                    // Decoys overlap only if they have several masks.
+                    assert!(
+                        masks > 1 || !loaded.warnings.iter().any(|warning| warning.code == "W0601"),
+                        "{:?}",
+                        loaded.warnings
+                    );
                 }
             }
         }

@@ -127,7 +127,7 @@ fn mistakes_are_found_at_their_places() {
         (gateway.to_owned() + "testbed = \"uml\"\ntopology = \"wire\"\n", vec![(code::IMPOSSIBLE, "gateway")]),
         (gateway.to_owned() + "rules = \"x\"\n[rules.x]\ndecoys = 2048\n", vec![(code::RULES, "2048")]),
         (gateway.to_owned() + "rules = \"x\"\n[rules.x]\ndecoys = 9\ndecoys-masked = 8\n", vec![(code::RULES, "8")]),
-        (gateway.to_owned() + "[rules.x]\ndecoys = 9\ndecoys-masked = 9\n", vec![(code::RANGE, "9")]),
+        (gateway.to_owned() + "rules = \"x\"\n[rules.x]\ndecoys = 9\ndecoys-masked = 9\n", vec![(code::RANGE, "9")]),
     ] {
         let found = findings(&text);
         let found: Vec<_> = found.iter().map(|(code, at)| (*code, at.as_str())).collect();

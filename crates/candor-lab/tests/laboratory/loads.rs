@@ -41,7 +41,7 @@ fn frames_of_a_burst_cost_less_than_single_ones() {
     }
 }
 
-/// 2 virtual seconds; `cargo xtask soak` does ten minutes.
+/// 2 virtual seconds; docs/engines.md has the command for ten minutes.
 #[test]
 #[ignore = "boots guests"]
 fn gateway_sustains_half_a_bus() {

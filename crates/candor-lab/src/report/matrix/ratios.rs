@@ -1,7 +1,5 @@
 //! Ratios of latencies between cells that are equal in everything else.
 
-use std::collections::HashMap;
-
 use crate::record::baseline_of;
 use crate::report::parts::columns;
 use crate::stats::geomean;
@@ -13,30 +11,23 @@ use super::axes::{GATEWAY, KERNEL};
 /// p50 of each cell as a multiple of the cell with gateway `kernel`, if both are valid and their records agree in
 /// everything else.
 pub(super) fn to_kernel(cells: &[Cell]) -> Vec<Option<f64>> {
-    let others = |cell: &Cell| -> Vec<(String, String)> {
-        cell.levels.iter().filter(|(factor, _)| factor != GATEWAY).cloned().collect()
-    };
-    let is_kernel = |cell: &&Cell| cell.level(GATEWAY) == KERNEL;
-    let bases: HashMap<_, _> = cells.iter().filter(is_kernel).map(|cell| (others(cell), cell)).collect();
-    let ratio = |cell: &Cell| {
-        let (one, base) = (cell.valid()?, bases.get(&others(cell))?.valid()?);
-        let is_comparable = one.header.is_comparable_with(&base.header);
-        one.figures?.p50.ratio_to(base.figures?.p50).filter(|_| is_comparable)
-    };
-    cells.iter().map(ratio).collect()
+    to(cells, |_, base| base.level(GATEWAY) == KERNEL)
 }
 
-/// p50 of each cell as a multiple of the cell with the baseline of its engine, likewise.
+/// The same of the baseline of its engine.
 pub(super) fn to_baseline(cells: &[Cell]) -> Vec<Option<f64>> {
-    let is_pair = |cell: &Cell, base: &Cell| {
-        cell.levels.iter().zip(&base.levels).all(|(one, other)| one.0 == GATEWAY || one == other)
-    };
+    let engine = |cell: &Cell| cell.measured.as_ref().map(|one| one.header.engine.clone());
+    to(cells, |one, base| engine(base) == engine(one).map(|engine| baseline_of(&engine)))
+}
+
+fn to(cells: &[Cell], is_base: impl Fn(&Cell, &Cell) -> bool) -> Vec<Option<f64>> {
+    let is_pair =
+        |cell: &Cell, base: &Cell| cell.levels.iter().zip(&base.levels).all(|(a, b)| a.0 == GATEWAY || a == b);
     let ratio = |cell: &Cell| {
-        let one = cell.valid()?;
-        let engine = baseline_of(&one.header.engine);
-        let mut bases = cells.iter().filter(|base| is_pair(cell, base)).filter_map(Cell::valid);
-        let base = bases.find(|base| base.header.engine == engine && one.header.is_comparable_with(&base.header))?;
-        one.figures?.p50.ratio_to(base.figures?.p50)
+        let base = cells.iter().find(|base| is_pair(cell, base) && is_base(cell, base))?;
+        let (one, base) = (cell.valid()?, base.valid()?);
+        let is_comparable = one.header.is_comparable_with(&base.header);
+        one.figures?.p50.ratio_to(base.figures?.p50).filter(|_| is_comparable)
     };
     cells.iter().map(ratio).collect()
 }

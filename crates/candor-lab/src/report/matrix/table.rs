@@ -1,11 +1,9 @@
 //! Figures of the cells as a table of two factors: in Markdown, and as curves.
 
-use std::fmt::Write as _;
-
 use crate::plot::grouped;
 use crate::report::{Curve, Curves};
 
-use super::axes::{Axes, Axis, factors};
+use super::axes::{Axes, Axis, Group, factors};
 use super::map::{Mark, heading};
 use super::markdown::escaped;
 use super::{Cell, Matrix, ratios};
@@ -20,27 +18,17 @@ pub struct Table<'m> {
     rows: Axis,
     columns: Axis,
     figures: &'m [String],
-    parts: Vec<Part<'m>>,
-}
-
-#[derive(Debug)]
-struct Part<'m> {
-    /// Empty if there is only one.
-    heading: String,
-    cells: Vec<Shown<'m>>,
-}
-
-#[derive(Debug)]
-struct Shown<'m> {
-    cell: &'m Cell,
-    /// p50 as a multiple of those of `kernel` and of the baseline.
-    ratios: [Option<f64>; 2],
+    parts: Vec<Group<'m>>,
+    /// p50 of each cell as a multiple of those of `kernel` and of the baseline.
+    ratios: [Vec<Option<f64>>; 2],
+    unit: &'static str,
 }
 
 impl<'m> Table<'m> {
     /// Fails if the plan has no such factor. `figures` are some of [`TABLE_FIGURES`].
     pub fn of(matrix: &'m Matrix, rows: &str, columns: &str, figures: &'m [String]) -> Result<Self, String> {
-        let all = factors(&matrix.cells);
+        let cells = &matrix.cells;
+        let all = factors(cells);
         let axis = |name: &str| {
             let names = || all.iter().map(|axis| axis.factor.as_str()).collect::<Vec<_>>().join(", ");
             let found = all.iter().find(|axis| axis.factor == name).cloned();
@@ -50,44 +38,40 @@ impl<'m> Table<'m> {
         if rows == columns {
             return Err("rows and columns are the same factor".to_owned());
         }
-        let (kernel, baseline) = (ratios::to_kernel(&matrix.cells), ratios::to_baseline(&matrix.cells));
-        let axes = Axes::of(&matrix.cells);
-        let groups = axes.grouped_without(&[&rows.factor, &columns.factor], &matrix.cells);
-        let parts = groups.iter().map(|group| Part {
-            heading: if group.levels.is_empty() { String::new() } else { heading(group) },
-            cells: group.cells.iter().map(|&(at, cell)| Shown { cell, ratios: [kernel[at], baseline[at]] }).collect(),
-        });
-        Ok(Self { parts: parts.collect(), rows, columns, figures })
+        let mut measured = cells.iter().filter_map(|cell| cell.measured.as_ref());
+        let is_counted = measured.all(|one| one.header.instruction_ns.is_some());
+        let parts = Axes::of(cells).grouped_without(&[&rows.factor, &columns.factor], cells);
+        let ratios = [ratios::to_kernel(cells), ratios::to_baseline(cells)];
+        Ok(Self { rows, columns, figures, parts, ratios, unit: if is_counted { "instructions" } else { "µs" } })
     }
 
     pub fn to_markdown(&self) -> String {
         let mut text = String::new();
         for part in &self.parts {
-            if !part.heading.is_empty() {
-                writeln!(text, "{}:\n", escaped(&part.heading)).expect("writing to a String cannot fail");
+            if !part.levels.is_empty() {
+                text += &format!("{}:\n\n", escaped(&heading(part)));
             }
-            let columns = self.columns.levels.iter().flat_map(|level| self.figures.iter().map(move |of| (level, of)));
-            let columns: Vec<_> = columns.filter(|(level, _)| part.has(&self.columns.factor, level)).collect();
-            let name = |(level, figure): &(&String, &String)| match self.figures.len() {
+            let columns = part.levels_of(&self.columns);
+            let columns: Vec<_> =
+                columns.iter().flat_map(|level| self.figures.iter().map(move |of| (*level, of))).collect();
+            let name = |&(level, figure): &(&str, &String)| match self.figures.len() {
                 1 => escaped(level),
                 _ => format!("{} {}", escaped(level), title(figure)),
             };
-            let names: Vec<String> = columns.iter().map(name).collect();
-            let rule = "--:|".repeat(columns.len());
-            writeln!(text, "| {} | {} |\n|---|{rule}", escaped(&self.rows.factor), names.join(" | "))
-                .expect("writing to a String cannot fail");
-            for row in self.rows.levels.iter().filter(|row| part.has(&self.rows.factor, row)) {
-                let cells = columns.iter().map(|(column, figure)| match self.at(part, row, column) {
-                    Some(shown) => shown.text(figure),
+            let mut line = |first: &str, cells: Vec<String>| text += &format!("| {first} | {} |\n", cells.join(" | "));
+            line(&escaped(&self.rows.factor), columns.iter().map(name).collect());
+            line("---", vec!["--:".to_owned(); columns.len()]);
+            for row in part.levels_of(&self.rows) {
+                let cell = |&(column, figure): &(&str, &String)| match self.at(part, row, column) {
+                    Some((index, cell)) => self.text(index, cell, figure),
                     None => "·".to_owned(),
-                });
-                writeln!(text, "| {} | {} |", escaped(row), cells.collect::<Vec<_>>().join(" | "))
-                    .expect("writing to a String cannot fail");
+                };
+                line(&escaped(row), columns.iter().map(cell).collect());
             }
             text.push('\n');
         }
-        let figures: Vec<&str> = self.figures.iter().map(|figure| title(figure)).collect();
-        text + &format!("{}, latencies in {}\n", figures.join(", "), self.unit())
+        let figures: Vec<String> = self.figures.iter().map(|figure| self.label(figure)).collect();
+        text + &format!("{}\n", figures.join(", "))
     }
 
     /// A curve for each column over the number with which the name of a row begins. Rows that differ in the rest of
@@ -98,13 +82,12 @@ impl<'m> Table<'m> {
         };
         let mut curves: Vec<Curve> = Vec::new();
         for row in &self.rows.levels {
-            let end = row.find(|of: char| !of.is_ascii_digit() && of != '.').unwrap_or(row.len());
-            let (number, rest) = row.split_at(end);
+            let (number, rest) = row.split_at(row.find(|of: char| !of.is_ascii_digit()).unwrap_or(row.len()));
             let x: f64 = number.parse().map_err(|_not_one| format!("the row {row} does not begin with a number"))?;
             for column in &self.columns.levels {
-                let Some(shown) = self.at(part, row, column) else { continue };
+                let Some((index, cell)) = self.at(part, row, column) else { continue };
                 let name = format!("{column}{rest}");
-                let point = (x, shown.valid(figure));
+                let point = (x, cell.valid().and_then(|_| self.value(index, cell, figure)));
                 match curves.iter_mut().find(|curve| curve.name == name) {
                     Some(curve) => curve.points.push(point),
                     None => curves.push(Curve { name, points: vec![point] }),
@@ -112,67 +95,52 @@ impl<'m> Table<'m> {
             }
         }
         curves.iter_mut().for_each(|curve| curve.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
-        let of = match &figure[..] {
-            "lost" | "kernel" | "baseline" => title(figure).to_owned(),
-            _ => format!("{figure} in {}", self.unit()),
-        };
-        Ok(Curves { title: name, along: &self.rows.factor, of: &of, curves: &curves }.to_svg())
+        Ok(Curves { title: name, along: &self.rows.factor, of: &self.label(figure), curves: &curves }.to_svg())
     }
 
-    fn at<'t>(&self, part: &'t Part<'m>, row: &str, column: &str) -> Option<&'t Shown<'m>> {
+    /// With the unit of a latency.
+    fn label(&self, figure: &str) -> String {
+        let title = title(figure);
+        if title == figure { format!("{title} in {}", self.unit) } else { title.to_owned() }
+    }
+
+    fn at(&self, part: &Group<'m>, row: &str, column: &str) -> Option<(usize, &'m Cell)> {
         let is_at = |cell: &Cell| cell.level(&self.rows.factor) == row && cell.level(&self.columns.factor) == column;
-        part.cells.iter().find(|shown| is_at(shown.cell))
+        part.cells.iter().find(|(_, cell)| is_at(cell)).copied()
     }
 
-    fn unit(&self) -> &'static str {
-        let mut measured =
-            self.parts.iter().flat_map(|part| &part.cells).filter_map(|shown| shown.cell.measured.as_ref());
-        if measured.all(|one| one.header.instruction_ns.is_some()) { "instructions" } else { "µs" }
-    }
-}
-
-impl Part<'_> {
-    fn has(&self, factor: &str, level: &str) -> bool {
-        self.cells.iter().any(|shown| shown.cell.level(factor) == level)
-    }
-}
-
-impl Shown<'_> {
-    fn text(&self, figure: &str) -> String {
-        let Mark { sign, .. } = Mark::of(self.cell.state.as_ref());
-        if self.cell.measured.is_none() {
+    fn text(&self, index: usize, cell: &Cell, figure: &str) -> String {
+        let sign = Mark::of(cell.state.as_ref()).sign;
+        if cell.measured.is_none() {
             return sign.to_owned();
         }
-        let value = self.value(figure).map_or_else(
-            || "–".to_owned(),
-            |value| match figure {
-                "kernel" | "baseline" => format!("{value:.3}"),
-                _ if value.fract() == 0.0 => grouped(&value.to_string()).replace('\u{202f}', " "),
-                _ => format!("{value:.3}"),
-            },
-        );
-        if sign.is_empty() { value } else { format!("{sign} {value}") }
+        let value = match self.value(index, cell, figure) {
+            None => "–".to_owned(),
+            Some(value) if figure == "lost" || (title(figure) == figure && self.unit == "instructions") => {
+                grouped(&value.to_string()).replace('\u{202f}', " ")
+            }
+            Some(value) => format!("{value:.3}"),
+        };
+        format!("{sign} {value}").trim_start().to_owned()
     }
 
-    fn valid(&self, figure: &str) -> Option<f64> {
-        self.cell.valid().and_then(|_| self.value(figure))
-    }
-
-    fn value(&self, figure: &str) -> Option<f64> {
-        let measured = self.cell.measured.as_ref()?;
+    fn value(&self, index: usize, cell: &Cell, figure: &str) -> Option<f64> {
+        let measured = cell.measured.as_ref()?;
         match figure {
             "lost" => Some(measured.lost() as f64),
-            "kernel" => self.ratios[0],
-            "baseline" => self.ratios[1],
+            "kernel" => self.ratios[0][index],
+            "baseline" => self.ratios[1][index],
             _ => {
                 let latency = measured.figures?.named(figure)?;
-                let whole = |ns| (latency.0 / i64::from(u32::max(ns, 1))) as f64;
-                Some(measured.header.instruction_ns.map_or_else(|| latency.microseconds(), whole))
+                let ns = measured.header.instruction_ns.filter(|_| self.unit == "instructions");
+                let counted = |ns: u32| (latency.0 / i64::from(ns.max(1))) as f64;
+                Some(ns.map_or_else(|| latency.microseconds(), counted))
             }
         }
     }
 }
 
+/// Other than the name unless it is a latency.
 fn title(figure: &str) -> &str {
     match figure {
         "lost" => "lost frames",
@@ -208,12 +176,12 @@ mod tests {
         let text = Table::of(&plan, "rules", "gateway", &figures).unwrap().to_markdown();
         insta::assert_snapshot!(text, @r"
         | rules | kernel | read-write |
-        |---|--:|--:|
+        | --- | --: | --: |
         | 1 | 1 000 | 4 000 |
         | 64 | 3 000 | 12 000 |
         | 64-classic | 2 000 | · |
 
-        p50, latencies in instructions
+        p50 in instructions
         ");
     }
 
@@ -227,11 +195,11 @@ mod tests {
         let text = Table::of(&plan, "gateway", "rules", &figures).unwrap().to_markdown();
         insta::assert_snapshot!(text, @r"
         | gateway | 1 lost frames | 1 p50 ÷ kernel | 64 lost frames | 64 p50 ÷ kernel | 64-classic lost frames | 64-classic p50 ÷ kernel |
-        |---|--:|--:|--:|--:|--:|--:|
+        | --- | --: | --: | --: | --: | --: | --: |
         | kernel | ! 0 | ! – | ✕ | ✕ | 0 | 1.000 |
         | read-write | 0 | – | ○ | ○ | · | · |
 
-        lost frames, p50 ÷ kernel, latencies in instructions
+        lost frames, p50 ÷ kernel
         ");
     }
 
@@ -244,7 +212,7 @@ mod tests {
         let table = Table::of(&plan, "rules", "gateway", &figures).unwrap();
         let text = table.to_markdown();
         assert!(text.starts_with("load none:\n\n| rules | kernel | read-write |\n"), "{text}");
-        assert!(text.contains("cpu 20:\n\n| rules | kernel |\n|---|--:|\n| 64 | 3 000 |\n"), "{text}");
+        assert!(text.contains("cpu 20:\n\n| rules | kernel |\n| --- | --: |\n| 64 | 3 000 |\n"), "{text}");
         assert!(table.to_svg("t").is_err());
         for (rows, columns) in [("rules", "kernels"), ("rules", "rules")] {
             assert!(Table::of(&plan, rows, columns, &figures).is_err());
