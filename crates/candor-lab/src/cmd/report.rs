@@ -67,7 +67,7 @@ fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
     if let [rows, columns] = &args.table[..] {
         let table = Table::of(&matrix, rows, columns, &args.figures)?;
         render::out(&table.to_markdown())?;
-        let svg = args.svg.as_ref().map(|_| table.to_svg(&matrix.name)).transpose()?;
+        let svg = args.svg.as_ref().map(|_| table.to_svg()).transpose()?;
         write("\nCurves", args.svg.as_deref(), args.json, || svg.unwrap_or_default())?;
     }
     write("\nReport", args.html.as_deref(), args.json, || matrix_html(&matrix))?;

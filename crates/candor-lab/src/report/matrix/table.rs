@@ -76,14 +76,16 @@ impl<'m> Table<'m> {
 
     /// A curve for each column over the number with which the name of a row begins. Rows that differ in the rest of
     /// their name are separate curves.
-    pub fn to_svg(&self, name: &str) -> Result<String, String> {
+    pub fn to_svg(&self) -> Result<String, String> {
         let ([part], [figure]) = (&self.parts[..], self.figures) else {
             return Err("curves show one figure of a table with one part".to_owned());
         };
         let mut curves: Vec<Curve> = Vec::new();
         for row in &self.rows.levels {
             let (number, rest) = row.split_at(row.find(|of: char| !of.is_ascii_digit()).unwrap_or(row.len()));
-            let x: f64 = number.parse().map_err(|_not_one| format!("the row {row} does not begin with a number"))?;
+            let x: f64 = number
+                .parse()
+                .map_err(|_not_one| format!("curves need rows that begin with a number, and {row} does not"))?;
             for column in &self.columns.levels {
                 let Some((index, cell)) = self.at(part, row, column) else { continue };
                 let name = format!("{column}{rest}");
@@ -95,7 +97,8 @@ impl<'m> Table<'m> {
             }
         }
         curves.iter_mut().for_each(|curve| curve.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
-        Ok(Curves { title: name, along: &self.rows.factor, of: &self.label(figure), curves: &curves }.to_svg())
+        let (of, along) = (self.label(figure), &self.rows.factor[..]);
+        Ok(Curves { title: &format!("{of} over {along}"), along, of: &of, curves: &curves }.to_svg())
     }
 
     /// With the unit of a latency.
@@ -213,7 +216,7 @@ mod tests {
         let text = table.to_markdown();
         assert!(text.starts_with("load none:\n\n| rules | kernel | read-write |\n"), "{text}");
         assert!(text.contains("cpu 20:\n\n| rules | kernel |\n| --- | --: |\n| 64 | 3 000 |\n"), "{text}");
-        assert!(table.to_svg("t").is_err());
+        assert!(table.to_svg().is_err());
         for (rows, columns) in [("rules", "kernels"), ("rules", "rules")] {
             assert!(Table::of(&plan, rows, columns, &figures).is_err());
         }
@@ -222,12 +225,12 @@ mod tests {
     #[test]
     fn rows_that_begin_with_a_number_are_curves() {
         let (plan, figures) = (plan(), figures(&["p50"]));
-        let svg = Table::of(&plan, "rules", "gateway", &figures).unwrap().to_svg("rules").unwrap();
+        let svg = Table::of(&plan, "rules", "gateway", &figures).unwrap().to_svg().unwrap();
         for curve in ["kernel", "kernel-classic", "read-write"] {
             assert!(svg.contains(&format!("<title>{curve}</title>")), "{curve}: {svg}");
         }
         assert!(svg.contains("p50 in instructions"), "{svg}");
-        let wrong = Table::of(&plan, "gateway", "rules", &figures).unwrap().to_svg("rules");
-        assert_eq!(wrong, Err("the row kernel does not begin with a number".to_owned()));
+        let wrong = Table::of(&plan, "gateway", "rules", &figures).unwrap().to_svg();
+        assert_eq!(wrong, Err("curves need rows that begin with a number, and kernel does not".to_owned()));
     }
 }
