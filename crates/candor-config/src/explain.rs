@@ -73,7 +73,7 @@ pub struct Visit {
     /// In order of execution.
     pub steps: Vec<Step>,
     pub outcome: Outcome,
-    /// Where the sent frame is received again.
+    /// Interfaces that receive the sent frame again.
     pub next: Vec<Next>,
 }
 

@@ -140,7 +140,7 @@ mod tests {
         };
         let lacking = wanted.lacking().join("\n");
         assert_eq!(lacking.lines().count(), 4, "{lacking}");
-        for part in ["no interface nocan0", "no interface nocan1", "lo is not a CAN interface", "no-program"] {
+        for part in ["nocan0 not found", "nocan1 not found", "lo is not a CAN interface", "no-program"] {
             assert!(lacking.contains(part), "{lacking}");
         }
         assert_eq!(wanted.arguments().len(), 2 * 6);
