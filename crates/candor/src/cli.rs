@@ -142,6 +142,10 @@ fn engines() -> impl TypedValueParser<Value = Engine> {
 ///
 /// Exit status: 0 the engines were listed, 2 the kernel could not be queried.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor engines
+  candor engines --json | jq -r '.engines[] | select(.runs_here) | .engine'")]
 pub(crate) struct EnginesArgs {
     /// Print JSON.
     #[arg(long)]

@@ -16,6 +16,12 @@ use clap::{Args, ValueEnum};
 /// Exit status: 0 every cell was measured, 1 the plan is not valid, a cell failed or is invalid, or a budget is exceeded, 2 it
 /// could not run.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab measure --preset quick --dry-run        the cells and the estimated time
+  candor-lab measure --preset quick --show-plan > my.toml
+  candor-lab measure my.toml                         again to resume
+  candor-lab report my.results --html report.html")]
 pub(crate) struct MeasureArgs {
     /// Plan file; - is standard input.
     #[arg(required_unless_present = "preset")]
@@ -85,10 +91,20 @@ pub(crate) enum Preset {
 /// claims, the measured values, and a verdict: holds, differs, no longer true, or not decidable with too few frames. Measurements
 /// are kept in the directory; run the same command again to resume an interrupted run.
 ///
-/// Exit status: 0 the pages were written (with any verdicts), 1 a measurement failed, 2 usage or other error.
+/// Exit status: 0 the pages were written (regardless of the verdicts), 1 a measurement failed, 2 usage or other error.
 #[derive(Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  candor-lab papers --list               the figures
+  candor-lab papers --quick              all figures, two kernels, 500 frames a cell: less than 10 minutes
+  candor-lab papers all --frames 1000    all figures, four kernels: 20 minutes
+  candor-lab papers all                  as many frames as in the papers: hours
+  candor-lab papers 2011-9               one figure"
+)]
 pub(crate) struct PapersArgs {
-    /// Only these figures (see --list).
+    /// Figures (see --list), or all.
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
     /// Directory for pages and records.

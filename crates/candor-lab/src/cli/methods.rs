@@ -98,12 +98,14 @@ pub(crate) enum PaperSetUps {
 ///
 /// The multi-hop experiment of the 2011 paper (section 3.8, figure 15): chains of one route, of two, and so on, through virtual
 /// interfaces that are created if necessary (hop1, hop2, ...). Every chain passes interrupt, softirq and driver once, so the line
-/// through the medians separates them from the passes. can-gw must allow as many hops as the longest chain has: `candor-lab run
-/// --testbed icount --topology kvaser --module-parameter can_gw.max_hops=6 -- candor-lab hops --send can0 --monitor can1
-/// --from can2 --to can3 --receive can4`.
+/// through the medians separates them from the passes. can-gw must allow as many hops as the longest chain has (max_hops).
 ///
 /// Exit status: 0 measured, 1 a chain forwarded no frame, 2 it could not run.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab run --testbed icount --topology kvaser --module-parameter can_gw.max_hops=6 -- \\
+      candor-lab hops --send can0 --monitor can1 --from can2 --to can3 --receive can4")]
 pub(crate) struct LabHopsArgs {
     #[command(flatten)]
     pub(crate) interfaces: InterfaceArgs,

@@ -54,10 +54,11 @@ pub(crate) struct TesterArgs {
 ///
 /// Boots one guest, measures every gateway with the same traffic, prints the table and writes the report.
 ///
-/// A gateway file and its baseline: candor-lab bench gateway.toml --baselines --html report.html
-///
 /// Exit status: 0 measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab bench gateway.toml --baselines --html report.html      a gateway file and its baseline")]
 pub(crate) struct BenchArgs {
     /// Gateway files; their interfaces must be those of the topology's gateway (kvaser and wire: can2 to can3, vcan: vcan0 to
     /// vcan1 with echo).
@@ -95,10 +96,13 @@ pub(crate) struct BenchArgs {
 /// and monitors both; then ends COMMAND, or runs the command of --teardown. Both interfaces are used as they are; nothing else
 /// should send on them.
 ///
-/// A gateway of cangw: candor-lab conformance --from vcan0 --to vcan1 --teardown 'cangw -F' -- cangw -A -s vcan0 -d vcan1 -e
-///
 /// Exit status: 0 conformant, 1 not conformant, 2 it could not be tested.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab conformance --from vcan0 --to vcan1 -- candor run gateway.toml
+  candor-lab conformance --from vcan0 --to vcan1 --teardown 'cangw -F' -- \\
+      cangw -A -s vcan0 -d vcan1 -e")]
 pub(crate) struct ConformanceArgs {
     /// Interface to send on.
     #[arg(long, value_name = "IFACE")]

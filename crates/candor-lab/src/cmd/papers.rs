@@ -54,6 +54,7 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
     }
     let wanted = match &args.figures[..] {
         [] => figures,
+        [all] if all == "all" => figures,
         named => named.iter().map(found).collect::<Result<_, _>>()?,
     };
     let mut is_whole = true;

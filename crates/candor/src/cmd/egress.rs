@@ -40,6 +40,10 @@ pub(crate) fn run(command: &EgressCommand) -> Outcome {
     }
 }
 
+/// The note of commands that process all CAN interfaces.
+pub(super) const NO_INTERFACE: &str =
+    "note: this machine has no CAN interface; sudo ip link add dev vcan0 type vcan creates a virtual one\n";
+
 /// A bus and the tree of its interface.
 #[derive(Debug)]
 pub(super) struct Wanted {

@@ -45,8 +45,10 @@ pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
     if args.kernel.json {
         return render::answer(&render::object(&report::json(None, &sections)), exit);
     }
-    let nothing = if sections.is_empty() { "No CAN interface found\n" } else { "" };
-    render::answer(&(report::table(&sections) + nothing), exit)
+    if sections.is_empty() {
+        render::err(egress::NO_INTERFACE);
+    }
+    render::answer(&report::table(&sections), exit)
 }
 
 fn checks(machine: &Machine, link: &Link, observed: &Observed, facts: &Facts, programs: u32) -> Vec<Check> {

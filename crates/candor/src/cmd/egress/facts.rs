@@ -32,6 +32,7 @@ pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
         socket_frames: socket_frames(machine),
         restarts: is_controller.then(|| can.restart_ms.is_some() || recovers_itself(machine, &link.name)),
         kernel: machine.kernel_version(),
+        is_compiled: false,
     }
 }
 

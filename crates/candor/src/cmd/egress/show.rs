@@ -6,7 +6,7 @@ use candor_egress::tree::Tree;
 
 use super::draw::Drawing;
 use super::json::ShowView;
-use super::{Wanted, draw, named_or_all, wanted};
+use super::{NO_INTERFACE, Wanted, draw, named_or_all, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
 use crate::netns;
 use candor_cli::gateway_file::{Form, GatewayFile};
@@ -31,9 +31,15 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
         EgressForm::Svg => render::answer(&draw::svg(&only(&shown, "svg")?.drawing().in_short()), Exit::Fine),
         EgressForm::Tc => script(only(&shown, "tc")?),
         EgressForm::Tree => {
-            let none = shown.is_empty().then(|| "No CAN interface found\n".to_owned());
-            let trees = shown.iter().map(|subject| draw::text(&subject.drawing().in_short()));
-            render::answer(&trees.chain(none).collect::<Vec<_>>().join("\n"), Exit::Fine)
+            let trees: Vec<_> = shown.iter().map(|subject| draw::text(&subject.drawing().in_short())).collect();
+            match &args.file {
+                Some(path) if trees.is_empty() => {
+                    render::err(&format!("note: {} has no [egress.BUS]\n", path.display()))
+                }
+                None if trees.is_empty() => render::err(NO_INTERFACE),
+                _ => {}
+            }
+            render::answer(&trees.join("\n"), Exit::Fine)
         }
     }
 }
