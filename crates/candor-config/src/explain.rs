@@ -68,7 +68,6 @@ pub struct Explanation {
 pub struct Visit {
     pub job: usize,
     pub side: Side,
-    /// The receive list of the job.
     pub list: ReceiveList,
     /// In order of execution.
     pub steps: Vec<Step>,

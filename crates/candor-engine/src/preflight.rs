@@ -25,7 +25,6 @@ const SIMILAR: f64 = 0.75;
 pub(crate) struct Interfaces {
     /// By bus; `None` if no route uses it.
     seen: Vec<Option<Seen>>,
-    /// Reported hazards.
     hazards: Vec<Notice>,
 }
 

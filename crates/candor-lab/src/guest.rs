@@ -48,7 +48,6 @@ pub struct Platform {
     pub kernel: String,
     #[serde(skip)]
     pub release: String,
-    /// Package version.
     pub kernel_version: String,
     /// In icount.
     pub qemu: Option<String>,

@@ -186,7 +186,6 @@ impl Compared {
     }
 }
 
-/// Executes the steps.
 fn follow(client: &mut Client, steps: &[Step], target: &Target) -> Result<(), ReconcileError> {
     for step in steps {
         follow_one(client, step).map_err(|(job, source)| {

@@ -19,7 +19,6 @@ use super::{guests, report, tester};
 use crate::cli::{BenchArgs, origin_name};
 use progress::Progress;
 
-/// Processors of the guest.
 const PROCESSORS: usize = 1;
 
 pub(crate) fn run(args: &BenchArgs) -> Outcome {

@@ -21,7 +21,6 @@ pub(crate) struct Wanted {
     /// Pairs of interfaces of one adapter with hardware stamps. Only for the tester, so not an argument.
     pub(crate) of_one_clock: BTreeSet<(String, String)>,
     pub(crate) programs: BTreeSet<String>,
-    /// Packet sockets.
     pub(crate) packets: bool,
     /// Configuration of can-gw.
     pub(crate) kernel: bool,

@@ -101,7 +101,6 @@ keys! {
     "sudo" => sudo: Option<Flag> = FLAG;
 }
 
-/// Levels as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
     pub(super) factor: Factor,

@@ -104,7 +104,6 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
     wanted.collect()
 }
 
-/// Interfaces with their trees.
 pub(super) fn by_interface(wanted: Vec<Wanted>) -> Vec<(String, Tree)> {
     wanted.into_iter().map(|wanted| (wanted.interface, wanted.tree)).collect()
 }

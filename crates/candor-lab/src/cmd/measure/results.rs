@@ -121,7 +121,6 @@ impl Results {
         self.folder.join(LOGS).join(format!("{number}-{name}"))
     }
 
-    /// The copies of these logs.
     pub(in crate::cmd) fn logs(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<u8>>, ResultsError> {
         let read = |file: &&str| {
             let path = self.log(files, file);

@@ -145,7 +145,6 @@ pub(in crate::cmd) fn levels_json(levels: &[(String, String)]) -> Value {
         .into()
 }
 
-/// Each measured cell.
 pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
     let one = |cell: &Cell| {
         let state = cell.state.as_ref()?;

@@ -72,7 +72,6 @@ fn is_up(link: &Link) -> Check {
     check::INTERFACE.missing("DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
 }
 
-/// The queue of an interface.
 enum Queue {
     /// Virtual interfaces deliver frames at once.
     None,
