@@ -27,9 +27,9 @@ pub struct Decoys {
 }
 
 /// Masks for 29-bit identifiers. All compare the format and bit 28, in which decoys differ from the sent frame.
-const MASKS: [u32; 8] =
+const MASKS: [u32; MOST_MASKS as usize] =
     [0x9FFF_FFFF, 0x9FFF_F000, 0x9FFF_00FF, 0x9F00_FFFF, 0x9FFF_FFF0, 0x9FF0_FFFF, 0x9FFF_0FFF, 0x900F_FFFF];
-pub(super) const MOST_MASKS: u32 = MASKS.len() as u32;
+pub(super) const MOST_MASKS: u32 = 8;
 const TOP_BIT: u32 = 0x1000_0000;
 
 /// Number of 11-bit identifiers other than the sent one.
