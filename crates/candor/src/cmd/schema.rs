@@ -16,6 +16,7 @@ use candor_engine::reconcile::{Difference, Down, DownCount, End, JobState, Line,
 use candor_engine::{BusCounters, Owner, RouteCounters, Since};
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::CangwJob;
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
@@ -39,7 +40,7 @@ fn path(command: &str) -> PathBuf {
 }
 
 fn published<T: JsonSchema>(command: &str) {
-    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    let mut schema = SchemaGenerator::new(SchemaSettings::default().for_serialize()).into_root_schema_for::<T>();
     schema.insert("title".into(), format!("candor {command} --json").into());
     let text = format!("{:#}\n", schema.as_value());
     let path = path(command);

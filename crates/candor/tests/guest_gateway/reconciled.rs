@@ -189,7 +189,7 @@ fn several_files_can_be_applied() {
     fs::remove_file(&a).unwrap();
     place.json(&["down", &a]);
     assert_eq!((ids(&place.jobs()), place.lists()), (vec![0x200], 1));
-    place.candor(&["down", &a]).assert(0, &["is not applied; applied or running: ", &b]);
+    place.candor(&["down", &a]).assert(1, &["is not applied; applied or running: ", &b]);
     place.json(&["down"]);
     place.assert_clean();
 }
