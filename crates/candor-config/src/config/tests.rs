@@ -11,7 +11,7 @@ use crate::testing::{BUSES, check_cases, findings, loaded, pieces, underlined, w
 use candor_core::diagnostic::{Position, Severity};
 use candor_core::frame::FrameFormat;
 
-/// The files of the folder `examples`.
+/// The files of the directory `examples`.
 pub(crate) const EXAMPLES: [&str; 17] = [
     include_str!("../../../../examples/01-forward.toml"),
     include_str!("../../../../examples/02-filter.toml"),
@@ -88,10 +88,13 @@ fn rejects_interface_names_that_the_kernel_rejects() {
 
 #[test]
 fn bit_rates_need_units() {
-    for (rate, code) in [("\"500kbps\"", "E0302"), ("\"500\"", "E0302"), ("500000", "E0302"), ("true", "E0202")] {
+    let bad = ["\"500kbps\"", "\"500\"", "500000", "\"999bit/s\"", "\"2Mbit/s\"", "\"900Mbit/s\""];
+    for (rate, code) in bad.map(|rate| (rate, "E0302")).into_iter().chain([("true", "E0202")]) {
         let text = with_route("").replace("\"can0\"", &format!("\"can0\"\nbitrate = {rate}"));
         assert_eq!(underlined(&text, &findings(&text)), [(code, rate)]);
     }
+    let data = |rate| codes(&with_route("").replace("\"can0\"", &format!("\"can0\"\ndata-bitrate = \"{rate}\"")));
+    assert_eq!((data("20Mbit/s"), data("21Mbit/s")), (vec![], vec!["E0302"]));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub enum FilterTextErrorKind {
     #[error("The range has no last identifier")]
     MissingLast,
     /// `100..00000200`, with the lower and the upper end without flags.
-    #[error("Both ends of a range must have 3 digits (11 bits) or 8 digits (29 bits)")]
+    #[error("Both ends of a range must have up to 3 digits (11 bits), or both 8 digits (29 bits)")]
     MixedRange(u32, u32),
     /// `1FF..100`, with the probable range.
     #[error("The end of the range is below its start")]
@@ -56,7 +56,7 @@ pub enum FilterTextErrorKind {
     #[error("Identifier {0:X} does not fit into 11 bits")]
     StandardIdTooBig(u32),
     /// 4 to 7 digits, neither 11 nor 29 bits.
-    #[error("An identifier must have 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
+    #[error("An identifier must have 1 to 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
     AmbiguousId {
         /// Number of digits.
         digits: usize,

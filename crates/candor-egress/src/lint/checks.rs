@@ -58,7 +58,7 @@ pub(super) fn loss(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut
             if has_filters && drops_rest() {
                 report(Trap::DropsRest { kind: "fq_codel" });
             }
-            report(Trap::Silent { why: "fq_codel drops frames that have waited for long" });
+            report(Trap::Silent { why: "fq_codel drops frames that waited too long" });
         }
         Discipline::PfifoHeadDrop { .. } => {
             report(Trap::Silent { why: "A full pfifo_head_drop drops the oldest frame" });
@@ -74,7 +74,7 @@ fn silent(sfq: &Sfq) -> Option<&'static str> {
         return Some("A full flow of sfq drops its oldest frame");
     }
     let is_full_first = usual(sfq.limit_frames) < usual(sfq.depth_frames) * usual(sfq.flows);
-    is_full_first.then_some("Senders that fill sfq together, and none its own part, lose frames of the longest flow")
+    is_full_first.then_some("When the total limit of sfq is reached, the longest flow loses frames")
 }
 
 fn takes_all(filter: &Filter) -> bool {
@@ -105,6 +105,12 @@ fn rest(expression: &Ematch) -> (bool, bool) {
     (has(0, CAN_SFF_MASK), has(CAN_EFF_FLAG, CAN_EFF_MASK))
 }
 
+/// True if an expression tests identifiers of 11 and of 29 bits, so that its author knows of both.
+fn names_both_formats(expression: &Ematch) -> bool {
+    let Ematch::Canid(rules) = expression else { return false };
+    [0, CAN_EFF_FLAG].iter().all(|format| rules.iter().any(|rule| rule.id & CAN_EFF_FLAG == *format))
+}
+
 pub(super) fn loss_of_filter(subject: &Subject<'_>, filter: &Filter, report: &mut impl FnMut(Trap)) {
     let same = subject.tree.filters.iter().filter(|other| other.parent == filter.parent);
     let has_other = |protocol| {
@@ -121,7 +127,9 @@ pub(super) fn loss_of_filter(subject: &Subject<'_>, filter: &Filter, report: &mu
     if filter.protocol == ETH_P_CANFD && !has_other(ETH_P_CAN) {
         report(Trap::OneProtocol { leaves_out_fd: false });
     }
-    if let Classifier::Basic(Some(expression)) = &filter.classifier {
+    if !subject.facts.is_compiled
+        && let Classifier::Basic(Some(expression)) = &filter.classifier
+    {
         let is_taken = |other: &Filter, (sff, eff): (bool, bool)| match &other.classifier {
             Classifier::Basic(Some(expression)) => {
                 let has = rest(expression);
@@ -130,6 +138,7 @@ pub(super) fn loss_of_filter(subject: &Subject<'_>, filter: &Filter, report: &mu
             _ => takes_all(other),
         };
         match rest(expression) {
+            _ if names_both_formats(expression) => {}
             (true, false) if !same.clone().any(|other| is_taken(other, (false, true))) => {
                 report(Trap::HalfRest { leaves_out_extended: true });
             }

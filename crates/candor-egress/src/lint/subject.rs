@@ -21,6 +21,8 @@ pub struct Facts {
     pub restarts: Option<bool>,
     /// Major and minor version.
     pub kernel: Option<(u32, u32)>,
+    /// True for a tree compiled from bands, whose author has said which frames they take.
+    pub is_compiled: bool,
 }
 
 pub(super) struct Subject<'a> {

@@ -102,6 +102,14 @@ fn finds_each_trap_and_accepts_its_remedy() {
 }
 
 #[test]
+fn accepts_a_format_that_is_left_out_on_purpose() {
+    let filter = |rules: &str| format!("{PRIO}filter parent 1: prio 1 basic match 'canid({rules})' flowid 1:1\n");
+    assert_eq!(codes(&filter("sff 0:0 eff 0x123"), &Facts::default()), [""; 0]);
+    let is_compiled = Facts { is_compiled: true, ..Facts::default() };
+    assert_eq!(codes(&filter("sff 0:0"), &is_compiled), [""; 0]);
+}
+
+#[test]
 fn finds_a_size_table_below_the_root() {
     let mut tree = text::parse(PRIO).unwrap().tree;
     assert_eq!(lint(&tree, &Facts::default()), []);
@@ -140,7 +148,7 @@ fn asks_for_silence(policy: &Policy) -> bool {
 proptest! {
     #[test]
     fn compiled_policies_have_no_traps(policy in compile::tests::policy(), has_fd: bool) {
-        let facts = Facts { has_fd: Some(has_fd), queue_frames: Some(10), ..driver(1) };
+        let facts = Facts { has_fd: Some(has_fd), queue_frames: Some(10), is_compiled: true, ..driver(1) };
         let found = lint(&compile::tree(&policy), &facts);
         let (silent, others): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|finding| matches!(finding.trap, Trap::Silent { .. }));

@@ -10,12 +10,18 @@ use clap::{Args, ValueEnum};
 /// Measure every cell of an experiment plan.
 ///
 /// A plan crosses factors (kernel, gateway, rules, traffic, load, …) into cells. Each cell is a series of frames, measured in random
-/// order: in guests, as many at once as there are processors, or on interfaces of this machine and of a board, one cell after the
+/// order: in guests, one per CPU at once, or on interfaces of this machine and of a board, one cell after the
 /// other. Results are kept; run the same command again to resume an interrupted measurement. docs/plans.md describes plans.
 ///
 /// Exit status: 0 every cell was measured, 1 the plan is not valid, a cell failed or is invalid, or a budget is exceeded, 2 it
 /// could not run.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab measure --preset quick --dry-run        the cells and the estimated time
+  candor-lab measure --preset quick --show-plan > my.toml
+  candor-lab measure my.toml                         again to resume
+  candor-lab report my.results --html report.html")]
 pub(crate) struct MeasureArgs {
     /// Plan file; - is standard input.
     #[arg(required_unless_present = "preset")]
@@ -48,7 +54,7 @@ pub(crate) struct MeasureArgs {
 /// Limits for guests.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct GuestLimits {
-    /// Guests at once (default: one for each processor).
+    /// Guests at once (default: one per CPU).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
     /// Kill a guest, or end a cell on this machine or a board, after this time.
@@ -83,12 +89,22 @@ pub(crate) enum Preset {
 ///
 /// Each figure is measured in laboratory guests with Debian's kernels 6.1 and 6.12, plain and real-time. Its page has the published
 /// claims, the measured values, and a verdict: holds, differs, no longer true, or not decidable with too few frames. Measurements
-/// are kept in the folder; run the same command again to resume an interrupted run.
+/// are kept in the directory; run the same command again to resume an interrupted run.
 ///
-/// Exit status: 0 the pages were written (whatever the verdicts), 1 a measurement failed, 2 usage or other error.
+/// Exit status: 0 the pages were written (regardless of the verdicts), 1 a measurement failed, 2 usage or other error.
 #[derive(Args, Debug)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  candor-lab papers --list               the figures
+  candor-lab papers --quick              all figures, two kernels, 500 frames a cell: less than 10 minutes
+  candor-lab papers all --frames 1000    all figures, four kernels: 20 minutes
+  candor-lab papers all                  as many frames as in the papers: hours
+  candor-lab papers 2011-9               one figure"
+)]
 pub(crate) struct PapersArgs {
-    /// Only these figures (see --list).
+    /// Figures (see --list), or all.
     #[arg(value_name = "FIGURE")]
     pub(crate) figures: Vec<String>,
     /// Directory for pages and records.

@@ -118,11 +118,14 @@ pub(crate) struct GuestArgs {
 /// The guest contains candor, the command if it is a program of this machine (with its libraries), and the files of --copy and
 /// --program. It has no shell unless you add one.
 ///
-/// A gateway file: candor-lab run --copy gateway.toml -- candor check gateway.toml
-///
 /// Exit status: that of the command, 127 if the guest has no such command, 126 if it cannot be started, 128 plus the number of
 /// the signal if it was killed; 2 if the guest could not run it.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab run --copy gateway.toml -- candor check gateway.toml
+  candor-lab run --testbed icount --topology kvaser -- candor doctor      a guest with emulated cards
+  candor-lab run --program cangw --copy rules.sh -- sh rules.sh")]
 pub(crate) struct LabRunArgs {
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
@@ -136,6 +139,10 @@ pub(crate) struct LabRunArgs {
 
 /// Boot a guest with a shell, and with the can-utils and iproute2 of this machine.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab shell                                       user-mode Linux with vcan0 to vcan2
+  candor-lab shell --testbed icount --topology wire      two simulated buses; frames take time")]
 pub(crate) struct LabShellArgs {
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
@@ -143,6 +150,10 @@ pub(crate) struct LabShellArgs {
 
 /// List the available and the cached kernels.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab kernels
+  candor-lab run --testbed icount --kernel backports-6.12 -- uname -r")]
 pub(crate) struct LabKernelsArgs {
     /// Print JSON.
     #[arg(long)]
@@ -204,6 +215,10 @@ pub(crate) enum DemoCommand {
 ///
 /// Exit status: 0 every bound holds, 1 an urgent frame took longer or was lost with `[egress]`, 2 it could not run.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab demo inversion
+  candor-lab demo inversion --depth 1 --out demo")]
 pub(crate) struct DemoInversionArgs {
     /// Period of urgent frames, 10 ms to 1 s.
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = period)]
@@ -220,7 +235,7 @@ pub(crate) struct DemoInversionArgs {
     /// Kill the guest after this time.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, conflicts_with = "here")]
     pub(crate) timeout: Duration,
-    /// Run on this machine instead of in a guest: as root, with the requirements of candor-lab wire and a spare processor.
+    /// Run on this machine instead of in a guest: as root, with the requirements of candor-lab wire and a spare CPU.
     #[arg(long)]
     pub(crate) here: bool,
     /// Write the gateway files, a latency profile of each act (SVG) and the figures (JSON) to this directory.

@@ -43,7 +43,7 @@ pub(crate) struct LabSystemCallsArgs {
 /// Measure the latency of write() under different queueing disciplines.
 ///
 /// Applies `[egress.BUS]` of each gateway file to an interface, and measures single write() calls with an empty queue and without
-/// receivers. The interface is measured first as it is, and restored at the end. For a machine with one processor that counts
+/// receivers. The interface is measured first as it is, and restored at the end. For a machine with one CPU that counts
 /// instructions: `candor-lab run --testbed icount`.
 ///
 /// With --trace the kernel records the duration of its function can_send() for each frame, as in the reports of 2011 and 2012;
@@ -98,12 +98,14 @@ pub(crate) enum PaperSetUps {
 ///
 /// The multi-hop experiment of the 2011 paper (section 3.8, figure 15): chains of one route, of two, and so on, through virtual
 /// interfaces that are created if necessary (hop1, hop2, ...). Every chain passes interrupt, softirq and driver once, so the line
-/// through the medians separates them from the passes. can-gw must allow as many hops as the longest chain has: `candor-lab run
-/// --testbed icount --topology kvaser --module-parameter can_gw.max_hops=6 -- candor-lab hops --send can0 --monitor can1
-/// --from can2 --to can3 --receive can4`.
+/// through the medians separates them from the passes. can-gw must allow as many hops as the longest chain has (max_hops).
 ///
 /// Exit status: 0 measured, 1 a chain forwarded no frame, 2 it could not run.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab run --testbed icount --topology kvaser --module-parameter can_gw.max_hops=6 -- \\
+      candor-lab hops --send can0 --monitor can1 --from can2 --to can3 --receive can4")]
 pub(crate) struct LabHopsArgs {
     #[command(flatten)]
     pub(crate) interfaces: InterfaceArgs,
@@ -126,7 +128,7 @@ pub(crate) struct LabHopsArgs {
     pub(crate) json: bool,
 }
 
-/// Measure the accuracy of the tester's time stamps.
+/// Measure the accuracy of the tester's timestamps.
 ///
 /// The study of the 2011 paper (section 2.4): without a gateway, the tester's own share of the latency, by load of its machine
 /// (figure 5), and the difference between two taps on one bus for the same frame. With --wire-log, the log of a running candor-lab
@@ -176,7 +178,7 @@ pub(crate) struct LabPrecisionArgs {
 ///
 /// The tester sends bursts with a priority above that of the gateway, and a tap records when each frame leaves. The cost of sending
 /// and tapping is measured, too, and subtracted. A gateway that waits for frames runs at SCHED_FIFO 90, one that polls as a normal
-/// process. For a machine with one processor that counts instructions: `candor-lab run --testbed icount`.
+/// process. For a machine with one CPU that counts instructions: `candor-lab run --testbed icount`.
 ///
 /// Exit status: 0 measured, 1 a gateway file is not valid or frames were lost, 2 it could not run.
 #[derive(Args, Debug)]

@@ -12,11 +12,13 @@ use clap::{Args, ValueEnum};
 /// are counted, the difference is exact. Otherwise it is judged over the runs (repeats of the plan), relative to the noise floor
 /// between equal runs. Comparisons for which there are too few frames or runs are refused with the reason.
 ///
-/// Two gateways of one measurement: candor-lab compare quick.results --a gateway=kernel --b gateway=user
-///
 /// Exit status: 0 compared, 1 B is worse than --tolerance allows, 2 they could not be compared, or with --tolerance not all of
 /// them.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab compare quick.results --a gateway=kernel --b gateway=user      two gateways of one measurement
+  candor-lab compare before.results after.results --tolerance '1 %'         two commits, for CI")]
 pub(crate) struct CompareArgs {
     /// Reference, for example before a change.
     #[arg(value_name = "A")]
@@ -76,6 +78,10 @@ fn share(text: &str) -> Result<f64, String> {
 ///
 /// Exit status: 0 reported, 2 it could not be reported.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab report quick.results --html report.html
+  candor-lab report quick.results --markdown table.md --csv frames.csv")]
 pub(crate) struct ReportArgs {
     /// Record files or directories with records; or one directory with the results of a plan.
     #[arg(required = true)]

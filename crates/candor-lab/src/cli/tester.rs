@@ -19,7 +19,7 @@ use super::{Values, named};
 
 /// Measure the latency of gateways between two buses of this machine, one frame at a time.
 ///
-/// Sends a tagged frame, waits for it on the second bus, and takes the receive time stamps of the kernel, or of the adapter, on the
+/// Sends a tagged frame, waits for it on the second bus, and takes the receive timestamps of the kernel, or of the adapter, on the
 /// monitor and on the second bus. Each gateway file is started as a process, measured and stopped.
 ///
 /// Exit status: 0 measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
@@ -54,10 +54,11 @@ pub(crate) struct TesterArgs {
 ///
 /// Boots one guest, measures every gateway with the same traffic, prints the table and writes the report.
 ///
-/// A gateway file and its baseline: candor-lab bench gateway.toml --baselines --html report.html
-///
 /// Exit status: 0 measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab bench gateway.toml --baselines --html report.html      a gateway file and its baseline")]
 pub(crate) struct BenchArgs {
     /// Gateway files; their interfaces must be those of the topology's gateway (kvaser and wire: can2 to can3, vcan: vcan0 to
     /// vcan1 with echo).
@@ -95,10 +96,13 @@ pub(crate) struct BenchArgs {
 /// and monitors both; then ends COMMAND, or runs the command of --teardown. Both interfaces are used as they are; nothing else
 /// should send on them.
 ///
-/// A gateway of cangw: candor-lab conformance --from vcan0 --to vcan1 --teardown 'cangw -F' -- cangw -A -s vcan0 -d vcan1 -e
-///
 /// Exit status: 0 conformant, 1 not conformant, 2 it could not be tested.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab conformance --from vcan0 --to vcan1 -- candor run gateway.toml
+  candor-lab conformance --from vcan0 --to vcan1 --teardown 'cangw -F' -- \\
+      cangw -A -s vcan0 -d vcan1 -e")]
 pub(crate) struct ConformanceArgs {
     /// Interface to send on.
     #[arg(long, value_name = "IFACE")]
@@ -153,11 +157,11 @@ pub(crate) fn origin_name(origin: FramesFrom) -> &'static str {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ConditionArgs {
     /// Source of the frames: `call`, the tester itself, or `timer`, the kernel while the tester sleeps (needs can-bcm). `auto` is
-    /// `timer` if an engine that never waits (readnb, mmapbusy) shares the only processor with the tester, otherwise `call`.
+    /// `timer` if an engine that never waits (readnb, mmapbusy) shares the only CPU with the tester, otherwise `call`.
     #[arg(long, value_name = "auto|call|timer", default_value = "auto", hide_possible_values = true, value_parser = named(ORIGINS))]
     pub(crate) frames_from: FramesFrom,
     /// Scheduling policy of the tester. `idle`: below the gateway, so that the tester does not delay it; `fifo` (`fifo:95`): above
-    /// the gateway, so that the tester is never late; `other`: like the gateway. `auto` is `idle` if they share the only processor
+    /// the gateway, so that the tester is never late; `other`: like the gateway. `auto` is `idle` if they share the only CPU
     /// and the tester sends, otherwise `fifo`.
     #[arg(long, value_name = "auto|idle|other|fifo|fifo:N|rr:N", default_value = "auto")]
     pub(crate) policy: TesterPolicy,
@@ -171,7 +175,7 @@ const STAMPS: Values<StampSource> = &[("kernel", "", StampSource::Kernel), ("har
 
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct StampArgs {
-    /// Source of the receive time stamps: the `kernel`, or with `hardware` the adapter. Hardware stamps need the monitor and the
+    /// Source of the receive timestamps: the `kernel`, or with `hardware` the adapter. Hardware stamps need the monitor and the
     /// receiver on channels of one adapter, because adapters have separate clocks.
     #[arg(long = "stamps", value_name = "kernel|hardware", default_value = "kernel", hide_possible_values = true,
           value_parser = named(STAMPS))]

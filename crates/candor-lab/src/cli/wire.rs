@@ -13,8 +13,8 @@ use super::{AdapterSpec, BusSpec, TimedFault, Values, named};
 const DEFAULT_LATE: Duration = Duration::from_millis(1);
 
 const MODELS: Values<WireModel> = &[
-    ("gs_usb", "CAN FD, hardware time stamps (SO_TIMESTAMPING); recovers from bus-off by itself", WireModel::GsUsb),
-    ("ucan", "Configurable depth, restart after bus-off (restart-ms); no CAN FD, no time stamps", WireModel::Ucan),
+    ("gs_usb", "CAN FD, hardware timestamps (SO_TIMESTAMPING); recovers from bus-off by itself", WireModel::GsUsb),
+    ("ucan", "Configurable depth, restart after bus-off (restart-ms); no CAN FD, no timestamps", WireModel::Ucan),
 ];
 
 const ORDERS: Values<WireOrder> = &[
@@ -29,12 +29,6 @@ const ORDERS: Values<WireOrder> = &[
 /// (vhci-hcd, USB/IP). Queues fill when a bus is slow, urgent frames overtake or wait, and candump, cangw, tc and python-can
 /// work as with hardware. All interfaces are removed at the end.
 ///
-/// Two nodes at 500 kbit/s: sudo candor-lab wire --bus b0:500k:can0,can1
-///
-/// Two buses, one of them with CAN FD: sudo candor-lab wire --bus b0:500k/2M:can0,can1 --bus b1:125k:can2,can3
-///
-/// The same from a file, which may also configure the gateway between the buses: sudo candor-lab wire gateway.toml
-///
 /// The maximum lateness of the simulation is reported at the end. If it exceeds --late, sockets received frames later than on a
 /// real bus, and the run is invalid.
 ///
@@ -43,6 +37,11 @@ const ORDERS: Values<WireOrder> = &[
 /// Exit status: 0 it ran until the signal and was in time, 1 it was late or lost frames, or the file is not valid, 2 it could not
 /// run.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor-lab wire --bus b0:500k:can0,can1      two nodes at 500 kbit/s
+  sudo candor-lab wire --bus b0:500k/2M:can0,can1 --bus b1:125k:can2,can3
+  sudo candor-lab wire gateway.toml                 buses of [wire] in a gateway file")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct WireArgs {
     #[command(subcommand)]
@@ -54,7 +53,7 @@ pub(crate) struct WireArgs {
     /// (repeatable).
     #[arg(long, required_unless_present = "file", value_name = "NAME:RATE[/DATARATE]:IF,IF,…")]
     pub(crate) bus: Vec<BusSpec>,
-    /// Adapter with these interfaces, which may be on different buses: up to 3 for gs_usb (repeatable). Its time stamps are from
+    /// Adapter with these interfaces, which may be on different buses: up to 3 for gs_usb (repeatable). Its timestamps are from
     /// one clock, as --stamps hardware requires. The other interfaces have adapters on a single bus.
     #[arg(long, value_name = "IF,IF,…")]
     pub(crate) adapter: Vec<AdapterSpec>,
@@ -74,7 +73,7 @@ pub(crate) struct WireArgs {
     /// Seed of everything random on the buses (default: 1).
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Lateness from which on the run is invalid (default: 1ms).
+    /// Maximum lateness; a run that exceeds it is invalid (default: 1ms).
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) late: Option<Duration>,
     /// Log events on the buses to this file, one per line, in bus time; docs/wire.md describes the format.
@@ -108,12 +107,13 @@ pub(crate) enum WireCommand {
 /// It takes effect at once, or with --at at a bus time, which starts with candor-lab wire and is the time of its log. The same
 /// faults at the same times with the same seed have the same effect on the same frames.
 ///
-/// Bus-off after 12 seconds of bus time: sudo candor-lab wire inject bus-off can1 --at 12s
-///
 /// If several candor-lab wire are running, the one with the bus or the interface is selected.
 ///
 /// Exit status: 0 it was injected or is scheduled, 1 it was refused, 2 no running candor-lab wire was found.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor-lab wire inject bus-off can1 --at 12s      after 12 seconds of bus time")]
 #[command(subcommand_value_name = "FAULT", subcommand_help_heading = "Faults")]
 pub(crate) struct InjectArgs {
     #[command(flatten)]

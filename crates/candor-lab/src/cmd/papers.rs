@@ -27,7 +27,7 @@ use data::{Experiment, Figure, Paper};
 use measurement::Measurement;
 use method::Extent;
 
-/// Folder of the results, below that of the pages.
+/// Directory of the results, below that of the pages.
 const RECORDS: &str = "records";
 
 pub(crate) fn run(args: &PapersArgs) -> Outcome {
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
     }
     let wanted = match &args.figures[..] {
         [] => figures,
+        [all] if all == "all" => figures,
         named => named.iter().map(found).collect::<Result<_, _>>()?,
     };
     let mut is_whole = true;

@@ -12,6 +12,11 @@ use clap::Args;
 /// Exit status: 0 the difference was shown, 1 the file is not valid or, with --exit-code, differs from the kernel, 2 the
 /// kernel could not be queried.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor plan car.toml
+  sudo candor plan --exit-code car.toml     exit with 1 on a difference, for scripts
+  sudo candor plan --prune car.toml         what candor apply --prune would remove")]
 pub(crate) struct PlanArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
@@ -55,6 +60,10 @@ pub(crate) struct ApplyArgs {
 ///
 /// Exit status: 0 the jobs were shown, 2 the kernel could not be queried.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor status
+  sudo candor status --json | jq '.owners[].jobs'")]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
@@ -65,8 +74,12 @@ pub(crate) struct StatusArgs {
 /// Without a file, removes the jobs of all applied files and of `candor run` processes that died. Jobs of running gateways
 /// and of other programs are left untouched. The file itself need not exist any more.
 ///
-/// Exit status: 0 the jobs are removed, 2 they could not be removed.
+/// Exit status: 0 no jobs of the file are left, 1 the file is not applied and does not exist, 2 jobs could not be removed.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor down car.toml     the jobs of this file
+  sudo candor down              the jobs of all files, and of gateways that died")]
 pub(crate) struct DownArgs {
     /// Gateway file that was applied.
     pub(crate) file: Option<PathBuf>,
@@ -98,7 +111,7 @@ pub(crate) struct KernelArgs {
 /// The network namespace.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NetnsArgs {
-    /// Run in this network namespace: a name (ip netns), the PID of a process in it, or a path.
+    /// Use this network namespace: a name (ip netns), the PID of a process in it, or a path.
     #[arg(long = "netns", value_name = "NAME|PID|PATH")]
     pub(crate) which: Option<String>,
 }

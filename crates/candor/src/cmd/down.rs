@@ -18,7 +18,8 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
         reconcile::down(file.as_deref(), &mut |notice| render::err(&format!("warning: {notice}\n")))?
     };
     let text = if args.kernel.json { render::object(&View::of(&down)) } else { text(&down, file.as_deref()) };
-    render::answer(&text, Exit::Fine)
+    let is_typo = down.owners.is_empty() && args.file.as_ref().is_some_and(|file| !file.exists());
+    render::answer(&text, if is_typo { Exit::No } else { Exit::Fine })
 }
 
 #[derive(Debug, Serialize)]

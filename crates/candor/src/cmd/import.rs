@@ -20,7 +20,7 @@ const MOST_LEFT_OUT: usize = 10;
 
 #[derive(Debug, thiserror::Error)]
 enum WriteError {
-    #[error("{} exists already; use --force to overwrite it", .0.display())]
+    #[error("{} already exists; use --force to overwrite it", .0.display())]
     Exists(PathBuf),
     #[error("cannot write {}", .path.display())]
     Other { path: PathBuf, source: io::Error },
@@ -42,8 +42,7 @@ pub(crate) fn run(command: &ImportCommand) -> Outcome {
 
 /// Checks the written file and prints its warnings; if it is not valid, prints the findings and returns `None`.
 fn checked(output: &OutputArgs, written: &str) -> Option<Loaded> {
-    let output =
-        output.output.as_ref().map_or_else(|| "the gateway file".to_owned(), |path| path.display().to_string());
+    let output = output.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
     let source = Source::new(output.clone(), written.as_bytes());
     match config::load(written.as_bytes()) {
         Ok(loaded) => {

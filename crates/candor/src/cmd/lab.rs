@@ -14,14 +14,37 @@ use crate::cli::Cli;
 
 const LAB: &str = "candor-lab";
 
-const MOVED: [&str; 9] = ["compare", "conformance", "demo", "measure", "merge", "papers", "report", "tester", "wire"];
+/// The commands that only candor-lab has.
+const MOVED: [&str; 20] = [
+    "baseline",
+    "bench",
+    "bursts",
+    "can-send",
+    "compare",
+    "conformance",
+    "demo",
+    "hops",
+    "kernels",
+    "measure",
+    "merge",
+    "papers",
+    "precision",
+    "report",
+    "shell",
+    "soak",
+    "stream",
+    "system-calls",
+    "tester",
+    "wire",
+];
 
 /// Replaces this process with `candor-lab`.
 pub(crate) fn run(arguments: &[OsString]) -> Outcome {
     let error = Command::new(find()).args(arguments).exec();
     Err(match error.kind() {
         ErrorKind::NotFound => format!(
-            "{LAB} not found, neither next to candor nor in PATH; install it: cargo install --path crates/candor-lab"
+            "{LAB} not found, neither next to candor nor in PATH; install it from the same source as candor: cargo install --path \
+             crates/candor-lab"
         )
         .into(),
         _ => format!("cannot start {LAB}: {error}").into(),

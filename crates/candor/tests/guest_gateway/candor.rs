@@ -6,6 +6,8 @@ use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
+use candor_cli::schema::validate;
+
 use crate::prelude::*;
 
 /// Longer than anything takes, also in a guest that counts instructions.
@@ -47,19 +49,55 @@ impl Output {
 }
 
 pub(crate) fn output(command: &mut Command) -> Output {
-    from(command.output().unwrap())
+    let output = command.output().unwrap();
+    from(command, output)
 }
 
-fn from(output: std::process::Output) -> Output {
+/// What `candor COMMAND --json` prints must have its published schema.
+#[track_caller]
+fn from(command: &Command, output: std::process::Output) -> Output {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Output { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    let output =
+        Output { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) };
+    if output.status != 2
+        && let Some(schema) = schema(command)
+    {
+        for printed in serde_json::Deserializer::from_str(&output.out).into_iter::<Value>() {
+            assert_eq!(validate(&schema, &printed.unwrap()), Ok(()), "{command:?}: {output:?}");
+        }
+    }
+    output
+}
+
+fn schema(command: &Command) -> Option<Value> {
+    macro_rules! published {
+        ($($name:literal)*) => {
+            [$(($name, include_str!(concat!("../../../../docs/schema/", $name, ".schema.json")))),*]
+        };
+    }
+    let arguments: Vec<_> = command.get_args().map(|argument| argument.to_str().unwrap_or_default()).collect();
+    if Path::new(command.get_program()) != program() || !arguments.contains(&"--json") {
+        return None;
+    }
+    let name = match arguments[..] {
+        ["egress", which, ..] => format!("egress-{which}"),
+        [which, ..] => which.to_owned(),
+        [] => return None,
+    };
+    let published = published![
+        "apply" "check" "doctor" "down" "egress-apply" "egress-clear" "egress-plan" "egress-show" "egress-verify"
+        "egress-watch" "engines" "explain" "plan" "reload" "run" "show" "status" "top"
+    ];
+    let (_, schema) = published.into_iter().find(|(known, _)| *known == name).unwrap();
+    Some(serde_json::from_str(schema).unwrap())
 }
 
 /// The output of a command with this standard input.
 pub(crate) fn output_of(command: &mut Command, input: &str) -> Output {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    from(child.wait_with_output().unwrap())
+    let output = child.wait_with_output().unwrap();
+    from(command, output)
 }
 
 /// Ends a process with SIGTERM, which must succeed.
@@ -107,7 +145,7 @@ impl Run<'_> {
         self.spawn(Path::new("-")).wait()
     }
 
-    // The gateway comes through standard input, because another user cannot read a folder of root.
+    // The gateway comes through standard input, because another user cannot read a directory of root.
     fn spawn(&self, file: &Path) -> Candor {
         let mut command = Command::new(program());
         command.arg("run").arg(file).args(["--json", CONFINED, "--engine", self.engine]);
@@ -124,10 +162,13 @@ impl Candor {
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let (sender, events) = mpsc::channel();
+        let schema = schema(command);
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             for line in stdout.lines() {
                 let event = serde_json::from_str(&line.unwrap()).unwrap();
+                let is_valid = schema.as_ref().map_or(Ok(()), |schema| validate(schema, &event));
+                assert_eq!(is_valid, Ok(()), "{event}");
                 if sender.send(event).is_err() {
                     return;
                 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::config::check::value::{bit_rate, duration, interface};
+use crate::config::check::value::{Phase, bit_rate, duration, interface};
 use crate::config::code;
 use crate::config::spec::{BusSpec, Buses, Spec};
 use crate::plan::{Bus, BusIndex};
@@ -86,8 +86,8 @@ pub(super) fn buses(specs: &[Named<BusSpec>], names: &BusNames<'_>, findings: &m
         buses.push(Bus {
             name: spec.name.value.clone(),
             interface: spec.interface.as_ref().and_then(|written| interface(written, findings)).unwrap_or_default(),
-            bitrate: spec.bitrate.as_ref().and_then(|written| bit_rate(written, findings)),
-            data_bitrate: spec.data_bitrate.as_ref().and_then(|written| bit_rate(written, findings)),
+            bitrate: spec.bitrate.as_ref().and_then(|written| bit_rate(written, Phase::Nominal, findings)),
+            data_bitrate: spec.data_bitrate.as_ref().and_then(|written| bit_rate(written, Phase::Data, findings)),
             vxcan_peer: None,
             restart_after: spec.restart_after.as_ref().and_then(|written| restart_after(written, findings)),
         });

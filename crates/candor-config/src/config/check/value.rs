@@ -32,9 +32,27 @@ pub(super) fn duration(written: &Text, findings: &mut Findings) -> Option<Durati
     or_error(parse_duration(&written.value), code::DURATION, written, help, findings)
 }
 
-pub(super) fn bit_rate(written: &Text, findings: &mut Findings) -> Option<BitRate> {
+/// The phase of a frame that a bit rate is for.
+#[derive(Clone, Copy)]
+pub(super) enum Phase {
+    Nominal,
+    Data,
+}
+
+/// # Source
+/// ISO 11898-1:2024: at most 1 Mbit/s in the arbitration phase; 20 Mbit/s is the fastest data phase of CAN XL (CiA 601-4, 610-1).
+pub(super) fn bit_rate(written: &Text, phase: Phase, findings: &mut Findings) -> Option<BitRate> {
     let help = "write a bit rate such as \"500kbit/s\" or \"1Mbit/s\"";
-    or_error(written.value.parse(), code::BIT_RATE, written, help, findings)
+    let rate: BitRate = or_error(written.value.parse(), code::BIT_RATE, written, help, findings)?;
+    let (most, help) = match phase {
+        Phase::Nominal => (1, "write the rate of the arbitration phase here, and that of CAN FD data in data-bitrate"),
+        Phase::Data => (20, "write the rate of the data phase, such as \"2Mbit/s\" or \"5Mbit/s\""),
+    };
+    if !(1000..=most * 1_000_000).contains(&rate.bits_per_second()) {
+        let message = format!("A bit rate of this phase is 1 kbit/s to {most} Mbit/s, not {rate}");
+        findings.error(code::BIT_RATE, &written.span, message, help);
+    }
+    Some(rate)
 }
 
 pub(super) fn interface(written: &Text, findings: &mut Findings) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroU8;
 
-use crate::config::check::value::{bit_rate, duration, interface, word};
+use crate::config::check::value::{Phase, bit_rate, duration, interface, word};
 use crate::config::code;
 use crate::config::spec::{WireBusSpec, WireSpec};
 use crate::wire::{Wire, WireBus, WireModel, WireOrder, is_bus_name};
@@ -71,8 +71,9 @@ fn bus<'s>(
         let help = "add interfaces = [\"can0\", \"can1\"]; with fewer than two, no node acknowledges frames";
         findings.error(code::INTERFACE, &spec.name.span, message, help);
     }
-    let bitrate = spec.bitrate.as_ref().and_then(|written| bit_rate(written, findings));
-    let data_bitrate = spec.data_bitrate.as_ref().and_then(|written| Some((written, bit_rate(written, findings)?)));
+    let bitrate = spec.bitrate.as_ref().and_then(|written| bit_rate(written, Phase::Nominal, findings));
+    let data_bitrate =
+        spec.data_bitrate.as_ref().and_then(|written| Some((written, bit_rate(written, Phase::Data, findings)?)));
     if let (Some(nominal), Some((written, data))) = (bitrate, data_bitrate)
         && data < nominal
     {

@@ -244,7 +244,7 @@ impl Keyed for Notes {
         &[Part::Key(
             Key::new("a text, such as \"speed for the display\"")
                 .of_field("comment", Shape::TextUpTo(200))
-                .about("text of up to 200 characters in one line, printed by `candor show`. No effect on frames")
+                .about("text of up to 200 characters in one line, printed by `candor show` and `candor explain`. No effect on frames")
                 .default("none"),
         )],
     );

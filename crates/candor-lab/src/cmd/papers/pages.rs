@@ -197,6 +197,6 @@ pub(super) fn notes(measured: &[(&Experiment, Measurement)], extent: Extent) -> 
         notes.push(format!("{name}: {ok} cells ok, {invalid} invalid, {failed} failed, {missing} missing."));
     }
     let frames = extent.frames.map_or_else(|| "as in the papers".to_owned(), |frames| frames.to_string());
-    notes.push(format!("Frames per cell: {frames}. candor-lab papers repeats all measurements."));
+    notes.push(format!("Frames per cell: {frames}. candor-lab papers all repeats all measurements."));
     notes
 }

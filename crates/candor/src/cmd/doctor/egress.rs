@@ -45,8 +45,10 @@ pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
     if args.kernel.json {
         return render::answer(&render::object(&report::json(None, &sections)), exit);
     }
-    let nothing = if sections.is_empty() { "There is no CAN interface\n" } else { "" };
-    render::answer(&(report::table(&sections) + nothing), exit)
+    if sections.is_empty() {
+        render::err(egress::NO_INTERFACE);
+    }
+    render::answer(&report::table(&sections), exit)
 }
 
 fn checks(machine: &Machine, link: &Link, observed: &Observed, facts: &Facts, programs: u32) -> Vec<Check> {
@@ -70,7 +72,6 @@ fn is_up(link: &Link) -> Check {
     check::INTERFACE.missing("DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
 }
 
-/// The queue of an interface.
 enum Queue {
     /// Virtual interfaces deliver frames at once.
     None,
@@ -156,7 +157,7 @@ fn buffer(machine: &Machine, facts: &Facts) -> Check {
     check::BUFFER.ok(found.unwrap_or_else(|| "unknown".into()))
 }
 
-/// Whether the queue fills before the send buffer, and how to avoid that.
+/// Checks that the send buffer fills before the queue.
 fn enobufs(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs: u32) -> Check {
     let length = match waits {
         Queue::None => return check::ENOBUFS.ok("cannot occur: write() neither blocks nor fails"),
@@ -196,7 +197,7 @@ fn enobufs(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, program
     check::ENOBUFS.weak(
         format!(
             "after {} if {writers} faster than the bus: the queue fills before the send buffer ({buffer} frames), so write() \
-             does not block, and poll() reports that it can write{last}",
+             does not block, and poll() reports it as writable{last}",
             plural(room as usize, "frame"),
         ),
         format!("to make write() block: {longer}; {smaller}"),

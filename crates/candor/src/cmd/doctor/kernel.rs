@@ -34,7 +34,7 @@ pub(super) fn checks(machine: &Machine, probed: &Probed, needs: &Needs) -> Vec<C
         preemption(machine, needs),
         can(probed, needs),
         cangw(machine, probed, needs),
-        modules(machine, &release),
+        modules(machine, &release, probed),
     ];
     checks.extend(engine(probed, needs));
     checks.push(clock(machine));
@@ -126,8 +126,8 @@ fn cangw(machine: &Machine, probed: &Probed, needs: &Needs) -> Check {
     }
 }
 
-/// Lists the modules only; the checks above test what is needed, and most modules load on demand.
-fn modules(machine: &Machine, release: &str) -> Check {
+/// Lists the modules: most load on demand, but one that is not on disk cannot.
+fn modules(machine: &Machine, release: &str, probed: &Probed) -> Check {
     let builtin = machine.text(&format!("/lib/modules/{release}/modules.builtin")).unwrap_or_default();
     let on_disk = machine.text(&format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
     let is_in = |list: &str, module: &str| {
@@ -153,7 +153,16 @@ fn modules(machine: &Machine, release: &str) -> Check {
         of(1).map(|names| format!("loadable: {names}")),
         of(2).map(|names| format!("not found: {names}")),
     ];
-    check::MODULES.ok(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    let found = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let no_raw = probed.can != Support::Raw && state(&"can_raw") == 2;
+    let no_cangw = probed.cangw == Cangw::Missing && state(&"can_gw") == 2;
+    if no_raw || no_cangw {
+        let remedy = format!(
+            "install this kernel's other modules (Ubuntu: linux-modules-extra-{release}), or boot a kernel with CONFIG_CAN_RAW and CONFIG_CAN_GW"
+        );
+        return check::MODULES.weak(found, remedy);
+    }
+    check::MODULES.ok(found)
 }
 
 fn engine(probed: &Probed, needs: &Needs) -> Option<Check> {
@@ -320,5 +329,9 @@ mod tests {
             check.found,
             "loaded or built in: can, af-packet; loadable: can-gw; not found: can-raw, can-bcm, vcan, vxcan"
         );
+        let no_raw = Probed { can: Support::None, ..all(None) };
+        let verdicts =
+            [all(None), no_raw].map(|probed| one(&files, &probed, &Needs::unknown(), check::MODULES).verdict);
+        assert_eq!((check.verdict, verdicts), (Verdict::Ok, [Verdict::Ok, Verdict::Weak]));
     }
 }

@@ -1,4 +1,4 @@
-//! `candor egress verify`: is it what the file wants, and does it do what its author wants on this machine?
+//! `candor egress verify`: compares the kernel with the file, and checks for traps on this machine.
 
 use candor_egress::lint::{self, Finding};
 use candor_io::machine::Machine;
@@ -30,6 +30,7 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
     let interfaces = plural(compared.len(), "interface");
     let traps = if traps.is_empty() { String::new() } else { format!("; {}", plural(traps.len(), "finding")) };
     text += &match compared.iter().filter(|one| !one.is_equal()).count() {
+        _ if compared.is_empty() => format!("{}: nothing to verify\n", file.name()),
         0 => format!("{}: the kernel matches the file on {interfaces}{traps}\n", file.name()),
         other => format!(
             "{}: {other} of {interfaces} differ from the file; to fix: candor egress apply {}{traps}\n",
@@ -40,7 +41,7 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
     render::answer(&text, exit)
 }
 
-/// What only the machine knows makes traps of trees that are fine elsewhere.
+/// Traps that depend on this machine.
 fn traps(wanted: &[Wanted]) -> Result<Vec<(&Wanted, Finding)>, Box<dyn std::error::Error>> {
     let links = link::list(&mut Client::open()?)?;
     let machine = Machine::here();
@@ -49,6 +50,7 @@ fn traps(wanted: &[Wanted]) -> Result<Vec<(&Wanted, Finding)>, Box<dyn std::erro
         let Some(link) = links.iter().find(|link| link.name == wanted.interface) else { continue };
         let mut facts = facts::of(&machine, link);
         facts.restarts = facts.restarts.map(|restarts| restarts || wanted.restarts);
+        facts.is_compiled = !wanted.names.is_empty();
         traps.extend(lint::lint(&wanted.tree, &facts).into_iter().map(|finding| (wanted, finding)));
     }
     Ok(traps)

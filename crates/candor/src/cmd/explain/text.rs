@@ -68,6 +68,9 @@ fn rule(text: &mut String, view: &View<'_>, frame: &Frame, visit: &Visit, number
     let head = format!("{number}. route {} to {} ({}), {}", route.name, to.name, to.interface, side(view, job.route));
     line(text, indent, &head);
     let indent = indent + 3;
+    for (key, note) in &route.notes {
+        entry(text, indent, key, note);
+    }
     let filter = match job.filter.to_string() {
         filter if filter == "000:000" => "every frame".to_owned(),
         filter => format!("{filter} (receive list: {})", labels::list(visit.list)),
