@@ -98,8 +98,7 @@ mod tests {
     /// Other checksums are vectors of the oracle, or compared with all three implementations in `ruleset/tests`.
     #[test]
     fn frames_without_a_checksum_are_unchanged() {
-        let after = |positions: [i8; 3], operand: Operand, text: &str| {
-            let [from, to, result] = positions;
+        let after = |[from, to, result]: [i8; 3], operand: Operand, text: &str| {
             let xor = XorChecksum { span: ChecksumSpan { from, to, result }, init: 0x55 };
             let mut frame: Frame = text.parse().unwrap();
             let modifications = Modifications { or: operand, ..Modifications::NONE };
