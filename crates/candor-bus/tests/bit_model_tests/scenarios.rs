@@ -14,13 +14,13 @@ fn scenarios_worked_out_by_hand() {
 #[test]
 fn lone_sender_becomes_passive_and_never_bus_off() {
     let active = (0..16).map(|attempt| 54 * attempt);
-    let passive = (0..100).map(|attempt| 54 * 15 + 62 + 62 * attempt);
+    let passive = (0..148).map(|attempt| 54 * 15 + 62 + 62 * attempt);
     let starts: Vec<String> = active.chain(passive).map(|at| format!("0@{at}")).collect();
     let counts: Vec<String> = (1..=16).map(|n| format!("{}: {}/0", 54 * (n - 1) + 37, 8 * n)).collect();
-    let errors = ["0@36 Ack"; 116].join(", ");
+    let errors = ["0@36 Ack"; 164].join(", ");
     check(&format!(
         "nodes 1\n0 submit 0 123#\nrun {}\nstarts {}\ncounts 0 {}\nerrors {errors}",
-        54 * 15 + 62 + 62 * 100,
+        54 * 15 + 62 + 62 * 148,
         starts.join(", "),
         counts.join(", "),
     ));
@@ -38,14 +38,13 @@ fn bus_off_after_32_errors_and_recovery_after_1408_bits() {
     let active = (0..16).map(|attempt| 44 * attempt);
     let passive = (0..16).map(|attempt| 44 * 15 + 52 + 50 * attempt);
     let starts: Vec<String> = active.chain(passive).map(|at| format!("0@{at}")).collect();
-    let last = 44 * 15 + 52 + 50 * 15;
+    let off = 44 * 15 + 52 + 50 * 15 + 21;
     check(&format!(
-        "nodes 2\n0 submit 0 123#55\n{flips}2000 restart 0\nrun 2000\nstarts {}\nbus-off 0@{}\n\
-         counts 0 …, {}: 256/0\ncounts 1 …, {}: 0/32\nrun 5000\nrecovered 0@3408\ncounts 0 3408: 0/0\nstarts 0@3408",
+        "nodes 2\n0 submit 0 123#55\n{flips}2000 restart 0\nrun 2000\nstarts {}\nbus-off 0@{off}\n\
+         counts 0 …, {off}: 256/0\ncounts 1 …, {}: 0/32\nrun 5000\nrecovered 0@3408\ncounts 0 3408: 0/0\n\
+         starts 0@3408\nsent 0 #0 3408-3461 > 1",
         starts.join(", "),
-        last + 21,
-        last + 21,
-        last + 25,
+        off + 4,
     ));
 }
 

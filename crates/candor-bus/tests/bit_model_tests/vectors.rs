@@ -39,10 +39,8 @@ fn second_frame_starts_after_the_intermission() {
 
 #[test]
 fn check_sequences_match_the_vectors() {
-    for (frame, _, check) in vectors() {
-        if let Some(check) = check {
-            assert_eq!(CRC15.over(classic_crc_input(&frame)), check, "{frame}");
-        }
+    for (frame, check) in vectors().filter_map(|(frame, _, check)| Some((frame, check?))) {
+        assert_eq!(CRC15.over(classic_crc_input(&frame)), check, "{frame}");
     }
 }
 

@@ -93,17 +93,17 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Modifications, Operand, change};
+    use crate::rule::{Modifications, Operand, Verdict, change};
 
     /// Other checksums are vectors of the oracle, or compared with all three implementations in `ruleset/tests`.
     #[test]
     fn frames_without_a_checksum_are_unchanged() {
-        let after = |positions: [i8; 3], operand: Operand, text: &str| {
-            let [from, to, result] = positions;
+        let after = |[from, to, result]: [i8; 3], operand: Operand, text: &str| {
             let xor = XorChecksum { span: ChecksumSpan { from, to, result }, init: 0x55 };
             let mut frame: Frame = text.parse().unwrap();
             let modifications = Modifications { or: operand, ..Modifications::NONE };
-            change(&mut frame, &modifications, &Checksums { xor: Some(xor), crc8: None });
+            let verdict = change(&mut frame, &modifications, &Checksums { xor: Some(xor), crc8: None });
+            assert_eq!(verdict, Verdict::Send);
             frame.to_string()
         };
         assert_eq!(after([0, 6, 7], Operand::NONE, "123#01"), "123#01", "no modification");

@@ -73,8 +73,11 @@ pub(super) fn handle() -> impl Strategy<Value = Handle> {
 }
 
 pub(super) fn u32_node(of: For) -> impl Strategy<Value = U32> {
-    let key = any::<[u32; 2]>();
-    let keys = vec((key, any::<i32>()), usize::from(of == For::Text)..4).prop_map(move |keys| {
+    let (counts, tables, least) = match of {
+        For::Message => (0..=4, !0xFFF, 0),
+        For::Text => (1..=3, 0x7FFF_F000, 1 << 20),
+    };
+    let keys = vec((any::<[u32; 2]>(), any::<i32>()), counts).prop_map(move |keys| {
         let key = |(at, ([mask, value], offset)): (i32, ([u32; 2], i32))| match of {
             For::Message => U32Key { mask, value, offset },
             For::Text => U32Key { mask, value: value & mask, offset: 4 * at },
@@ -90,8 +93,7 @@ pub(super) fn u32_node(of: For) -> impl Strategy<Value = U32> {
                 For::Text => U32Link { table: table & 0xFFF0_0000 | 1 << 20, mask, offset: offset & !3 },
             }
         });
-    let tables = if of == For::Text { 0x7FFF_F000 } else { !0xFFF };
-    let table = prop_oneof![2 => Just(0_u32), 1 => any::<u32>().prop_map(move |table| table & tables | 1 << 20)];
+    let table = prop_oneof![2 => Just(0_u32), 1 => any::<u32>().prop_map(move |table| (table & tables).max(least))];
     (table, keys, option::weighted(0.3, link)).prop_map(|(table, keys, link)| U32 { table, keys, divisor: None, link })
 }
 
@@ -115,7 +117,7 @@ pub(super) fn flow(of: For) -> impl Strategy<Value = Flow> {
 
 /// Expressions with nested groups, none of which is joined as its parent at the end.
 pub(super) fn ematch(of: For) -> impl Strategy<Value = Ematch> {
-    single(of).prop_recursive(4, 16, 4, |inner| {
+    single(of).prop_recursive(4, if of == For::Message { 24 } else { 16 }, 4, |inner| {
         prop_oneof![
             vec(inner.clone(), 2..5).prop_map(Ematch::And),
             vec(inner.clone(), 2..5).prop_map(Ematch::Or),
