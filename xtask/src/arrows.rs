@@ -37,7 +37,7 @@ const ARROWS: &[Crate] = &[
 /// The one crate that may hold unsafe code.
 const UNSAFE: &str = "candor-io";
 
-/// What the gateway, which runs as root, must not link: the laboratory and what only the laboratory needs.
+/// Crates that the gateway, which runs as root, must not link: the laboratory and the libraries that only it needs.
 const NOT_IN_THE_GATEWAY: [&str; 11] = [
     "candor-lab",
     "candor-bus",

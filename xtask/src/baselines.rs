@@ -35,7 +35,7 @@ struct Topology {
     name: &'static str,
     from: &'static str,
     to: &'static str,
-    /// Whether nobody hears what is sent without echo.
+    /// True if frames sent without echo are not received anywhere.
     is_virtual: bool,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
-    /// Which tables to make.
+    /// Tables to make.
     #[arg(long, value_delimiter = ',', value_enum, default_value = "vcan,kvaser,buses")]
     tables: Vec<Table>,
 }

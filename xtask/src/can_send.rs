@@ -1,4 +1,4 @@
-//! What handing a frame to an interface costs, by what stands before the bus: the tables of `docs/egress.md`.
+//! Cost of handing a frame to an interface, by its qdisc tree: the tables of `docs/egress.md`.
 
 mod before;
 
@@ -14,13 +14,13 @@ use before::{Before, Ids, Sample};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How often each frame is sent.
+    /// Repetitions of each frame.
     #[arg(long, default_value_t = 20)]
     frames: u32,
     /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
-    /// Which tables to make.
+    /// Tables to make.
     #[arg(long, value_delimiter = ',', value_enum, default_value = "sff,eff,pgn,controller,report")]
     tables: Vec<Table>,
 }

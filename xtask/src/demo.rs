@@ -13,7 +13,7 @@ pub(crate) struct Args {
     /// Frames for each gateway.
     #[arg(long, default_value_t = 10_000)]
     frames: u32,
-    /// Where to write the report.
+    /// File for the report.
     #[arg(long, default_value = "report.html")]
     html: PathBuf,
 }

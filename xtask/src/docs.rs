@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::{step, tools};
 
-/// Folders whose files the documentation may name as code, `like/this.rs`.
+/// Directories whose files the documentation may name as code, `like/this.rs`.
 const NAMED: [&str; 7] = ["crates/", "docs/", "examples/", "fuzz/", "packaging/", "results/", "xtask/"];
 
 /// Pages about the past, whose names of files need not exist today.

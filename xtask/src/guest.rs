@@ -56,7 +56,7 @@ pub(crate) enum Testbed {
 pub(crate) struct Args {
     /// Run the tests whose name contains this; all if left out.
     name: Option<String>,
-    /// Where to run.
+    /// Testbed to run on.
     #[arg(long, value_enum, default_value = "uml")]
     testbed: Testbed,
     /// Kernel to boot, as `candor-lab kernels` lists them [default: that of the testbed]

@@ -8,7 +8,7 @@ use cargo_metadata::camino::{Utf8Path, Utf8PathBuf};
 
 use crate::step;
 
-/// What is common to all gateways of a measurement.
+/// Settings common to all gateways of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Laboratory<'a> {
     pub(crate) candor: &'a Path,
@@ -16,7 +16,7 @@ pub(crate) struct Laboratory<'a> {
     pub(crate) frames: u32,
 }
 
-/// Who sends the frames; figures of one are no measure for those of the other.
+/// Sender of the frames; figures of different senders cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FramesFrom {
     Call,
@@ -63,7 +63,7 @@ pub(crate) struct Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// What the command printed, and whether its answer was yes: exit status 1 is an answer, too.
+    /// Output of the command, and true for exit status 0; status 1 is not an error.
     pub(crate) fn json(self, files: &[Utf8PathBuf], arguments: &[String]) -> anyhow::Result<(serde_json::Value, bool)> {
         let mut command = Command::new(self.candor);
         command.args(["run", "--testbed", "icount", "--topology", self.topology, "--timeout", self.timeout]);
@@ -91,7 +91,7 @@ pub(crate) fn one_rule(engine: &str, from: &str, to: &str, echo: bool) -> String
     )
 }
 
-/// Whether an engine sends by a ring, always or where that echoes as its routes ask for: controllers echo whatever one asks.
+/// True if an engine sends by a ring, always or where the ring echoes as its routes require.
 pub(crate) fn may_send_by_ring(engine: &str) -> bool {
     engine.ends_with("-mmap") || engine.ends_with("-adaptive")
 }
@@ -103,10 +103,10 @@ pub(crate) fn write(folder: &Utf8Path, name: &str, text: &str) -> anyhow::Result
     Ok(file)
 }
 
-/// A folder of this name below the target folder.
+/// A directory of this name below the target folder.
 pub(crate) fn folder(name: &str) -> anyhow::Result<Utf8PathBuf> {
     let folder = step::metadata()?.target_directory.join(name);
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {folder}"))?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the directory {folder}"))?;
     Ok(folder)
 }
 

@@ -16,7 +16,7 @@ const FRAME: &str = "00000123#0000";
 const MASKS: [u32; 8] =
     [0x9FFF_FF00, 0x9FFF_F000, 0x9FFF_00FF, 0x9F00_FFFF, 0x9FFF_FFF0, 0x9FF0_FFFF, 0x9FFF_0FFF, 0x900F_FFFF];
 
-/// Who sends the frames, and the engines that are measured with them beside can-gw.
+/// Senders of the frames, and the engines that are measured in addition to can-gw.
 const PANELS: [(FramesFrom, &str, &[&str]); 2] =
     [(FramesFrom::Call, "call", &["read-write", "mmap-adaptive"]), (FramesFrom::Timer, "timer", &["mmapbusy-write"])];
 

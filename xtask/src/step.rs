@@ -12,10 +12,10 @@ use anyhow::{Context as _, anyhow, bail};
 /// Steps that have ended, in their order.
 static ENDED: Mutex<Vec<(String, Duration)>> = Mutex::new(Vec::new());
 
-/// The top folder of the workspace.
+/// The top directory of the workspace.
 pub(crate) fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().expect("xtask lies in a folder of the workspace").to_path_buf()
+    manifest.parent().expect("xtask lies in a directory of the workspace").to_path_buf()
 }
 
 /// The cargo that started this xtask.
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a command can be started and succeeds; its output is discarded.
+/// True if a command can be started and succeeds; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -51,7 +51,7 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{shown} prints other than UTF-8"))
 }
 
-/// Whether `CANDOR_REQUIRE` lists a feature.
+/// True if `CANDOR_REQUIRE` lists a feature.
 pub(crate) fn is_required(feature: &str) -> bool {
     std::env::var("CANDOR_REQUIRE").is_ok_and(|all| all.split(',').any(|one| one == feature))
 }

@@ -44,15 +44,24 @@ pub fn err(text: &str) {
     let _unread = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Prints an error and its causes to standard error, each on a line of its own.
+/// Prints an error and its causes to standard error, each on its own line.
 pub fn error_chain(program: &str, error: &dyn std::error::Error) {
-    let mut text = format!("{program}: {error}\n");
+    let mut text = format!("{program}: {}\n", continued(error.to_string()));
     let mut cause = error.source();
     while let Some(error) = cause {
         text.push_str(&format!("  caused by: {error}\n"));
         cause = error.source();
     }
     err(&text);
+}
+
+/// The message in lower case, as it follows the name of the program, unless it begins with a name such as `USB/IP`.
+fn continued(mut message: String) -> String {
+    let word = message.split(' ').next().unwrap_or_default();
+    if word.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) {
+        message.get_mut(..1).into_iter().for_each(str::make_ascii_lowercase);
+    }
+    message
 }
 
 /// True for an error of [`out`] because the reader closed the pipe; other broken pipes are failures.

@@ -68,12 +68,11 @@ pub struct Explanation {
 pub struct Visit {
     pub job: usize,
     pub side: Side,
-    /// The receive list of the job.
     pub list: ReceiveList,
     /// In order of execution.
     pub steps: Vec<Step>,
     pub outcome: Outcome,
-    /// Where the sent frame is received again.
+    /// Interfaces that receive the sent frame again.
     pub next: Vec<Next>,
 }
 

@@ -322,15 +322,15 @@ impl Import<'_> {
             }
             Runs::Inside(construct, place) => {
                 let message = match construct {
-                    Construct::Case | Construct::If => "Whether this command runs is decided when the script runs",
-                    Construct::Function => "Whether this command runs depends on the callers of the function",
-                    Construct::Group | Construct::Loop => "How often this command runs is decided when the script runs",
+                    Construct::Case | Construct::If => "This command runs conditionally",
+                    Construct::Function => "This command runs only if its function is called",
+                    Construct::Group | Construct::Loop => "This command may run any number of times",
                 };
                 (message, place, "decided here")
             }
         };
         let help =
-            "put the commands that run into a file of their own; or run the script and import the output of `cangw -L`";
+            "put the commands that run into a separate file; or run the script and import the output of `cangw -L`";
         self.findings
             .report(Diagnostic::error(code::CONDITIONAL, command.span(), message).also(place.clone(), text).help(help));
         false

@@ -62,15 +62,15 @@ pub struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    #[error("A control group is a path from the root of all groups, with / before it")]
+    #[error("A control group must be an absolute path, such as /system.slice")]
     NoPath,
-    #[error("No directory is called so")]
+    #[error("This is not a valid directory name")]
     NoDirectory,
-    #[error("Every process is in the root of all groups")]
+    #[error("The root group contains every process")]
     Root,
-    #[error("A unit with processes has .service, .scope, .slice or the like at the end")]
+    #[error("A unit name must end in .service, .scope, .slice or another suffix of a unit with processes")]
     NoKind,
-    #[error("No unit is called so")]
+    #[error("This is not a valid unit name")]
     NoUnit,
 }
 
@@ -127,7 +127,7 @@ impl fmt::Display for ControlGroup {
         match (&self.name, self.place) {
             (Some(name), _) => name.fmt(f),
             (None, Some(Place { level, id })) => write!(f, "cgroup number {id} at level {level}"),
-            (None, None) => f.write_str("a cgroup that is not there"),
+            (None, None) => f.write_str("a cgroup that does not exist"),
         }
     }
 }

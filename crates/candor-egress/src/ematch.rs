@@ -14,7 +14,7 @@ pub enum Ematch {
     /// `meta`: compares metadata of the frame.
     Meta(Meta),
     Nbyte {
-        /// Where, from the start of the frame.
+        /// Bytes from the start of the frame.
         offset: u16,
         bytes: Vec<u8>,
     },
@@ -30,7 +30,7 @@ pub enum Ematch {
         /// Big-endian, as the value.
         mask: u32,
         value: u32,
-        /// Where, from the start of the frame.
+        /// Bytes from the start of the frame.
         offset: i32,
     },
 }
@@ -52,7 +52,7 @@ pub struct CanRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cmp {
     pub width: CmpWidth,
-    /// Where, from the start of the frame.
+    /// Bytes from the start of the frame.
     pub offset: u16,
     /// 0 is all bits.
     pub mask: u32,

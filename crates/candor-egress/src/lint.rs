@@ -1,4 +1,4 @@
-//! Traps of traffic control on CAN: effects of a [`Tree`] that its author will not have intended.
+//! Traps of traffic control on CAN: unintended effects of a [`Tree`].
 //!
 //! Each finding is one [`Trap`] in one [`Place`], with an explanation and a remedy. A tree that [`super::compile`] makes has none,
 //! except that it drops the oldest frames if the policy says so. Checks that need an unknown fact are skipped.

@@ -48,28 +48,28 @@ pub struct Policy {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    #[error("Band {0} says not which frames belong to it")]
+    #[error("Band {0} selects no frames")]
     EmptyBand(usize),
     #[error(
         "Limit {0} has more than {MOST_RULES_OF_A_LIMIT} rules for identifiers, {MOST_SELECTIONS_OF_A_LIMIT} selections or \
-         {MOST_GROUPS} control groups, the most that one filter of the kernel has room for"
+         {MOST_GROUPS} control groups, the maximum of one kernel filter"
     )]
     LargeLimit(usize),
-    #[error("Band {0} is alone with its share, or has none behind one that has: the last bands share, two or more")]
+    #[error("The bands with a share must be the last ones, and at least two; band {0} breaks this rule")]
     LonelyShare(usize),
-    #[error("Limit {0} chooses some of its frames by control group and others not")]
+    #[error("Limit {0} mixes selections by control group with others")]
     MixedLimit(usize),
-    #[error("A selection chooses by control group and by something else at once")]
+    #[error("A selection combines a control group with other criteria")]
     MixedSelection,
-    #[error("There is no band")]
+    #[error("The policy has no band")]
     NoBand,
-    #[error("The last band takes what is left and cannot choose")]
+    #[error("The last band takes all remaining frames and cannot have a selection")]
     LastChooses,
     #[error("Band {0} has a share and a rate")]
     ShareAndRate(usize),
-    #[error("There are {0} bands, and prio has at most {MOST_BANDS}")]
+    #[error("{0} bands exceed the {MOST_BANDS} that prio supports")]
     TooManyBands(usize),
-    #[error("The identifiers need {0} rules, more than the {MOST_RULES} that candor gives to the kernel")]
+    #[error("The identifiers need {0} rules, more than the limit of {MOST_RULES}")]
     TooManyRules(u64),
 }
 
@@ -126,7 +126,7 @@ impl Policy {
     }
 }
 
-/// The band that keeps the last ones from sharing.
+/// The first band that violates the rule for shares.
 fn lonely_share(bands: &[Band]) -> Option<usize> {
     let first = bands.iter().position(|band| band.share.is_some())?;
     let without = bands[first..].iter().position(|band| band.share.is_none()).map(|after| first + after);
@@ -187,7 +187,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// True if it selects by control group and by something else.
+    /// True if it combines a control group with other criteria.
     fn is_mixed(&self) -> bool {
         !self.groups.is_empty() && *self != Self { groups: self.groups.clone(), ..Self::default() }
     }
@@ -244,7 +244,7 @@ pub struct Queue {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("A queue has 1 to {most} frames")]
+#[error("A queue must hold 1 to {most} frames")]
 pub struct QueueError {
     pub most: u32,
 }

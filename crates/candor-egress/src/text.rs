@@ -73,7 +73,7 @@ fn read(text: &str, reading: Reading) -> Result<Script, Vec<Diagnostic>> {
     if text.len() > MAX_BYTES {
         let message = format!("The text has more than {} MiB", MAX_BYTES >> 20);
         let diagnostic = Diagnostic::error(code::TOO_LARGE, 0..0, message);
-        return Err(vec![diagnostic.help("give only the lines that have to do with tc")]);
+        return Err(vec![diagnostic.help("pass only the tc commands")]);
     }
     let mut findings = Findings::default();
     let (trees, left_out) = reader::read(text, reading, &mut findings);

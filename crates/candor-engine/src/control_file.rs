@@ -1,4 +1,4 @@
-//! Control files, through which a running candor is asked to reload and answers.
+//! Control files: requests to a running candor to reload, and its answers.
 //!
 //! `NETNS-PID.reload` in the run directory holds the gateway file of the process, the numbers of started and finished
 //! reloads, and the result of the last one. A requester reads the number, sends `SIGHUP`, and waits until a reload has

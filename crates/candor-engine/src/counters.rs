@@ -71,8 +71,8 @@ impl BusCounters {
         let is_right = *received == taken + unwanted && matches == route_matches;
         (!is_right).then(|| {
             format!(
-                "bus {bus:?} received {received} frames, of which routes took {taken} and none took {unwanted}; they were \
-                 taken {matches} times, and routes counted {route_matches}"
+                "bus {bus:?} received {received} frames, of which {taken} matched a route and {unwanted} none; the receiver \
+                 counted {matches} matches, the routes {route_matches}"
             )
         })
     }
@@ -85,7 +85,7 @@ impl RouteCounters {
         let matched = (*matched)?;
         (matched != handled + dropped || drops.total() > *dropped).then(|| {
             format!(
-                "route {route:?} took {matched} frames, of which {handled} were handled and {dropped} dropped ({} for a \
+                "route {route:?} matched {matched} frames, of which {handled} were handled and {dropped} dropped ({} for a \
                  known reason)",
                 drops.total()
             )
@@ -211,7 +211,7 @@ mod tests {
         let route = RouteCounters { matched: Some(5), handled: 3, dropped: 2, ..RouteCounters::default() };
         assert_eq!(route.contradiction("r"), None);
         let said = RouteCounters { handled: 2, ..route }.contradiction("r").unwrap();
-        assert_eq!(said, "route \"r\" took 5 frames, of which 2 were handled and 2 dropped (0 for a known reason)");
+        assert_eq!(said, "route \"r\" matched 5 frames, of which 2 were handled and 2 dropped (0 for a known reason)");
         let bus =
             BusCounters { received: 4, taken: 3, unwanted: 1, matches: 6, route_matches: 6, ..BusCounters::default() };
         assert_eq!(bus.contradiction(), None);

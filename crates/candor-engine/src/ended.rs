@@ -11,10 +11,8 @@ pub struct Ended {
     pub counters: Vec<RouteCounters>,
     /// By bus that user space used, in plan order.
     pub buses: Vec<BusCounters>,
-    /// Jobs removed from the kernel.
     pub removed_jobs: usize,
     /// Jobs that had already disappeared.
     pub missing_jobs: usize,
-    /// Notices of the shutdown.
     pub notices: Vec<Notice>,
 }

@@ -18,7 +18,6 @@ pub enum MeasureLatency {
 pub struct Latencies {
     /// Frames above the previous bound and up to this one; the last class has no bound.
     pub classes: [u64; CLASSES],
-    /// Sum of all latencies.
     pub sum: Duration,
 }
 

@@ -138,9 +138,9 @@ pub enum Notice {
     )]
     SendFailed { interface: String, errno: i32 },
     #[error(
-        "Busy-polling threads at {sched} occupy {}: {}; use a receiver that blocks (mmap), sched = \"other\", or leave one \
-         processor free with `cpus`",
-        if *.processors == 1 { "the only processor".into() } else { format!("all {processors} processors") },
+        "Busy-polling threads at {sched} occupy {}: {}; use a receiver that blocks (mmap), sched = \"other\", or leave one CPU \
+         free with `cpus`",
+        if *.processors == 1 { "the only CPU".into() } else { format!("all {processors} CPUs") },
         if *.is_throttled {
             "everything else, including Ctrl-C, gets the 50 ms of each second that real-time throttling leaves"
         } else {
@@ -150,7 +150,7 @@ pub enum Notice {
     SpinsOnAll { sched: Sched, processors: usize, is_throttled: bool },
     #[error(
         "The kernel throttles busy-polling threads at {sched} for a part of every second (kernel.sched_rt_runtime_us), and \
-         frames wait meanwhile; if they have a processor of their own: sudo sysctl kernel.sched_rt_runtime_us=-1"
+         frames wait meanwhile; if they have dedicated CPUs: sudo sysctl kernel.sched_rt_runtime_us=-1"
     )]
     SpinsThrottled { sched: Sched },
     #[error(

@@ -13,11 +13,7 @@ pub enum Owner {
         file: String,
     },
     /// A running, or dead, `candor run`.
-    Process {
-        pid: u32,
-        /// The engine of its plan.
-        engine: Engine,
-    },
+    Process { pid: u32, engine: Engine },
 }
 
 impl fmt::Display for Owner {

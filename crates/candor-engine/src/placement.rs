@@ -12,7 +12,7 @@ use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::system_error::SystemError;
 
-/// Routes that cannot run where the plan wants them, or nowhere.
+/// Routes that cannot run with the engine of the plan, or with any engine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlacementError {

@@ -25,7 +25,6 @@ const SIMILAR: f64 = 0.75;
 pub(crate) struct Interfaces {
     /// By bus; `None` if no route uses it.
     seen: Vec<Option<Seen>>,
-    /// Reported hazards.
     hazards: Vec<Notice>,
 }
 
@@ -235,11 +234,11 @@ fn hint(client: &mut Client, wanted: &str) -> Result<String, InterfaceError> {
     let closest = closest.filter(|(score, _)| *score > SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0));
     let there = match (closest, names.as_slice()) {
         (Some((_, name)), _) => format!("; did you mean {name}?"),
-        (None, []) => "; there is no CAN interface at all".into(),
-        (None, names) => format!("; there are {}", names.join(", ")),
+        (None, []) => "; this machine has no CAN interface".into(),
+        (None, names) => format!("; found: {}", names.join(", ")),
     };
     let make = if wanted.starts_with("vcan") {
-        format!(" (to make a virtual bus: sudo ip link add dev {wanted} type vcan && sudo ip link set {wanted} up)")
+        format!(" (to create a virtual bus: sudo ip link add dev {wanted} type vcan && sudo ip link set {wanted} up)")
     } else {
         String::new()
     };

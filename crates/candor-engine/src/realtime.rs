@@ -174,7 +174,7 @@ mod tests {
         assert!(Held::take(&wanted, true).is_ok());
         let nowhere = Realtime { cpus: vec![cpu, Cpu(Cpu::MAX)], ..Realtime::default() };
         let refused = Held::take(&nowhere, true).unwrap_err().to_string();
-        assert!(refused.contains("processor 1023 of `cpus` is not online"), "{refused}");
+        assert!(refused.contains("CPU 1023 of `cpus` is not online"), "{refused}");
         assert!(Held::take(&nowhere, false).is_ok());
     }
 }

@@ -348,7 +348,7 @@ fn remove_if_abandoned(path: &Path) -> Result<(), FileError> {
 
 /// Removes the locked file, unless the path has another file by now or none.
 fn remove(path: &Path, lock: &FileLock) -> Result<(), FileError> {
-    if !lock.is_at(path).map_err(failed(path, "Looking at it"))? {
+    if !lock.is_at(path).map_err(failed(path, "Reading its metadata"))? {
         return Ok(());
     }
     remove_file(path)

@@ -12,7 +12,7 @@
 //! Differences from can-gw: hops and timestamps are not preserved, a slow moment loses frames in the receive buffer
 //! ([`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
 //!
-//! When an interface disappears, its sockets stay open but carry no traffic: frames to it are dropped, and all other
+//! If an interface disappears, its sockets stay open but carry no traffic: frames to it are dropped, and all other
 //! routes continue. When an interface of that name appears again, the supervisor replaces the socket and the threads
 //! reopen their own; so nothing is looked up or locked for a frame.
 

@@ -41,7 +41,7 @@ pub fn id(directory: &Path) -> io::Result<u64> {
     };
     socket::check(i32::try_from(returned).unwrap_or(-1))?;
     if handle.bytes != ID_BYTES {
-        let message = format!("{} is no control group of version 2", directory.display());
+        let message = format!("{} is not a cgroup of version 2", directory.display());
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     Ok(u64::from_ne_bytes(handle.id))

@@ -329,6 +329,6 @@ mod tests {
     fn folders_have_room() {
         assert!(room(&std::env::temp_dir()).unwrap().free_bytes > 0);
         assert_eq!(room(std::path::Path::new("/proc")).unwrap().free_bytes, u64::MAX);
-        assert!(room(std::path::Path::new("/no such folder")).is_err());
+        assert!(room(std::path::Path::new("/no such directory")).is_err());
     }
 }

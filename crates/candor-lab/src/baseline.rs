@@ -18,9 +18,9 @@ use send::Transmit;
 pub struct Way {
     pub from: InterfaceIndex,
     pub to: InterfaceIndex,
-    /// Whether other sockets on this machine receive what is sent.
+    /// Delivery of sent frames to other sockets on this machine.
     pub loopback: Loopback,
-    /// Whether that matches the echo of the driver, which a transmit ring cannot change.
+    /// True if that matches the echo of the driver, which a transmit ring cannot change.
     pub ring_echoes_right: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A board reached by `ssh`. candor is copied there, runs there, and is removed afterwards.
 //!
 //! ```text
-//!  tester ══ ssh (master) ══ sshd ── sh ── candor-lab hold: removes the folder with candor at the end
+//!  tester ══ ssh (master) ══ sshd ── sh ── candor-lab hold: removes the directory with candor at the end
 //!         ── the same connection ─── candor-lab supervise: runs and stops the gateway of a cell
 //! ```
 //!
@@ -54,7 +54,7 @@ pub enum BoardError {
     )]
     Architecture { host: String, machine: String, path: PathBuf, program_is_for: &'static str },
     #[error(
-        "candor does not run on {host} ({status}); does its temporary folder ($TMPDIR, /tmp) allow programs to run, and has it {} MB \
+        "candor does not run on {host} ({status}); does its temporary directory ($TMPDIR, /tmp) allow programs to run, and has it {} MB \
          free?",
         bytes / 1_000_000 + 1
     )]
@@ -161,8 +161,8 @@ impl Drop for Board {
     }
 }
 
-/// Shell command for the board: make a folder, report the machine, receive both programs, and run `candor-lab hold`.
-/// The folder is removed on any failure.
+/// Shell command for the board: make a directory, report the machine, receive both programs, and run `candor-lab hold`.
+/// The directory is removed on any failure.
 fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
     let script = format!(
         "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap 'rm -rf -- \"$d\"' EXIT; \
@@ -238,7 +238,7 @@ fn elf_machine(bytes: &[u8]) -> Option<elf::Machine> {
     }
 }
 
-/// Whether the program has an interpreter (`PT_INTERP`).
+/// True if the program has an interpreter (`PT_INTERP`).
 fn needs_libraries(bytes: &[u8]) -> bool {
     use object::read::elf::{ElfFile32, ElfFile64, ProgramHeader as _};
 

@@ -121,7 +121,7 @@ pub struct Bench {
 /// More than any burst, even on an interface that is the start of one way and the end of another.
 const REMEMBERED: usize = 4096;
 
-/// How often the tester waits for missing frames of a burst.
+/// Number of waits for missing frames of a burst.
 const PATIENCE: u32 = 10;
 
 const ID: RawId = RawId(0x123);

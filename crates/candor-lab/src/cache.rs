@@ -13,9 +13,9 @@ pub struct Cache {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    #[error("No place for downloads: set XDG_CACHE_HOME (or HOME) to a writable folder")]
+    #[error("No cache directory: set XDG_CACHE_HOME (or HOME) to a writable directory")]
     NoHome,
-    #[error("Cannot use the cache folder {path}")]
+    #[error("Cannot use the cache directory {path}")]
     Unusable { path: PathBuf, source: io::Error },
 }
 
@@ -33,7 +33,7 @@ impl Cache {
         Ok(Self::at(base.ok_or(CacheError::NoHome)?.join("candor")))
     }
 
-    /// The folder need not exist yet.
+    /// The directory need not exist yet.
     pub const fn at(root: PathBuf) -> Self {
         Self { root }
     }
@@ -59,7 +59,7 @@ impl Cache {
         Ok(CacheLock { _file: file })
     }
 
-    /// Creates a folder of the cache if it does not exist.
+    /// Creates a directory of the cache if it does not exist.
     pub fn create(&self, name: &str) -> Result<PathBuf, CacheError> {
         let path = self.path(name);
         fs::create_dir_all(&path).map_err(unusable(&path))?;
@@ -72,7 +72,7 @@ impl Cache {
         tempfile::tempdir_in(&parent).map_err(unusable(&parent))
     }
 
-    /// Moves a finished folder out of the workshop to its name atomically, replacing what was there.
+    /// Moves a finished directory out of the workshop to its name atomically, replacing what was there.
     pub fn publish(&self, _lock: &CacheLock, finished: &Path, name: &str) -> Result<PathBuf, CacheError> {
         let target = self.path(name);
         if let Some(parent) = target.parent() {
@@ -86,7 +86,7 @@ impl Cache {
 
 const UNFINISHED: &str = "unfinished";
 
-/// A folder that does not exist is not an error.
+/// A directory that does not exist is not an error.
 pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -64,7 +64,7 @@ pub struct CellOrder {
     pub seed: u64,
     /// Bit rates of the sending bus. Bus loads in percent refer to it.
     pub bus: BitsPerSecond,
-    /// Whether a timer sends single frames, because a gateway of the plan never sleeps or a load leaves no CPU time to
+    /// True if a timer sends single frames, because a gateway of the plan never sleeps or a load leaves no CPU time to
     /// the tester.
     pub from_timer: bool,
     /// Bit rates of the second bus if the time on the wire is to be subtracted.
@@ -72,7 +72,7 @@ pub struct CellOrder {
     pub wire: Option<BitsPerSecond>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stages: bool,
-    /// Whether to take the receive stamps of the adapter.
+    /// Use the receive stamps of the adapter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hardware_stamps: bool,
 }
@@ -111,7 +111,7 @@ pub enum Device {
         engine: String,
         from: String,
         to: String,
-        /// Whether local sockets receive what it sends.
+        /// True if local sockets receive what it sends.
         echo: bool,
     },
     Command {
@@ -126,7 +126,7 @@ pub struct Ends {
     pub send: String,
     pub monitor: String,
     pub receive: String,
-    /// Whether frames are stamped when `receive` sends them, because a virtual interface has no other end.
+    /// True if frames are stamped when `receive` sends them, because a virtual interface has no other end.
     pub hears_leaving: bool,
 }
 
@@ -285,7 +285,7 @@ struct Interfaces<'a> {
     monitor: &'a str,
     receive: &'a str,
     between: (&'a str, &'a str),
-    /// Whether outgoing frames are received on the interface that sends them.
+    /// True if outgoing frames are received on the interface that sends them.
     hears_own: bool,
 }
 
@@ -337,7 +337,7 @@ impl<'a> Interfaces<'a> {
         Ok(())
     }
 
-    /// Whether the route needs an echo. A ring echoes as its driver does, regardless of `echo`.
+    /// True if the route needs an echo. A ring echoes as its driver does, regardless of `echo`.
     fn echo(&self, engine: Engine) -> bool {
         if self.hears_own {
             return !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);

@@ -33,7 +33,7 @@ pub enum Message {
 pub enum ChannelError {
     #[error("Unknown kind of message {0}")]
     Kind(u8),
-    #[error("A file name escapes the output folder")]
+    #[error("A file name escapes the output directory")]
     Name,
     #[error("A message of {0} bytes exceeds the limit")]
     Length(usize),
@@ -116,7 +116,7 @@ impl Receiver {
     }
 }
 
-/// Whether a file of this name can be sent. A line break ends the name, and other control characters cause trouble on
+/// True if a file of this name can be sent. A line break ends the name, and other control characters cause trouble on
 /// the host.
 pub fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(char::is_control)

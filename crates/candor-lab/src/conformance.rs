@@ -84,7 +84,7 @@ pub struct Options {
     pub both_ways: Option<Wanted>,
     /// Limit for the first frame; the gateway may still be starting.
     pub wait: Duration,
-    /// When no frame has arrived for this time, missing frames are lost.
+    /// Missing frames are lost if no frame arrives for this time.
     pub lost_after: Duration,
     pub seed: u64,
 }

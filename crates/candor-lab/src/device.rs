@@ -38,7 +38,7 @@ pub fn gateway_program(lab: &Path) -> PathBuf {
     if sibling.is_file() { sibling } else { "candor".into() }
 }
 
-/// How to start and stop a gateway.
+/// Commands that start and stop a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
     program: Program,

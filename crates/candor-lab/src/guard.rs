@@ -24,7 +24,7 @@ pub struct Settings<'a> {
     pub deadline: Duration,
     /// The guest's program and arguments. Descriptors from 3 on are inherited.
     pub command: &'a [OsString],
-    /// A folder to remove when candor is gone or has closed the connection.
+    /// A directory to remove when candor is gone or has closed the connection.
     pub remove: Option<&'a Path>,
 }
 

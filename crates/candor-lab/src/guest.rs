@@ -48,7 +48,6 @@ pub struct Platform {
     pub kernel: String,
     #[serde(skip)]
     pub release: String,
-    /// Package version.
     pub kernel_version: String,
     /// In icount.
     pub qemu: Option<String>,
@@ -75,7 +74,7 @@ pub enum LabError {
     #[error("There is no command to run")]
     NoCommand,
     #[error(
-        "User-mode Linux needs a folder with {} MiB free that allows programs to run, unlike {}; the testbed icount \
+        "User-mode Linux needs a directory with {} MiB free that allows programs to run, unlike {}; the testbed icount \
          needs none (--testbed icount)",
         .bytes >> 20,
         .folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
@@ -89,7 +88,7 @@ pub enum LabError {
     Qemu(#[from] QemuError),
     #[error("No program for the guest")]
     Tool(#[from] ToolError),
-    #[error("The guest was ended after {} s; --timeout sets the limit", .limit.as_secs())]
+    #[error("The guest was killed after {} s; --timeout sets the limit", .limit.as_secs())]
     Timeout { limit: Duration, console: Vec<String> },
 }
 
@@ -140,7 +139,7 @@ fn run_on(
         return Err(LabError::NoRoom { kernel: kernel.name });
     }
 
-    observer.stage("Making the guest's image");
+    observer.stage("Building the guest's image");
     let (size, socket) = terminal.unzip();
     let platform = Platform {
         kernel: kernel.name.clone(),
@@ -152,7 +151,7 @@ fn run_on(
     let archive = image::build(&kernel, &spec.lab, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
-    // As late as possible: only the guard removes the folder if this process is killed.
+    // As late as possible: only the guard removes the directory if this process is killed.
     let folder = tempfile::Builder::new().prefix("candor-lab-").tempdir().map_err(file(&std::env::temp_dir()))?;
     let files = Files::new(folder.path());
     fs::write(&files.image, image).map_err(file(&files.image))?;
@@ -170,7 +169,7 @@ fn run_on(
     let mut running = Running::start(spec, &command, &files, socket)?;
     let mut output = Output::new(spec.out.as_deref());
     let received = listen(&mut running, &mut output, &files, begin, observer);
-    // In this order: processes of the guest, its folder, the guard.
+    // In this order: processes of the guest, its directory, the guard.
     let last_lines = running::last_lines(&files.console);
     let ending = running.end();
     let boot = received?;
@@ -267,7 +266,7 @@ fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Res
     })
 }
 
-/// Folder for the memory of user-mode Linux. The file is mapped executable, and the kernel dies if it runs out of
+/// Directory for the memory of user-mode Linux. The file is mapped executable, and the kernel dies if it runs out of
 /// space.
 fn memory_folder(folders: Vec<PathBuf>, bytes: u64) -> Result<PathBuf, LabError> {
     let usable = |folder: &&PathBuf| {
@@ -280,7 +279,7 @@ fn memory_folder(folders: Vec<PathBuf>, bytes: u64) -> Result<PathBuf, LabError>
     }
 }
 
-/// Creates the folder before the guest runs, so that results of an hour have a place.
+/// Creates the directory before the guest runs, so that results of an hour have a place.
 fn make_out(out: &Path) -> Result<(), LabError> {
     fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out)).map(drop).map_err(file(out))
 }
@@ -313,7 +312,7 @@ mod tests {
     fn memory_folder_needs_space_and_exec() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().to_owned();
-        let folders = || vec!["/no such folder".into(), "/proc".into(), here.clone()];
+        let folders = || vec!["/no such directory".into(), "/proc".into(), here.clone()];
         assert_eq!(memory_folder(folders(), 1).unwrap(), here);
         let error = memory_folder(folders(), 1 << 60).unwrap_err();
         assert!(matches!(error, LabError::NoExecFolder { .. }), "{error}");

@@ -92,7 +92,6 @@ const ETC: [(&str, &str); 4] = [
     ("/etc/iproute2/ematch_map", "1 cmp\n2 nbyte\n3 u32\n4 meta\n7 canid\n8 ipset\n9 ipt\n"),
 ];
 
-/// Modules that a topology requires.
 const fn required(topology: Topology) -> &'static [&'static str] {
     match topology {
         Topology::Kvaser => &["can", "can_raw", "sja1000", "kvaser_pci"],

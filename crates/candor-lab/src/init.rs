@@ -113,7 +113,7 @@ fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
     let status = wait_for(child)?;
     let can_be_believed = wire.map_or(Ok(true), Wire::end)?;
     // Remaining processes would keep the pipes open.
-    guest::kill_all_others().map_err(kernel("Cannot end what the command left running"))?;
+    guest::kill_all_others().map_err(kernel("Cannot kill the processes that the command left"))?;
     for reader in readers {
         // A reader ends with its pipe and does not panic.
         let _ = reader.join();
@@ -183,11 +183,10 @@ fn wait_for(pid: u32) -> Result<ExitStatus, InitError> {
 fn no_command(program: &str, source: &io::Error, outlet: &Outlet) -> Message {
     let (text, status) = match source.kind() {
         io::ErrorKind::NotFound => {
-            let text =
-                format!("No program {program} in the guest: it has only candor and what --program and --copy add");
+            let text = format!("no program {program} in the guest; --program and --copy add programs");
             (text, 127)
         }
-        _ => (format!("Cannot start {program}: {source}"), 126),
+        _ => (format!("cannot start {program}: {source}"), 126),
     };
     outlet.send(Message::Stderr(format!("candor: {text}\n").into_bytes()));
     Message::Exit(status)
@@ -208,7 +207,7 @@ fn pass_on(mut pipe: impl Read + Send + 'static, outlet: Outlet, kind: fn(Vec<u8
     })
 }
 
-/// Sends the files of a folder recursively, in order of their names.
+/// Sends the files of a directory recursively, in order of their names.
 fn send_files(folder: &Path, prefix: &str, outlet: &Outlet) -> Result<(), InitError> {
     const PIECE_BYTES: u64 = 128 * 1024;
     let failed = |path: &Path| file(&path.to_string_lossy());

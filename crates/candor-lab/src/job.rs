@@ -65,7 +65,7 @@ impl Topology {
         }
     }
 
-    /// Whether it needs emulated cards or USB, which user-mode Linux lacks.
+    /// True if it needs emulated cards or USB, which user-mode Linux lacks.
     pub const fn needs_machine(self) -> bool {
         matches!(self, Self::Kvaser | Self::Wire)
     }

@@ -83,9 +83,9 @@ pub enum KernelError {
     File { path: PathBuf, source: io::Error },
     #[error("No known kind of kernel in the package {package}")]
     Odd { package: String },
-    #[error("The kernel {name} cannot be fetched")]
+    #[error("Cannot fetch the kernel {name}")]
     Package { name: String, source: PackageError },
-    #[error("The list of kernels cannot be fetched")]
+    #[error("Cannot fetch the list of kernels")]
     Packages(#[from] PackageError),
     #[error("No kernel {name} for the testbed {}; available: {}", .testbed.name(), .known.join(", "))]
     Unknown { name: String, testbed: Testbed, known: Vec<String> },
@@ -180,7 +180,7 @@ const MANIFEST: &str = "manifest.json";
 const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
 const NOT_KEPT: [&str; 3] = ["drivers/net/ethernet", "drivers/net/wireless", "drivers/usb/gadget"];
 
-/// Whether it is the default kernel: without real-time patches, of the stable suite.
+/// True if it is the default kernel: without real-time patches, of the stable suite.
 fn is_usual(name: &str) -> bool {
     !name.ends_with("-rt") && !name.starts_with("backports-")
 }

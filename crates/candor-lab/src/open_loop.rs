@@ -35,7 +35,7 @@ use matching::{Events, Passed, Sent};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pub frames: Frames,
-    /// When each frame is due, in nanoseconds after the start, ascending.
+    /// Due time of each frame, in nanoseconds after the start, ascending.
     pub moments: Vec<u64>,
     /// Frames that warm the gateway up and do not count.
     pub warm_up: u32,
@@ -68,7 +68,7 @@ pub struct Series {
 /// The frame after the gateway; `None` if it does not forward it.
 pub type Expected<'a> = &'a dyn Fn(&Frame) -> Option<Frame>;
 
-/// What taps receive, and which stamps the samples have.
+/// Frames that taps receive, and the source of the stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
     /// Incoming frames on both buses, stamped by the adapter.

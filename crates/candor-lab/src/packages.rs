@@ -34,7 +34,7 @@ pub struct Download {
 pub enum PackageError {
     #[error(transparent)]
     Cache(#[from] CacheError),
-    #[error("The disk with the cache folder {path} is full")]
+    #[error("The disk with the cache directory {path} is full")]
     DiskFull { path: PathBuf },
     #[error("{program} failed: {message}")]
     Failed { program: &'static str, message: String },
@@ -42,7 +42,7 @@ pub enum PackageError {
     File { path: PathBuf, source: io::Error },
     #[error("This machine has no {program}: candor takes kernels from Debian packages")]
     NoApt { program: &'static str },
-    #[error("The package archive cannot be reached: {message}")]
+    #[error("Cannot reach the package archive: {message}")]
     NoNetwork { message: String },
     #[error("The package archive of this machine has no package {package}")]
     NotFound { package: String },
@@ -50,7 +50,7 @@ pub enum PackageError {
     Sources(#[from] SourcesError),
 }
 
-/// A program of a package: `cached` looks for it, and if necessary the package is unpacked into this folder of the cache.
+/// A program of a package: `cached` looks for it, and if necessary the package is unpacked into this directory of the cache.
 pub fn obtain<T, E: From<PackageError>>(
     cache: &Cache,
     package: &str,
@@ -139,7 +139,7 @@ impl<'cache> Archive<'cache> {
         Ok(text.lines().filter_map(apt::download_of).collect())
     }
 
-    /// Downloads packages and unpacks them into one new folder of the workshop.
+    /// Downloads packages and unpacks them into one new directory of the workshop.
     pub fn unpack(
         &self,
         what: &str,

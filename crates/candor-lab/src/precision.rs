@@ -101,7 +101,7 @@ impl Witnessed {
     }
 }
 
-/// Whether numbers are unique in the log: they repeat after 65 536 frames.
+/// True if numbers are unique in the log: they repeat after 65 536 frames.
 pub const fn has_one_frame_of_each_number(pattern: &Pattern) -> bool {
     pattern.frames.saturating_add(pattern.warm_up) <= 0x1_0000
 }

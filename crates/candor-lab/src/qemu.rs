@@ -20,7 +20,7 @@ pub struct Qemu {
 pub enum QemuError {
     #[error("QEMU at {program} does not run: {message}")]
     DoesNotRun { program: PathBuf, message: String },
-    #[error("QEMU is not installed and cannot be fetched")]
+    #[error("QEMU is not installed, and downloading it failed")]
     Package(#[from] PackageError),
 }
 

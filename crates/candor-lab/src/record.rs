@@ -113,7 +113,7 @@ impl Record {
     }
 }
 
-/// How a frame is sent on the first bus.
+/// Method of sending a frame on the first bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// By a system call of the tester, which then sleeps.

@@ -60,7 +60,7 @@ pub struct Machine {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// What the gateway printed after it was ready.
+    /// Output of the gateway after it was ready.
     pub said: Vec<String>,
     /// Activity of the machine meanwhile, by name.
     pub activity_per_second: BTreeMap<String, u64>,
@@ -128,7 +128,7 @@ fn wait(lines: &Receiver<String>, silence: Option<Duration>) -> bool {
     }
 }
 
-/// Removes a folder when the input ends or has been silent for this time.
+/// Removes a directory when the input ends or has been silent for this time.
 pub fn hold(folder: &Path, input: impl BufRead + Send + 'static, silence: Duration) -> io::Result<()> {
     let lines = lines_of(input);
     while lines.recv_timeout(silence).is_ok() {}

@@ -42,7 +42,7 @@ use candor_io::clock::{AdapterNs, RealtimeNs};
 use crate::record::{Disposition, Inside, Sample};
 use pause::{Ahead, Pauses};
 
-/// How much later than the far stamp the monitor's may come.
+/// Maximum time from the far stamp to that of the monitor.
 const MONITOR_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Two buses and a clock. The real one is [`Interfaces`].
@@ -63,7 +63,7 @@ pub trait Bench {
     /// The next frame of the monitor on the first bus.
     fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>>;
 
-    /// When the frame with this position among all [sent](Self::send) was queued and handed to the driver, if known.
+    /// Times at which the frame with this position among all [sent](Self::send) was queued and handed to the driver.
     fn sending(&mut self, position: u32) -> io::Result<[Option<RealtimeNs>; 2]>;
 }
 
@@ -88,7 +88,7 @@ pub struct Pattern {
     /// The second wire, if frames take time on it.
     pub wire: Option<Wire>,
     pub origin: Origin,
-    /// Whether transmit stamps are kept ([`Origin::Call`] only).
+    /// Recording of transmit stamps ([`Origin::Call`] only).
     pub inside: Stamps,
     pub stamps: StampSource,
 }

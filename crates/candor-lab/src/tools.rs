@@ -17,9 +17,9 @@ pub struct ToolError {
 
 #[derive(Clone, Copy, Debug)]
 struct Package {
-    /// Also the folder in the cache.
+    /// Also the directory in the cache.
     name: &'static str,
-    /// Folders of its programs; they differ between Debian releases.
+    /// Directories of its programs; they differ between Debian releases.
     folders: &'static [&'static str],
     /// Separated by spaces.
     programs: &'static str,
@@ -60,12 +60,12 @@ pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Whether a guest started on this machine can have this program.
+/// True if a guest started on this machine can have this program.
 pub fn is_there(name: &str) -> bool {
     is_known(name) || image::locate(name).is_ok()
 }
 
-/// Whether every guest can have this program.
+/// True if every guest can have this program.
 pub fn is_known(name: &str) -> bool {
     Package::with(name).is_some()
 }

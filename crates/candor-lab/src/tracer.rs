@@ -15,7 +15,7 @@ use candor_io::guest;
 
 use crate::stats::LatencyNs;
 
-/// Where tracefs is mounted; the second before Linux 4.1.
+/// Mount points of tracefs; the second before Linux 4.1.
 const FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Per processor: two entries of less than 100 bytes for each call.
 const BUFFER_KIB: u32 = 16 * 1024;

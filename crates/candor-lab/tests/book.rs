@@ -67,13 +67,13 @@ struct Shown {
     /// `None` if the block shows no output.
     output: Option<Vec<String>>,
     status: i32,
-    /// Whether numbers may differ, and standard error is not shown.
+    /// True if numbers may differ, and standard error is not shown.
     about: bool,
 }
 
 struct Page {
     name: String,
-    /// Whether all of its TOML blocks are files.
+    /// True if all of its TOML blocks are files.
     has_files_only: bool,
     blocks: Vec<(usize, Block)>,
 }
@@ -200,7 +200,7 @@ fn files<'a>(page: &'a Page, pages: &'a [Page]) -> Vec<(&'a str, String)> {
     hidden.chain(shown(page)).collect()
 }
 
-/// The folder with both programs: `CANDOR_STATIC`, or that of the programs built with this test. `None`, after printing
+/// The directory with both programs: `CANDOR_STATIC`, or that of the programs built with this test. `None`, after printing
 /// why, if there is no `candor`.
 fn programs() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_BIN_EXE_candor-lab")).parent().unwrap().to_owned();
@@ -228,7 +228,7 @@ fn shell(command: &str, folder: &Path, path: &std::ffi::OsStr) -> Command {
     shell
 }
 
-/// Runs the console blocks of a place, in one folder per page with the files of the page and the examples.
+/// Runs the console blocks of a place, in one directory per page with the files of the page and the examples.
 fn run_on_host(place: &Place, programs: &Path) {
     let mut path = vec![programs.to_owned()];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));

@@ -23,7 +23,6 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct Devices {
     plugged: Vec<Plugged>,
-    /// Pending requests to each bus.
     pending: Vec<VecDeque<(NodeId, Request)>>,
     /// Replugged devices and the bus that the order was for, which has thawed their nodes already.
     replugged: Vec<(DeviceId, usize)>,
@@ -34,7 +33,6 @@ pub struct Devices {
 #[derive(Debug)]
 struct Plugged {
     device: Device,
-    /// The model in its initial state.
     initial: Box<dyn Model>,
     /// The node of each channel.
     places: Vec<Place>,

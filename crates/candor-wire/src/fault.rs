@@ -98,13 +98,13 @@ pub enum Refusal {
     NotOnBus,
     #[error("it is not unplugged")]
     NotUnplugged,
-    #[error("the bus is at {now} s already; name a later moment, or none for now")]
+    #[error("the bus is already at {now} s; use a later time, or omit it for now")]
     Past { now: BusNs },
     #[error("no node is on the bus; set an interface up first")]
     Silent,
     #[error("too many faults are scheduled; `clear` drops them")]
     TooMany,
-    #[error("it is unplugged already")]
+    #[error("it is already unplugged")]
     Unplugged,
 }
 

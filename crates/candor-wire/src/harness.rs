@@ -12,7 +12,7 @@
 //! caller therefore does not accumulate in bus time.
 //!
 //! # Several buses
-//! All buses share one time line, so that an adapter with channels on several of them has one clock for its time stamps.
+//! All buses share one time line, so that an adapter with channels on several of them has one clock for its timestamps.
 
 use candor_bus::{Bus, BusNs};
 

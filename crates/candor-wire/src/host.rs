@@ -31,7 +31,6 @@ const PORT_PRIORITY: u8 = PRIORITY + 1;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusReport {
-    /// Transmitted frames.
     pub frames: u64,
     /// Destroyed frames.
     pub errors: u64,

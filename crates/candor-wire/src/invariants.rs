@@ -61,7 +61,6 @@ struct Player<'a> {
     is_over: bool,
     requests: Vec<Request>,
     now: BusNs,
-    /// Frames handed to the bus.
     on_the_bus: Vec<(Channel, Tag, Frame)>,
     next_tag: u32,
     /// Reads the stream too, to know which answers to expect.

@@ -72,7 +72,7 @@ pub struct Profile {
     pub packing: Packing,
 }
 
-/// How a driver learns that a frame will not be sent.
+/// Notification of a driver that a frame will not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborts {
     /// The transfer that carried the frame fails. It must not be answered before the disposition of the frame is known.

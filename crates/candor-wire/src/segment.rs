@@ -12,7 +12,6 @@ use faults::{ActiveFaults, BABBLED_FRAMES};
 /// Settings of all nodes of a bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Seed of the faults.
     pub seed: u64,
     /// Order in which controllers send their frames.
     pub order: Order,

@@ -123,7 +123,7 @@ pub(crate) struct ExplainArgs {
     /// Use this engine instead of the one in the file.
     #[arg(long, value_parser = engines(), hide_possible_values = true)]
     pub(crate) engine: Option<Engine>,
-    /// Include the state of this machine: interfaces that are down, their MTU, and what its can-gw supports.
+    /// Include the state of this machine: interfaces that are down, their MTU, and the features of its can-gw.
     #[arg(long)]
     pub(crate) live: bool,
     /// Print JSON.
@@ -152,7 +152,7 @@ pub(crate) struct EnginesArgs {
     pub(crate) json: bool,
 }
 
-/// Check that this machine can run a gateway, and on time.
+/// Check that this machine can run a gateway and meet its deadlines.
 ///
 /// Checks the kernel, modules, privileges, CPU frequency and sleep states, interrupts, and the state, queue and driver of each
 /// CAN interface. Reports each as ok, weak or missing, with the command that fixes it. With a file, checks its interfaces

@@ -6,7 +6,7 @@ use candor_config::{config, import};
 use candor_egress::netlink;
 use candor_netlink::cangw;
 
-/// Checks every file in these folders, which must be more than this many.
+/// Checks every file in these directories, which must be more than this many.
 fn replay(folders: &[&str], check: fn(&[u8]), least: usize) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let files = folders.iter().flat_map(|folder| fs::read_dir(format!("{root}/{folder}")).expect(folder));

@@ -21,7 +21,7 @@ const EXACT: u32 = 0xDFFF_FFFF;
 #[derive(Clone, Debug)]
 pub(super) struct Before {
     pub(super) name: String,
-    /// How many identifiers it chooses; `None` if it does not look at them.
+    /// Number of identifiers that it selects; `None` if it does not match identifiers.
     pub(super) of: Option<usize>,
     egress: String,
 }
@@ -36,7 +36,7 @@ impl Before {
     }
 }
 
-/// Which identifiers.
+/// A set of identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ids {
     /// Of 11 bits.
@@ -67,7 +67,7 @@ impl Ids {
         all.into_iter().collect()
     }
 
-    /// What chooses one of them in a gateway file.
+    /// The selection of these identifiers in a gateway file.
     fn choice(self, ids: &[u32]) -> String {
         let list = |of: &dyn Fn(&u32) -> String| ids.iter().map(of).collect::<Vec<_>>().join(",\n");
         match self {
@@ -123,7 +123,7 @@ impl Sample {
         chosen.chain([self.ids.other()]).collect()
     }
 
-    /// Which of the frames a policy of this size chooses.
+    /// Frames that a policy of this size selects.
     pub(super) fn in_set(&self, count: usize) -> Vec<usize> {
         let is_in = |at: &usize| self.positions[*at].is_multiple_of(MOST / count);
         (0..self.positions.len()).filter(is_in).collect()
@@ -148,7 +148,7 @@ pub(super) fn policies(ids: Ids) -> Vec<Before> {
     rows
 }
 
-/// What else could choose the 1000 identifiers of 29 bits.
+/// Alternatives that select the 1000 identifiers of 29 bits.
 pub(super) fn others() -> Vec<Before> {
     let ids = set(Ids::Eff, MOST);
     let filter =

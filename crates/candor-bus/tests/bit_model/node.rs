@@ -15,7 +15,7 @@ pub enum OnBusOff {
     Keep,
 }
 
-/// When a received frame decrements the receive error counter.
+/// Time at which a received frame decrements the receive error counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecCredit {
     /// At the last but one bit of the end of frame.

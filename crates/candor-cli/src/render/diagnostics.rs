@@ -152,7 +152,6 @@ pub fn is_more(finding: &Diagnostic) -> bool {
     [code::TOO_MANY, code::TOO_MANY_NOTES, code::TOO_MANY_WARNINGS].contains(&finding.code)
 }
 
-/// Findings as JSON.
 pub fn json<'a>(source: &Source, findings: &'a [Diagnostic]) -> Vec<Finding<'a>> {
     findings.iter().map(|finding| Finding::of(source, finding)).collect()
 }

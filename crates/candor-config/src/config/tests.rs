@@ -11,7 +11,7 @@ use crate::testing::{BUSES, check_cases, findings, loaded, pieces, underlined, w
 use candor_core::diagnostic::{Position, Severity};
 use candor_core::frame::FrameFormat;
 
-/// The files of the folder `examples`.
+/// The files of the directory `examples`.
 pub(crate) const EXAMPLES: [&str; 17] = [
     include_str!("../../../../examples/01-forward.toml"),
     include_str!("../../../../examples/02-filter.toml"),

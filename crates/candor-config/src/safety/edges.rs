@@ -96,7 +96,6 @@ fn passing(route: &Route) -> Vec<Cube> {
     }
 }
 
-/// Frames that match a filter.
 fn matching(filter: Filter) -> Vec<Cube> {
     let filter = filter.normalise();
     let compared = Cube::new(u64::from(filter.mask), u64::from(filter.id));

@@ -78,7 +78,7 @@ impl<'p> Paths<'p> {
         place.bus == edge.from && (!goes_back || route.incoming == Incoming::Allowed)
     }
 
-    /// Where a frame is received again after this edge sent it.
+    /// Places that receive a frame again after this edge sent it.
     pub(super) fn after(&self, place: Place, edge: &Edge) -> impl Iterator<Item = Place> + use<> {
         let route = self.plan.route(edge.route);
         let is_in_kernel = self.is_in_kernel(edge.route);

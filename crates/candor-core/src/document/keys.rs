@@ -16,7 +16,7 @@ pub struct Key {
     pub shape: Shape,
     /// The value as an error describes it, with an example; empty if the words of its shape say it.
     pub wanted: &'static str,
-    /// What to write in place of a value that is out of range.
+    /// Remedy for a value that is out of range.
     pub help: &'static str,
     /// The line to add where the key is missing; empty if it may be.
     pub required: &'static str,

@@ -99,7 +99,7 @@ impl<'t> Cause<'t> {
                 at(span, "The closing `\"` is missing").help("a text begins and ends with `\"` on one line")
             }
             Self::Other(message) if message.starts_with("invalid boolean") => {
-                at(span, "Neither `true` nor `false`").help("write true or false in small letters")
+                at(span, "Neither `true` nor `false`").help("write true or false in lower case")
             }
             Self::Other(message) if message.starts_with("unexpected key or value, expected newline") => {
                 let help = if lacks_quote(text, &span) {

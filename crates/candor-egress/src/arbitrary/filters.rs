@@ -17,7 +17,7 @@ use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};
 /// The interface of every `mirred` action in messages; the other one has no name.
 pub const INTERFACE: &str = "can0";
 
-/// Which values are drawn.
+/// The range of generated values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum For {
     /// Those that a netlink message can carry and return.

@@ -204,7 +204,7 @@ proptest! {
     }
 }
 
-/// What no kernel says: values beyond its bounds.
+/// True for values outside of the kernel's bounds.
 fn is_odd(tree: &Tree) -> bool {
     let odd_filter = |filter: &Filter| match &filter.classifier {
         Classifier::Flow(flow) => flow.base.is_some_and(|base| base.major() == 0),

@@ -1,4 +1,4 @@
-//! What is known of each discipline and filter, one by one: most of it was seen on kernels, the rest is read in their source.
+//! Each qdisc and filter, one by one: most results were observed on kernels, the others follow from their source.
 
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ const fn lost(major: u16) -> End {
     End::Dropped { at: h(major, 0), heard: Heard::Nobody }
 }
 
-/// Whether a frame fits an expression, by the class to which it goes.
+/// True if a frame matches an expression, by the class to which it goes.
 fn fits(expression: &str, packet: &Packet<'_>) -> bool {
     let text = format!("qdisc root handle 1: prio\nfilter parent 1: prio 1 basic match '{expression}' flowid 1:1\n");
     match end(&text, packet) {

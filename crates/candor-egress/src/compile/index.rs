@@ -163,7 +163,7 @@ impl Window {
 struct Index {
     nodes: Vec<(u32, U32)>,
     next: u32,
-    /// How many nodes more than words there may be.
+    /// Maximum number of nodes in excess of words.
     spare: usize,
 }
 

@@ -156,7 +156,7 @@ fn band_by_tree(trees: &BTreeMap<BusIndex, Tree>, bus: BusIndex, bands: usize, s
     if bands == 1 { 0 } else { usize::from(qdisc.major() >> 4) - 1 }
 }
 
-/// What the ingress of its source has made of it.
+/// The mark after the ingress of its source.
 fn effective_mark(trees: &BTreeMap<BusIndex, Tree>, sent: &Sent) -> u32 {
     let Some(from) = sent.from else { return sent.mark };
     let actions = trees.get(&from).into_iter().flat_map(|tree| &tree.filters);

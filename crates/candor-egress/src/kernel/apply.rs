@@ -119,14 +119,14 @@ impl fmt::Display for ApplyError {
         let Self { interface, .. } = self;
         match &self.cause {
             Cause::CameOutOtherwise(left) => {
-                write!(f, "The kernel made something else of the tree of {interface}:")?;
+                write!(f, "The tree of {interface} differs from the requested one after the change:")?;
                 left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))
             }
-            Cause::Unreadable(_) => write!(f, "Cannot read what {interface} has"),
+            Cause::Unreadable(_) => write!(f, "Cannot read the qdiscs of {interface}"),
             Cause::Refused(step, error) => {
                 write!(
                     f,
-                    "The kernel refuses {} on {interface}{}",
+                    "The kernel rejected {} on {interface}{}",
                     Named(step),
                     advice(step, error).unwrap_or_default()
                 )
@@ -134,9 +134,9 @@ impl fmt::Display for ApplyError {
         }?;
         for (name, why) in &self.not_restored {
             match why {
-                Restored::Refused(error) => write!(f, "; {name} could not be brought back: {error}")?,
+                Restored::Refused(error) => write!(f, "; the previous tree of {name} could not be restored: {error}")?,
                 Restored::Otherwise(left) => {
-                    write!(f, "; {name} is not as it was:")?;
+                    write!(f, "; {name} differs from its previous tree:")?;
                     left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))?;
                 }
             }
@@ -164,7 +164,7 @@ fn advice(step: &Step, error: &TcError) -> Option<String> {
     match error.errno()? {
         Errno::EPERM => Some("; run it as root, or with CAP_NET_ADMIN".to_owned()),
         Errno::ENOENT if !module.is_empty() => {
-            Some(format!("; it may have been built without {module} or what is used in it: sudo modprobe {module}"))
+            Some(format!("; {module} may be missing, or built without a feature used here: sudo modprobe {module}"))
         }
         _ => None,
     }
@@ -175,8 +175,8 @@ struct Named<'a>(&'a Step);
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Step::ChangeClass(class) => write!(f, "to change class {}", class.handle),
-            Step::ChangeQdisc(qdisc) => write!(f, "to change qdisc {} {}", qdisc.discipline.kind(), qdisc.handle),
+            Step::ChangeClass(class) => write!(f, "the change of class {}", class.handle),
+            Step::ChangeQdisc(qdisc) => write!(f, "the change of qdisc {} {}", qdisc.discipline.kind(), qdisc.handle),
             Step::MakeClass(class) => write!(f, "class {} parent {}", class.handle, class.parent),
             Step::MakeFilter(filter) => {
                 let kind = filter.classifier.kind();
@@ -186,9 +186,9 @@ impl fmt::Display for Named<'_> {
                 write!(f, "qdisc {} {} parent {}", qdisc.discipline.kind(), qdisc.handle, qdisc.parent)
             }
             Step::RemoveFilters { parent, preference } => {
-                write!(f, "to remove the filters of parent {parent} pref {preference}")
+                write!(f, "the removal of the filters of parent {parent} pref {preference}")
             }
-            Step::RemoveSide { parent } => write!(f, "to remove the tree below {parent}"),
+            Step::RemoveSide { parent } => write!(f, "the removal of the tree below {parent}"),
         }
     }
 }

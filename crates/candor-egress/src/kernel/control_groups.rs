@@ -16,13 +16,13 @@ const NOT_IN_ROOT: &str = "cgroup.type";
 
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
+    #[error("Several units are named {unit}: select one with cgroup = {}", quoted(paths))]
     Ambiguous { unit: String, paths: Vec<String> },
-    #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
+    #[error("cgroup v2 is not mounted: sudo mount -t cgroup2 none /sys/fs/cgroup")]
     NotMounted,
-    #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
+    #[error("{} is not the root cgroup: start candor outside of the container", mount.display())]
     NotRoot { mount: PathBuf },
-    #[error("Cannot look for control groups in {}", path.display())]
+    #[error("Cannot search for control groups in {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
 }
 
@@ -166,7 +166,7 @@ mod tests {
         let error = ControlGroups::default().unit(root.path(), "a.service").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "There are several units a.service: write which one is meant as one of cgroup = \"/system.slice/a.service\", \
+            "Several units are named a.service: select one with cgroup = \"/system.slice/a.service\", \
              \"/user.slice/user-7.slice/a.service\""
         );
     }

@@ -93,9 +93,9 @@ impl Kernel for Interface {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
-    #[error("There is no interface {interface}{}; ip -br link shows those that there are", of_bus(bus.as_deref()))]
+    #[error("Interface {interface}{} not found; ip -br link lists the interfaces", of_bus(bus.as_deref()))]
     Missing { interface: String, bus: Option<String> },
-    #[error("Cannot look at {interface}")]
+    #[error("Cannot read the qdiscs of {interface}")]
     Unreadable { interface: String, source: TcError },
 }
 

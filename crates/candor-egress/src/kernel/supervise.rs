@@ -66,9 +66,9 @@ pub enum StartError {
     Apply(#[from] ApplyError),
     #[error(transparent)]
     Group(#[from] FindError),
-    #[error("There is no interface {0}, so nothing was changed; ip -br link shows those that there are")]
+    #[error("Interface {0} not found, nothing was changed; ip -br link lists the interfaces")]
     Missing(String),
-    #[error("The kernel cannot be asked for its interfaces, so nothing was changed")]
+    #[error("Cannot list the network interfaces, nothing was changed")]
     Unreadable(#[from] TcError),
 }
 
@@ -205,7 +205,7 @@ impl Kept {
         event.into_iter().chain(missing).map(|event| News { interface: self.name.clone(), event }).collect()
     }
 
-    /// Those that existed at the last look, or have not been reported.
+    /// Groups that existed at the last check, or have not been reported.
     fn newly_missing(&mut self, missing: Vec<GroupName>) -> Option<Event> {
         let groups: Vec<_> = missing.iter().filter(|name| !self.missing.contains(name)).cloned().collect();
         self.missing = missing;

@@ -98,7 +98,7 @@ fn reports_interfaces_that_cannot_be_restored() {
     let mut targets = [target("can0", 1, 3, Some((2, 50)))];
     let error = apply(&mut targets).unwrap_err();
     assert!(matches!(error.not_restored[..], [(_, Restored::Refused(_))]));
-    insta::assert_snapshot!(error, @"The kernel refuses class 2:10 parent 2: on can0; can0 could not be brought back: the kernel refused: the kernel rejects a value");
+    insta::assert_snapshot!(error, @"The kernel rejected class 2:10 parent 2: on can0; the previous tree of can0 could not be restored: the kernel refused: the kernel rejects a value");
 }
 
 proptest! {
@@ -303,7 +303,7 @@ fn reports_failed_group_lookups_without_changes() {
     let by_groups = vec![("can0".to_owned(), by_groups())];
     let (mut keeper, _) = Keeper::apply(bench.clone(), by_groups.clone()).unwrap();
     bench.group("a.service", None);
-    let why = "There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup";
+    let why = "cgroup v2 is not mounted: sudo mount -t cgroup2 none /sys/fs/cgroup";
     assert_eq!(words(&keeper.look(Mend::Yes, Instant::now())), [format!("can0 failed: {why}")]);
     assert_eq!(bench.groups_of("can0"), [Some(1), Some(2)]);
     assert_eq!(keeper.change(by_groups.clone()).unwrap_err().to_string(), why);
@@ -341,11 +341,11 @@ fn stop_keeps_foreign_trees() {
 #[test]
 fn names_the_missing_interface() {
     let error = Keeper::apply(Bench::default(), wanted(&[("can7", 1)])).unwrap_err();
-    insta::assert_snapshot!(error, @"There is no interface can7, so nothing was changed; ip -br link shows those that there are");
+    insta::assert_snapshot!(error, @"Interface can7 not found, nothing was changed; ip -br link lists the interfaces");
 }
 
 proptest! {
-    /// Whatever is wanted one after another: at the end all is as it was at first.
+    /// After any sequence of trees, the end restores the state before the first one.
     #[test]
     fn stop_restores_the_previous_trees(
         before in prop::array::uniform2(0..TREES.len()),

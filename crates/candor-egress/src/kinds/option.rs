@@ -60,7 +60,7 @@ pub(crate) struct Slot {
     pub(crate) set: fn(&mut Discipline, &[i128]) -> Option<()>,
 }
 
-/// How `tc` writes a number.
+/// Notation of a number in `tc`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Number,
@@ -83,7 +83,7 @@ pub(crate) enum Unit {
     Ignored,
 }
 
-/// Where netlink messages carry an option. Numbers are offsets in the struct of the kind, or attributes.
+/// Place of an option in netlink messages. Numbers are offsets in the struct of the kind, or attributes.
 #[derive(Clone, Copy)]
 pub(crate) enum Wire {
     Nowhere,

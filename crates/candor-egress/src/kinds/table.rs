@@ -249,8 +249,8 @@ fn ets_rule(discipline: &mut Discipline) -> Result<(), Broken> {
     match u8::try_from(count) {
         Ok(bands @ 1..=16) if implied <= count => ets.bands = bands,
         _ => {
-            let message = format!("ets has {count} bands here, of which strict and quanta name {implied}");
-            return Err((message, "write bands with a number from 1 to 16 that covers both"));
+            let message = format!("ets has {count} bands, but strict and quanta define {implied}");
+            return Err((message, "set bands to 1 to 16, at least strict plus the number of quanta"));
         }
     }
     within(&ets.priomap, ets.bands)
@@ -260,8 +260,7 @@ fn within(priomap: &[u8], bands: u8) -> Result<(), Broken> {
     if priomap.iter().all(|band| *band < bands) {
         return Ok(());
     }
-    let message =
-        format!("The map of priorities names a band that is not there; the last one is {}", bands.saturating_sub(1));
+    let message = format!("priomap refers to a band that does not exist; the last one is {}", bands.saturating_sub(1));
     Err((message, "write smaller numbers in priomap, or more bands"))
 }
 

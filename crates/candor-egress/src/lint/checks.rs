@@ -58,7 +58,7 @@ pub(super) fn loss(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut
             if has_filters && drops_rest() {
                 report(Trap::DropsRest { kind: "fq_codel" });
             }
-            report(Trap::Silent { why: "fq_codel drops frames that have waited for long" });
+            report(Trap::Silent { why: "fq_codel drops frames that waited too long" });
         }
         Discipline::PfifoHeadDrop { .. } => {
             report(Trap::Silent { why: "A full pfifo_head_drop drops the oldest frame" });
@@ -74,7 +74,7 @@ fn silent(sfq: &Sfq) -> Option<&'static str> {
         return Some("A full flow of sfq drops its oldest frame");
     }
     let is_full_first = usual(sfq.limit_frames) < usual(sfq.depth_frames) * usual(sfq.flows);
-    is_full_first.then_some("Senders that fill sfq together, and none its own part, lose frames of the longest flow")
+    is_full_first.then_some("When the total limit of sfq is reached, the longest flow loses frames")
 }
 
 fn takes_all(filter: &Filter) -> bool {

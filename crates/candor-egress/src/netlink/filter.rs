@@ -1,6 +1,6 @@
 //! `TCA_OPTIONS` of a filter.
 //!
-//! A node of `u32` that is changed keeps its keys, whatever the new ones are: delete it and make it again.
+//! Changing a node of `u32` does not change its keys: delete it and create it again.
 //!
 //! # Source
 //! `net/sched/cls_{basic,bpf,flow,fw,matchall,u32}.c`; `include/uapi/linux/pkt_cls.h`.

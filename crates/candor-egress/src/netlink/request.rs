@@ -18,7 +18,7 @@ use super::{class, discipline, filter};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 
-/// Whether the object must exist, must not exist, or may.
+/// Requirement on the existence of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Change,

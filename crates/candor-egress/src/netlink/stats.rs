@@ -14,7 +14,7 @@ pub struct QdiscStats {
     pub frames: u64,
     pub drops: u32,
     pub requeues: u32,
-    /// Times that a rate held frames back.
+    /// Times that a rate limit delayed frames.
     pub overlimits: u32,
     /// Bytes that wait, also in disciplines below it.
     pub backlog_bytes: u32,
@@ -81,13 +81,13 @@ pub struct FilterStats {
     pub actions: Vec<QdiscStats>,
 }
 
-/// Frames that a filter looked at, and frames that matched.
+/// Frames that a filter tested, and frames that matched.
 ///
 /// # Kernel
 /// `u32` counts only with `CONFIG_CLS_U32_PERF`. All are sums over the processors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// Frames that it looked at; `matchall` does not count them, since all fit.
+    /// Tested frames; `matchall` does not count them, because all match.
     pub tested: Option<u64>,
     pub hit: u64,
     /// Of `u32`: matches of each key. The next key is compared only then.

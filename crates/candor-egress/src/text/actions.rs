@@ -53,24 +53,24 @@ pub(super) fn read(args: &mut Args<'_>) -> Option<Vec<Action>> {
         if let Some(arg) = args.peek()
             && ["index", "cookie", "random", "hw_stats", "no_percpu"].contains(&arg.text())
         {
-            let message = format!("candor does not know `{}` of an action", arg.text());
+            let message = format!("candor does not support `{}` in an action", arg.text());
             args.skip_all();
-            return args.fail(code::KIND, arg.span(), message, "leave it and its values out");
+            return args.fail(code::KIND, arg.span(), message, "remove it and its values");
         }
     }
     Some(actions)
 }
 
 const OTHERS: &[(&str, &str)] = &[
-    ("bpf", "what a program decides cannot be said as a value"),
-    ("csum", "it is for IP; checksums of CAN frames are can-gw's"),
-    ("pedit", "can-gw changes frames, and repairs their checksums"),
-    ("stolen", "tc has no word for it; mirred redirect takes a frame away"),
-    ("trap", "no CAN controller does what it asks for"),
+    ("bpf", "the behaviour of a BPF program is unknown"),
+    ("csum", "it is for IP; use can-gw for checksums of CAN frames"),
+    ("pedit", "use can-gw, which modifies frames and updates their checksums"),
+    ("stolen", "tc has no syntax for it; mirred redirect has the same effect"),
+    ("trap", "no CAN controller supports it"),
 ];
 
 fn no_verdict(text: &str) -> Wrong {
-    Wrong::new(format!("{} is no verdict", quote(text)), format!("write one of {}", Verdict::words().join(", ")))
+    Wrong::new(format!("{} is not a verdict", quote(text)), format!("write one of {}", Verdict::words().join(", ")))
 }
 
 fn skbedit(args: &mut Args<'_>) -> Option<Action> {
@@ -110,7 +110,7 @@ fn note_hexadecimal(args: &mut Args<'_>) {
     if word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_digit()) {
         let value = u32::from_str_radix(word, 16).unwrap_or(0);
         let message = format!("This is priority {value}: tc reads it in hexadecimal");
-        args.note(code::MEANING, args.last_span(), message, format!("write 0x{word} to say so"));
+        args.note(code::MEANING, args.last_span(), message, format!("write 0x{word} to make that explicit"));
     }
 }
 
@@ -144,7 +144,7 @@ fn police(args: &mut Args<'_>) -> Option<Action> {
     let (mut per_second, mut burst_frames) = (None, None);
     let (mut exceed, mut conform) = (Verdict::Reclassify, Verdict::Pass);
     let some = |text: &str| match long(text)? {
-        0 => Err(Wrong::new("With 0 no frame comes through", "write 1 or more")),
+        0 => Err(Wrong::new("A limit of 0 passes no frame", "write 1 or more")),
         number => Ok(number),
     };
     loop {
@@ -169,7 +169,7 @@ fn police(args: &mut Args<'_>) -> Option<Action> {
         per_second.zip(burst_frames).map(|(per_second, burst_frames)| PoliceFrames { per_second, burst_frames });
     let is_half = rate_given.is_some() != burst.is_some() || per_second.is_some() != burst_frames.is_some();
     if is_half || bytes.is_some() == frames.is_some() {
-        let message = "police limits either bytes or frames";
+        let message = "police needs a rate and a burst, either in bytes or in frames";
         return args.fail(
             code::MISSING,
             args.last_span(),

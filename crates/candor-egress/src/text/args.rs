@@ -131,17 +131,17 @@ impl<'a> Args<'a> {
     }
 
     pub(super) fn missing<T>(&mut self, what: &str, help: &str) -> Option<T> {
-        self.fail(code::MISSING, self.span(), format!("There is no {what}"), help)
+        self.fail(code::MISSING, self.span(), format!("Missing {what}"), help)
     }
 
     /// Reports an unknown word, and skips the rest: it may have a value.
     pub(super) fn unknown<T>(&mut self, arg: &Arg<'_>, of: &str, known: &[&str]) -> Option<T> {
         self.skip_all();
-        let message = format!("{} is no word of {of}", quote(arg.text()));
+        let message = format!("{} is not valid in {of}", quote(arg.text()));
         let help = match (closest(arg.text(), known), known) {
             (Some(meant), _) => format!("did you mean `{meant}`?"),
             (None, []) => "remove it".to_owned(),
-            (None, _) => format!("known here: {}", known.join(", ")),
+            (None, _) => format!("valid here: {}", known.join(", ")),
         };
         self.fail(code::WORD, arg.span(), message, help)
     }
@@ -158,20 +158,15 @@ impl<'a> Args<'a> {
             return self.unknown(kind, &format!("a {what}"), known);
         };
         self.skip_all();
-        let message = format!("candor has no {what} `{name}`: {reason}");
-        self.fail(code::KIND, kind.span(), message, format!("take another one: {}", known.join(", ")))
+        let message = format!("candor does not support the {what} `{name}`: {reason}");
+        self.fail(code::KIND, kind.span(), message, format!("supported: {}", known.join(", ")))
     }
 
     pub(super) fn value<T>(&mut self, read: impl FnOnce(&str) -> Result<T, Wrong>) -> Option<T> {
         let option = self.last_span();
         let Some(arg) = self.take() else {
             let name = self.args.last().map_or("", Arg::text);
-            return self.fail(
-                code::VALUE,
-                option,
-                format!("{} has no value", quote(name)),
-                "write its value behind it",
-            );
+            return self.fail(code::VALUE, option, format!("{} has no value", quote(name)), "write its value after it");
         };
         match read(arg.text()) {
             Ok(value) => Some(value),

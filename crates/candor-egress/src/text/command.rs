@@ -101,7 +101,7 @@ fn verb(args: &mut Args<'_>) -> Option<Verb> {
         // A similar word may also be a misspelt parent or kind, which are checked later.
         _ => match (args.peek(), closest(word, &VERBS[..4])) {
             (Some(arg), Some(meant)) if !HEAD.split(' ').any(|known| known == word) => {
-                let message = format!("{} is nothing that tc does", quote(word));
+                let message = format!("{} is not a tc command", quote(word));
                 return args.fail(code::COMMAND, arg.span(), message, format!("did you mean `{meant}`?"));
             }
             _ => return Some(Verb::Add),
@@ -142,9 +142,9 @@ impl Head {
                 ("qdisc", "clsact" | "ingress") => return Some(()),
                 (_, "") => {
                     let (kind, help) = match object {
-                        "qdisc" => ("kind of discipline", "add one, such as prio"),
-                        "class" => ("kind of class", "add htb or drr, and what it may send"),
-                        _ => ("kind of filter", "add one, such as basic match 'canid(sff 0x123)'"),
+                        "qdisc" => ("qdisc kind", "add one, such as prio"),
+                        "class" => ("class kind", "add htb with a rate, or drr"),
+                        _ => ("filter kind", "add one, such as basic match 'canid(sff 0x123)'"),
                     };
                     return args.missing(kind, help);
                 }
@@ -203,9 +203,9 @@ impl Head {
                 self.parent = Some(Place { handle, span: args.last_span() });
             }
             word @ ("estimator" | "chain" | "block" | "ingress_block" | "egress_block") => {
-                let message = format!("candor does not know `{word}`");
+                let message = format!("candor does not support `{word}`");
                 args.skip_all();
-                return args.fail(code::KIND, span, message, "leave it and its values out");
+                return args.fail(code::KIND, span, message, "remove it and its values");
             }
             _ => return Some(false),
         }
@@ -223,7 +223,7 @@ fn qdisc(args: &mut Args<'_>, head: &mut Head) -> Option<Object> {
     let discipline = disciplines::read(kind, &known, args);
     let Some(parent) = head.parent.clone() else {
         if !head.is_wrong && discipline.is_some() {
-            return args.missing("place for it", "add root, or parent and the class below which it is");
+            return args.missing("parent", "add root, or parent and the class above it");
         }
         return None;
     };
@@ -237,7 +237,7 @@ fn clsact(word: &str, args: &mut Args<'_>) -> Option<Object> {
     args.options(word, &[], |_, _| None)?;
     let is_ingress = word == "ingress";
     if is_ingress {
-        let message = "`ingress` is read as `clsact`, which does the same for frames that come in";
+        let message = "`ingress` is read as `clsact`, which does the same for received frames";
         args.note(code::MEANING, place.clone(), message, "write clsact");
     }
     let parent = Place { handle: Handle::CLSACT, span: place };
@@ -253,10 +253,10 @@ fn class(args: &mut Args<'_>, head: &mut Head) -> Option<Object> {
         return None;
     }
     let Some(handle) = head.handle else {
-        return args.missing("name for the class", "add classid and its name, such as classid 1:10");
+        return args.missing("classid", "add a classid, such as classid 1:10");
     };
     let Some(parent) = head.parent.clone() else {
-        return args.missing("parent", "add parent and the discipline or class it belongs to, such as parent 1:");
+        return args.missing("parent", "add the qdisc or class that it belongs to, such as parent 1:");
     };
     Some(Object::Class { parent, handle, share })
 }
@@ -294,8 +294,8 @@ fn deletion(object: &Arg<'_>, args: &mut Args<'_>, mut head: Head) -> Option<Com
     match parent.filter(|parent| [Handle::ROOT, Handle::CLSACT].contains(parent)) {
         Some(parent) if object.text() == "qdisc" => Some(head.command(Verb::Delete, Object::Nothing { parent })),
         _ => {
-            let help = "leave out what it deletes, and this line; only `qdisc del root` at the head is read";
-            let message = "A tree is what is there at the end, and this takes something away";
+            let help = "remove this line and the lines it deletes; only `qdisc del root` at the top is allowed";
+            let message = "A tree describes the final state, so it cannot delete objects";
             args.fail(code::COMMAND, args.span(), message, help)
         }
     }

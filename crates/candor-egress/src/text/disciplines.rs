@@ -10,24 +10,24 @@ use super::args::{Arg, Args, Wrong};
 use super::units::{bucket, decimal, number, rate, signed, size, some_size, time};
 use super::{code, units};
 
-/// Disciplines that are not for CAN, and why.
+/// Qdiscs that are not useful on CAN, with the reason.
 ///
 /// # Source
 /// Appendix B of the report of 2011.
 const REASONS: &[(&str, &str)] = &[
-    ("cbq", "it is too complex, and htb does the same; kernels since 6.3 have it no more"),
-    ("choke", "it knows flows by addresses, which CAN has not"),
-    ("codel", "it drops frames without telling the sender"),
-    ("fq", "all CAN frames are one flow to it"),
-    ("fq_pie", "all CAN frames are one flow to it"),
-    ("hfsc", "htb does what CAN needs of it"),
-    ("hhf", "all CAN frames are one flow to it"),
+    ("cbq", "htb does the same and is simpler; removed in Linux 6.3"),
+    ("choke", "it needs addresses, which CAN frames do not have"),
+    ("codel", "it drops frames silently"),
+    ("fq", "it treats all CAN frames as one flow"),
+    ("fq_pie", "it treats all CAN frames as one flow"),
+    ("hfsc", "htb covers what CAN needs"),
+    ("hhf", "it treats all CAN frames as one flow"),
     ("mq", "it needs an interface with several queues, which no CAN driver has"),
     ("mqprio", "it needs an interface with several queues, which no CAN driver has"),
     ("multiq", "it needs an interface with several queues, which no CAN driver has"),
-    ("noqueue", "it is what vcan has without any line"),
+    ("noqueue", "it is the default of vcan and cannot be created"),
     ("red", "it drops frames at random"),
-    ("sfb", "it penalizes flows that do not answer to drops, and no CAN sender does"),
+    ("sfb", "it penalizes flows that do not react to drops, and no CAN sender does"),
     ("taprio", "it needs an interface with several queues, which no CAN driver has"),
 ];
 
@@ -42,7 +42,7 @@ pub(super) fn read(kind: &Arg<'_>, before: &[&str], args: &mut Args<'_>) -> Opti
     if !REASONS.iter().any(|(name, _)| *name == kind.text()) {
         known.extend(before);
     }
-    args.unknown_kind(kind, "discipline", &known, REASONS)
+    args.unknown_kind(kind, "qdisc", &known, REASONS)
 }
 
 fn options(kind: &Kind, args: &mut Args<'_>) -> Option<Discipline> {
@@ -56,7 +56,7 @@ fn options(kind: &Kind, args: &mut Args<'_>) -> Option<Discipline> {
         match option.unit {
             Unit::Switch => return (option.field.set)(&mut discipline, &[1]),
             Unit::Ignored => {
-                let message = format!("`{word}` is left out: CAN frames have no room for a mark of congestion");
+                let message = format!("`{word}` is ignored: CAN frames have no congestion mark");
                 args.note(code::LEFT_OUT, args.last_span(), message, "remove it");
                 return Some(());
             }
@@ -111,12 +111,12 @@ fn tbf(args: &mut Args<'_>) -> Option<Discipline> {
         Some(())
     })?;
     let (Some(rate), Some(burst_bytes)) = (rate_given, burst) else {
-        return args.missing("rate or burst", "tbf wants both, such as rate 100frames/s burst 16");
+        return args.missing("rate or burst", "tbf needs both, such as rate 100frames/s burst 16");
     };
     let peak = match (peak_rate, peak_burst) {
         (Some(rate), Some(burst_bytes)) => Some(Peak { rate, burst_bytes }),
         (Some(_), None) => {
-            return args.missing("mtu", "peakrate wants it, a frame at least: mtu 16");
+            return args.missing("mtu", "peakrate needs it, at least one frame: mtu 16");
         }
         (None, _) => None,
     };
@@ -127,14 +127,14 @@ fn tbf(args: &mut Args<'_>) -> Option<Discipline> {
             let limit = waits(rate, burst_bytes);
             let limit = peak.map_or(limit, |peak| limit.min(waits(peak.rate, peak.burst_bytes)));
             u32::try_from(limit).ok().or_else(|| {
-                wrong(args, "The latency makes a limit of more than 32 bits", "write a shorter one, or limit")
+                wrong(args, "The latency results in a limit of more than 32 bits", "write a shorter latency, or limit")
             })?
         }
         (None, None) => {
-            return args.missing("limit", "add limit with bytes, or latency with a time, such as latency 70ms");
+            return args.missing("limit", "add a limit in bytes, or a latency such as latency 70ms");
         }
         (Some(_), Some(_)) => {
-            return wrong(args, "Both limit and latency say how much may wait", "remove one of them");
+            return wrong(args, "limit and latency both set the length of the queue", "remove one of them");
         }
     };
     Some(Discipline::Tbf(Tbf { rate, burst_bytes, limit_bytes, peak }))
@@ -149,11 +149,11 @@ fn room(rate: ByteRate, burst_bytes: u32, latency: Duration) -> u128 {
 const TC_MTU_BYTES: u64 = 1600;
 
 const CLASS_REASONS: &[(&str, &str)] = &[
-    ("prio", "its classes are there with it, one for each band"),
-    ("ets", "its classes are there with it, one for each band"),
-    ("tbf", "its class is there with it"),
-    ("cbq", "kernels since 6.3 have it no more; htb does the same"),
-    ("hfsc", "htb does what CAN needs of it"),
+    ("prio", "its classes are created with it, one for each band"),
+    ("ets", "its classes are created with it, one for each band"),
+    ("tbf", "its class is created with it"),
+    ("cbq", "removed in Linux 6.3; htb does the same"),
+    ("hfsc", "htb covers what CAN needs"),
 ];
 
 pub(super) fn class(kind: &Arg<'_>, args: &mut Args<'_>) -> Option<Share> {
@@ -167,7 +167,7 @@ pub(super) fn class(kind: &Arg<'_>, args: &mut Args<'_>) -> Option<Share> {
             })?;
             Some(Share::Drr { quantum_bytes })
         }
-        _ => args.unknown_kind(kind, "class of", &["htb", "drr"], CLASS_REASONS),
+        _ => args.unknown_kind(kind, "class", &["htb", "drr"], CLASS_REASONS),
     }
 }
 
@@ -186,7 +186,7 @@ fn htb(args: &mut Args<'_>) -> Option<HtbClass> {
             "burst" | "buffer" | "maxburst" => burst = Some(args.value(bucket)?),
             "mtu" => {
                 args.value(some_size)?;
-                let message = "`mtu` is left out: the kernel makes no use of it";
+                let message = "`mtu` is ignored: the kernel does not use it";
                 args.note(code::LEFT_OUT, args.last_span(), message, "remove it");
             }
             _ => ceil_burst = Some(args.value(bucket)?),
@@ -194,10 +194,10 @@ fn htb(args: &mut Args<'_>) -> Option<HtbClass> {
         Some(())
     })?;
     let Some(rate) = rate_given else {
-        return args.missing("rate", "a class of htb wants one, such as rate 100frames/s");
+        return args.missing("rate", "an htb class needs a rate, such as rate 100frames/s");
     };
     if prio > LAST_PRIO {
-        let message = format!("The kernel takes prio {prio} for {LAST_PRIO}, the last one");
+        let message = format!("The kernel treats prio {prio} as {LAST_PRIO}, the maximum");
         args.note(code::MEANING, args.span(), message, "write 0 to 7");
     }
     let ceil = ceil.unwrap_or(rate);
@@ -238,7 +238,7 @@ pub(super) fn stab(args: &mut Args<'_>) -> Option<SizeTable> {
             }
             _ => args.value(|text| match text {
                 "ethernet" => Ok(()),
-                _ => Err(Wrong::new("CAN has no cells as ATM has", "leave linklayer out")),
+                _ => Err(Wrong::new("CAN has no cells, unlike ATM", "remove linklayer")),
             })?,
         }
     }

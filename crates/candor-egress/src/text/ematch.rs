@@ -27,8 +27,8 @@ pub(super) fn read(args: &mut Args<'_>) -> Option<Ematch> {
         }
         (Some(_), Some(place)) => {
             args.skip_all();
-            let help = "join it with and, or or; or remove it";
-            args.fail(code::SYNTAX, place.span, "The expression is complete before this", help)
+            let help = "join it with `and` or `or`, or remove it";
+            args.fail(code::SYNTAX, place.span, "Unexpected text after the expression", help)
         }
         (expression, _) => {
             args.skip_all();
@@ -62,7 +62,7 @@ impl Parser<'_, '_> {
             let message = "The kernel reads `a and b or c` as `a and (b or c)`";
             let span = start..self.tokens.last_end();
             let note = Diagnostic::note(code::MEANING, span, message);
-            self.findings.report(note.help("say with brackets what is meant"));
+            self.findings.report(note.help("add brackets"));
         }
         Some(Ematch::joined(terms))
     }
@@ -79,15 +79,15 @@ impl Parser<'_, '_> {
     }
 
     fn term(&mut self, level: usize) -> Option<Ematch> {
-        const EXAMPLE: &str = "write a match such as canid(sff 0x123); there are canid, cmp, meta, nbyte and u32";
+        const EXAMPLE: &str = "write a match such as canid(sff 0x123); valid: canid, cmp, meta, nbyte and u32";
         let Some((token, place)) = self.tokens.take() else {
-            return self.refuse(self.end..self.end, "The expression ends too early", EXAMPLE);
+            return self.refuse(self.end..self.end, "The expression is incomplete", EXAMPLE);
         };
         if level > MOST_LEVELS {
             return self.refuse(
                 place.span,
-                "So many groups in groups are more than the kernel takes",
-                "write it flatter",
+                "The groups are nested deeper than the kernel supports",
+                "use fewer levels of brackets",
             );
         }
         match token {
@@ -107,11 +107,11 @@ impl Parser<'_, '_> {
             Token::Word(name) => {
                 let name = name.to_owned();
                 if !matches!(self.tokens.take(), Some((Token::Open, _))) {
-                    return self.refuse(place.span, "Behind the name of a match stands a bracket", EXAMPLE);
+                    return self.refuse(place.span, "The name of a match must be followed by (", EXAMPLE);
                 }
                 matches::read(&name, place.span, self.tokens, self.end, self.findings)
             }
-            _ => self.refuse(place.span, "A match should stand here", EXAMPLE),
+            _ => self.refuse(place.span, "Expected a match", EXAMPLE),
         }
     }
 
@@ -120,7 +120,7 @@ impl Parser<'_, '_> {
         match self.tokens.peek() {
             Some((Token::Word(word), place)) if word.eq_ignore_ascii_case("not") => {
                 let span = place.span.clone();
-                self.refuse(span, "tc takes one `not`", "remove both, or write not (not …)")
+                self.refuse(span, "tc does not accept `not not`", "remove both, or write not (not …)")
             }
             _ => self.term(level),
         }

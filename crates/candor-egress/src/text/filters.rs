@@ -17,12 +17,12 @@ use super::{code, ematch, selector};
 const KINDS: &[&str] = &["basic", "u32", "fw", "flow", "matchall"];
 
 const REASONS: &[(&str, &str)] = &[
-    ("bpf", "what a program decides cannot be said as a value; for control groups write bands with cgroup or unit"),
-    ("cgroup", "it knows control groups of version 1 only; write bands with cgroup or unit in place of the tree"),
-    ("flower", "it knows no fields of CAN frames; take basic with canid"),
+    ("bpf", "the behaviour of a BPF program is unknown; for control groups use bands with cgroup or unit"),
+    ("cgroup", "it supports cgroup v1 only; use bands with cgroup or unit in place of the tree"),
+    ("flower", "it cannot match CAN frames; use basic with canid"),
     ("route", "CAN has no routes"),
     ("rsvp", "CAN has no reservations"),
-    ("tcindex", "it looks at a field of IP"),
+    ("tcindex", "it matches an IP field"),
 ];
 
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub(super) fn read(kind: &Arg<'_>, handle: Option<(String, Span)>, args: &mut Ar
     };
     let handle = own_handle?;
     if matches!(classifier, Classifier::Flow(_)) && handle == 0 {
-        return args.missing("handle", "the kernel wants one for flow: add handle 1 before it");
+        return args.missing("handle", "flow needs a handle: add handle 1 before it");
     }
     let Tail { class, actions } = tail;
     Some(Found { handle, classifier, class, actions })
@@ -109,7 +109,7 @@ fn flow(tail: &mut Tail, args: &mut Args<'_>) -> Option<Flow> {
             "keys" | "key" => flow.keys = args.value(flow_keys)?,
             "divisor" => {
                 flow.divisor = Some(args.value(|text| match number(text)? {
-                    0 => Err(Wrong::new("Nothing can be divided by 0", "write 1 or more")),
+                    0 => Err(Wrong::new("The divisor must not be 0", "write 1 or more")),
                     divisor => Ok(divisor),
                 })?)
             }
@@ -118,7 +118,7 @@ fn flow(tail: &mut Tail, args: &mut Args<'_>) -> Option<Flow> {
         }
     }
     let wrong = match (flow.hashed, flow.keys.len()) {
-        (_, 0) => Some("flow reckons with nothing: add keys, such as hash keys src"),
+        (_, 0) => Some("flow has no keys: add some, such as hash keys src"),
         (false, 2..) => Some("map takes one key: write hash for several"),
         (false, _) if flow.perturb_s > 0 => Some("perturb is for hash: remove it"),
         _ => None,
@@ -172,14 +172,14 @@ fn can_filter(kind: &Arg<'_>, tail: &mut Tail, args: &mut Args<'_>) -> Option<Em
     args.note(
         code::CAN_FILTER,
         kind.span(),
-        "The filter `can` of 2011 is in no kernel; read as basic with canid",
+        "No kernel has the filter `can` of 2011; read as basic with canid",
         format!("write basic match '{}'", super::print::canid(&rules)),
     );
     let is_all_zero = |extended: u32, all: u32| CanRule { id: extended, mask: all };
     let [standard, extended] = [is_all_zero(0, CAN_SFF_MASK), is_all_zero(CAN_EFF_FLAG, CAN_EFF_MASK)];
     if rules.len() == 2 && rules.contains(&standard) && rules.contains(&extended) {
-        let message = "This is identifier 0 alone; the report means all identifiers with it";
-        let help = "for all of them write sffid 0x0:0x0 effid 0x0:0x0";
+        let message = "This matches identifier 0 only; the report intends all identifiers";
+        let help = "to match all, write sffid 0x0:0x0 effid 0x0:0x0";
         args.note(code::CAN_FILTER, span, message, help);
     }
     Some(Ematch::Canid(rules))

@@ -73,10 +73,10 @@ fn commands(tree: &Tree) -> Result<Vec<String>, Vec<Unsayable>> {
 
 fn around(interface: &str, tree: &Tree, lines: &[String]) -> String {
     let mut text = format!(
-        "#!/bin/sh\n# Queueing disciplines of {interface}, as candor would make them.\nset -e\nDEV='{interface}'\n"
+        "#!/bin/sh\n# Queueing disciplines of {interface}, as candor installs them.\nset -e\nDEV='{interface}'\n"
     );
     let has = |parent| tree.qdiscs.iter().any(|qdisc| qdisc.parent == parent);
-    text.push_str("\n# What is there already; that there is nothing is fine.\n");
+    text.push_str("\n# Remove the existing qdiscs, if any.\n");
     for (parent, word) in [(Handle::ROOT, "root"), (Handle::CLSACT, "clsact")] {
         if has(parent) {
             text.push_str(&format!("tc qdisc del dev \"$DEV\" {word} 2>/dev/null || true\n"));
@@ -186,32 +186,32 @@ pub struct Unsayable {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSayable {
-    #[error("Tc has no word for what becomes of the frame there")]
+    #[error("tc has no syntax for this action")]
     Action,
-    #[error("The expression is not complete")]
+    #[error("The expression is incomplete")]
     Expression,
-    #[error("A filter of this kind names no class")]
+    #[error("A filter of this kind cannot have a class")]
     FilterClass,
     #[error("The name of the interface cannot be written in a script")]
     Interface,
-    #[error("Tc makes its size tables itself, and none like this")]
+    #[error("tc computes size tables itself and cannot create this one")]
     SizeTable,
-    #[error("There are more groups in groups than the kernel takes")]
+    #[error("The groups are nested deeper than the kernel supports")]
     TooDeep,
     /// More identifiers than `tc` takes in a match; the kernel takes 500.
-    #[error("Tc takes 400 identifiers in a match, and here are more")]
+    #[error("tc accepts at most 400 identifiers per match")]
     TooManyIdentifiers,
-    #[error("Tc cannot say this number")]
+    #[error("tc cannot express this number")]
     Number,
-    #[error("Tc takes a program out of an object file, and candor makes it itself: sudo candor egress apply")]
+    #[error("tc loads BPF programs from object files, but candor generates this one: use sudo candor egress apply")]
     Program,
-    #[error("Candor does not know this kind, and has kept its bytes")]
+    #[error("candor does not support this kind and only stores its bytes")]
     Other,
-    #[error("Tc drops the flag for remote frames from the mask of an identifier")]
+    #[error("tc drops the flag for remote frames from the mask of an identifier")]
     RemoteFlag,
-    #[error("The kernel puts it there by itself")]
+    #[error("The kernel creates it itself")]
     ThereByItself,
-    #[error("What this number means depends on the order of bytes of the machine")]
+    #[error("The number depends on the byte order of the machine")]
     ByteOrder,
 }
 

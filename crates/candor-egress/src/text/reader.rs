@@ -66,7 +66,7 @@ impl Reader<'_> {
         self.cut_off = None;
         if let Some(word) = command.words.iter().find(|word| word.is_unclosed()) {
             let span = word.expansion().map_or_else(|| word.span(), |expansion| expansion.span.clone());
-            return self.error(code::SYNTAX, span, "This is never closed", "write the closing quote or bracket");
+            return self.error(code::SYNTAX, span, "Unclosed quote or bracket", "write the closing quote or bracket");
         }
         if command.words.iter().all(is_assignment) {
             return self.assign(&command.words);
@@ -74,8 +74,8 @@ impl Reader<'_> {
         match self.program(&command.words) {
             Program::Tc(at) => self.tc(command, &command.words[at..]),
             Program::Elsewhere(at) => {
-                let help = "a tree is for one namespace; read the commands of each by themselves";
-                self.error(code::COMMAND, command.words[at].span(), "This works in another network namespace", help);
+                let help = "a tree is for one namespace; read the commands of each namespace separately";
+                self.error(code::COMMAND, command.words[at].span(), "This runs in another network namespace", help);
             }
             Program::Other(at) => self.other(command, &command.words[at]),
         }
@@ -102,11 +102,11 @@ impl Reader<'_> {
     fn other(&mut self, command: &Command, program: &Word) {
         let name = program.text();
         if let Some(meant) = closest(name, OBJECTS).filter(|meant| *meant != name) {
-            let message = format!("{} is nothing that tc makes", quote(name));
+            let message = format!("{} is not a tc object", quote(name));
             return self.error(code::COMMAND, program.span(), message, &format!("did you mean `{meant}`?"));
         }
         if self.reading == Reading::Tree && !["set", ":", "true"].contains(&name) {
-            let message = format!("{} is no line of a tree", quote(name));
+            let message = format!("{} is not valid in a tree", quote(name));
             return self.error(code::COMMAND, program.span(), message, "a line begins with qdisc, class or filter");
         }
         self.left_out.push(command.span());
@@ -128,7 +128,7 @@ impl Reader<'_> {
     fn tc(&mut self, command: &Command, words: &[Word]) {
         let Some(words) = self.without_options(command, words) else { return };
         let Some(object) = words.first() else {
-            return self.error(code::COMMAND, command.span(), "tc alone does nothing", "add qdisc, class or filter");
+            return self.error(code::COMMAND, command.span(), "Incomplete tc command", "add qdisc, class or filter");
         };
         if command::changes_nothing(words.get(1).map_or("", Word::text)) {
             self.left_out.push(command.span());
@@ -136,10 +136,10 @@ impl Reader<'_> {
         }
         if !OBJECTS.contains(&object.text()) {
             let help = closest(object.text(), OBJECTS).map_or_else(
-                || "a tree is made of qdisc, class and filter".to_owned(),
+                || "a tree consists of qdisc, class and filter".to_owned(),
                 |meant| format!("did you mean `{meant}`?"),
             );
-            let message = format!("{} is nothing that candor makes", quote(object.text()));
+            let message = format!("candor does not support the object {}", quote(object.text()));
             return self.error(code::COMMAND, object.span(), message, &help);
         }
         if !self.always_runs(command) {
@@ -149,8 +149,8 @@ impl Reader<'_> {
         let last = words.last().map_or(0, |word| word.span().end);
         if self.text[last..].starts_with('(') || self.text[last..].trim_start_matches([' ', '\t']).starts_with('(') {
             self.cut_off = Some(last);
-            let help = "put the expression between ' and '";
-            return self.error(code::SYNTAX, last..last, "The shell takes this bracket for itself", help);
+            let help = "enclose the expression in '…'";
+            return self.error(code::SYNTAX, last..last, "The shell would interpret this bracket", help);
         }
         self.grow(&args);
     }
@@ -161,12 +161,12 @@ impl Reader<'_> {
         let (options, words) = words.split_at(count);
         let has = |names: &[&str]| options.iter().find(|word| names.contains(&word.text()));
         if let Some(option) = has(&["-n", "-net", "-netns"]) {
-            let help = "a tree is for one namespace; read the commands of each by themselves";
-            self.error(code::COMMAND, option.span(), "This works in another network namespace", help);
+            let help = "a tree is for one namespace; read the commands of each namespace separately";
+            self.error(code::COMMAND, option.span(), "This runs in another network namespace", help);
             return None;
         }
         if has(&["-b", "-batch"]).is_some() {
-            let help = "read that file: its lines are commands without the word tc";
+            let help = "use the lines of that file, which are commands without the word tc";
             self.error(code::COMMAND, command.span(), "The commands are in another file", help);
             return None;
         }
@@ -182,9 +182,9 @@ impl Reader<'_> {
             }
             Runs::AfterTest(_) => "This runs only if the test before it succeeds",
             Runs::AfterFailure(_) => "This runs only if the command before it fails",
-            Runs::Inside(..) => "Whether and how often this runs is decided when the script runs",
+            Runs::Inside(..) => "This runs conditionally or repeatedly",
         };
-        let help = "write the commands that are to run by themselves, one below the other";
+        let help = "write only the commands that run, one per line";
         self.error(code::CONDITIONAL, command.span(), message, help);
         false
     }

@@ -31,7 +31,9 @@ pub(super) fn read(tail: &mut Tail, args: &mut Args<'_>) -> Option<U32> {
             "divisor" => {
                 u32.divisor = Some(args.value(|text| match number(text)? {
                     slots if slots.is_power_of_two() && slots <= 256 => Ok(slots),
-                    _ => Err(Wrong::new("A table has a power of 2 of slots, up to 256", "write one, such as 256")),
+                    _ => {
+                        Err(Wrong::new("The number of slots must be a power of 2, up to 256", "write one, such as 256"))
+                    }
                 })?)
             }
             "ht" => u32.table = args.value(slot)?,
@@ -42,7 +44,7 @@ pub(super) fn read(tail: &mut Tail, args: &mut Args<'_>) -> Option<U32> {
     match (hash, &mut u32.link) {
         (Some((mask, offset)), Some(link)) => (link.mask, link.offset) = (mask, offset),
         (Some(_), None) => {
-            let message = "hashkey chooses a slot of a table, and none is named";
+            let message = "hashkey selects a slot of a table, but link is missing";
             return args.fail(code::VALUE, args.span(), message, "add link and the table, such as link 1:");
         }
         (None, _) => {}
@@ -50,9 +52,9 @@ pub(super) fn read(tail: &mut Tail, args: &mut Args<'_>) -> Option<U32> {
     let decides = !u32.keys.is_empty() || u32.link.is_some() || tail.class.is_some() || !tail.actions.is_empty();
     let (message, help) = match (u32.divisor.is_some(), u32.keys.is_empty()) {
         (true, _) if decides || u32.table != 0 => {
-            ("A table decides nothing itself", "write divisor in a line of its own")
+            ("A hash table cannot have matches, a class or actions", "write divisor in a separate line")
         }
-        (false, true) => ("The kernel wants something to match", "add match; match u32 0 0 fits every frame"),
+        (false, true) => ("u32 needs a match", "add match; match u32 0 0 matches every frame"),
         _ => return Some(u32),
     };
     args.fail(code::VALUE, args.span(), message, help)
@@ -63,7 +65,7 @@ fn add(keys: &mut Vec<U32Key>, key: U32Key, args: &mut Args<'_>) -> Option<()> {
     let mut refuse = |message: &str, help: &str| args.fail(code::VALUE, args.last_span(), message, help);
     if let Some(known) = keys.iter_mut().find(|known| known.offset == key.offset) {
         if (known.value ^ key.value) & known.mask & key.mask != 0 {
-            return refuse("This contradicts another match, so nothing would fit", "remove one of them");
+            return refuse("This contradicts another match, so no frame would match", "remove one of them");
         }
         known.mask |= key.mask;
         known.value |= key.value;
@@ -83,7 +85,7 @@ fn key(args: &mut Args<'_>) -> Option<U32Key> {
         "u16" => Ok(16),
         "u8" => Ok(8),
         _ => Err(Wrong::new(
-            format!("{} is nothing that CAN frames have", candor_core::document::quote(text)),
+            format!("{} is not valid for CAN frames", candor_core::document::quote(text)),
             "write u32, u16 or u8, then value and mask",
         )),
     })?;
@@ -96,8 +98,8 @@ fn key(args: &mut Args<'_>) -> Option<U32Key> {
     let offset = if args.takes("at") { args.value(signed)? } else { 0 };
     let step = i32::try_from(bits / 8).unwrap_or(1);
     if offset % step != 0 {
-        let message = format!("A number of {bits} bits begins at a multiple of {step}");
-        return args.fail(code::VALUE, args.last_span(), message, "write at with such a number");
+        let message = format!("A {bits}-bit number must be at a multiple of {step}");
+        return args.fail(code::VALUE, args.last_span(), message, "write such a number after `at`");
     }
     let inside = offset.rem_euclid(4).unsigned_abs();
     let shift = 32 - bits - 8 * inside;
@@ -115,7 +117,7 @@ fn hash_key(args: &mut Args<'_>) -> Option<(u32, u16)> {
     if args.takes("at") {
         offset = args.value(|text| match number(text)? {
             offset if offset % 4 == 0 && offset <= 32_767 => Ok(offset),
-            _ => Err(Wrong::new("The word of a hash begins at a multiple of 4", "write at 0, 4, 8 …")),
+            _ => Err(Wrong::new("The position of a hash key must be a multiple of 4", "write at 0, 4, 8 …")),
         })?;
     }
     Some((mask, u16::try_from(offset).ok()?))

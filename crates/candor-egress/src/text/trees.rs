@@ -24,7 +24,7 @@ const FIRST_CHOSEN: u16 = 0xC000;
 const CHOSEN_FROM: u16 = 0x8000;
 
 impl Growing {
-    /// The tree, with the filters of each parent in the order in which they are asked; the tables of u32 before all of them,
+    /// The tree, with the filters of each parent in the order in which they run; the tables of u32 before all of them,
     /// because others refer to them; and with the classes in the order of their disciplines.
     pub(super) fn finish(mut self) -> Tree {
         let Tree { qdiscs, classes, .. } = &mut self.tree;
@@ -61,7 +61,7 @@ impl Growing {
         match outcome {
             Ok(Applied::Changed) => {}
             Ok(Applied::Repeated) => {
-                let message = "This has been said before, and tc would refuse it";
+                let message = "Duplicate line, which tc would reject";
                 findings.report(Diagnostic::note(code::REPEATED, span, message).help("remove one of the two lines"));
             }
             Err((message, help)) => findings.report(Diagnostic::error(code::PLACE, place, message).help(help)),
@@ -95,30 +95,30 @@ impl Growing {
         let is_clsact = matches!(qdisc.discipline, Discipline::Clsact);
         let is_root = qdisc.parent == Handle::ROOT;
         if is_clsact != (qdisc.parent == Handle::CLSACT) {
-            return refuse("Only clsact is there", "write root, or parent and a class");
+            return refuse("Only clsact can have this parent", "write root, or parent and a class");
         }
         if !is_clsact && !is_root {
             self.check_class(qdisc.parent)?;
         }
         if qdisc.stab.is_some() && !is_root {
-            let message = "Newer kernels refuse stab below the root, older ones ignore it";
-            return refuse(message, "put stab into the line with root: it counts for the whole tree");
+            let message = "Newer kernels reject stab below the root, older ones ignore it";
+            return refuse(message, "put stab into the line with root: it applies to the whole tree");
         }
         let qdiscs = &mut self.tree.qdiscs;
         let there = qdiscs.iter().position(|other| other.parent == qdisc.parent);
         let namesake = qdiscs.iter().position(|other| other.handle == qdisc.handle && qdisc.handle != Handle::NONE);
         if let Some(at) = namesake.filter(|at| Some(*at) != there) {
-            let message = format!("{} is the name of the discipline at {}", qdisc.handle, qdiscs[at].parent);
-            return refuse(message, "give each discipline a name of its own");
+            let message = format!("Handle {} is in use by the qdisc at {}", qdisc.handle, qdiscs[at].parent);
+            return refuse(message, "give each qdisc its own handle");
         }
         match (verb, there) {
             (Verb::Add, Some(at)) if qdiscs[at] == qdisc => return Ok(Applied::Repeated),
             (Verb::Add, Some(at)) => {
-                let message = format!("There is {} already", qdiscs[at].discipline.kind());
-                return refuse(message, "remove one of them; or write replace to have this one instead");
+                let message = format!("This parent already has a qdisc, {}", qdiscs[at].discipline.kind());
+                return refuse(message, "remove one of them, or write `replace` to keep this one");
             }
             (Verb::Add | Verb::Replace, None) => qdiscs.push(qdisc),
-            (_, None) => return refuse("There is nothing to change", "write add, or remove this line"),
+            (_, None) => return refuse("Nothing to change", "write add, or remove this line"),
             (_, Some(at)) => {
                 let old = &mut qdiscs[at];
                 let stays = qdisc.handle == Handle::NONE || qdisc.handle == old.handle;
@@ -145,19 +145,19 @@ impl Growing {
                 if self.tree.classes.iter().any(|class| class.handle == handle) {
                     return Ok(());
                 }
-                let help = "add it with a line `class add` before this one";
-                return refuse(format!("There is no class {handle}"), help);
+                let help = "define it with `class add` above this line";
+                return refuse(format!("Class {handle} does not exist"), help);
             }
             other => {
                 let message = format!("{} ({}) has no classes", above.handle, other.kind());
-                return refuse(message, "hang it below a class of another discipline");
+                return refuse(message, "attach it to a class of another qdisc");
             }
         };
         if (1..=bands).contains(&handle.minor()) {
             return Ok(());
         }
         let (first, last) = (Handle::new(handle.major(), 1), Handle::new(handle.major(), bands));
-        let message = format!("{} has the classes {first} to {last}, and not {handle}", above.handle);
+        let message = format!("{} has the classes {first} to {last}, not {handle}", above.handle);
         refuse(message, "write one of them; their numbers are hexadecimal")
     }
 
@@ -166,33 +166,33 @@ impl Growing {
         let above = above.ok_or_else(|| self.no_discipline(class.parent))?;
         if above.discipline.kind() != class.share.kind() {
             let message =
-                format!("{} is {}, and this a class of {}", above.handle, above.discipline.kind(), class.share.kind());
+                format!("{} is {}, but the class is {}", above.handle, above.discipline.kind(), class.share.kind());
             return refuse(message, "write a class of the same kind");
         }
         if class.handle.qdisc() != above.handle {
             let message = format!("The class {} cannot belong to {}", class.handle, above.handle);
-            return refuse(message, "begin its name as that of its discipline");
+            return refuse(message, "use the major number of its qdisc");
         }
         let is_there =
             self.tree.classes.iter().any(|other| other.handle == class.parent && other.handle != class.handle);
         if class.parent.minor() != 0 && (!is_there || matches!(class.share, Share::Drr { .. })) {
-            let message = format!("There is no class {} that has others below it", class.parent);
-            return refuse(message, "add that class of htb before; classes of drr belong to the discipline");
+            let message = format!("Class {} does not exist, or cannot have child classes", class.parent);
+            return refuse(message, "define that htb class above this line; drr classes belong directly to the qdisc");
         }
         let there = self.tree.classes.iter_mut().find(|other| other.handle == class.handle);
         match (verb, there) {
             (Verb::Add, Some(old)) if *old == class => return Ok(Applied::Repeated),
             (Verb::Add, Some(old)) => {
-                let message = format!("There is a class {} already", old.handle);
-                return refuse(message, "give this one another name; or write replace to have it instead");
+                let message = format!("Class {} already exists", old.handle);
+                return refuse(message, "use another classid, or write `replace` to keep this one");
             }
             (Verb::Add | Verb::Replace, None) => self.tree.classes.push(class),
             (_, Some(old)) if old.parent == class.parent => *old = class,
             (_, Some(old)) => {
-                let message = format!("The class {} is below {}, and cannot be moved", old.handle, old.parent);
+                let message = format!("Class {} belongs to {} and cannot be moved", old.handle, old.parent);
                 return refuse(message, "write the same parent");
             }
-            (_, None) => return refuse("There is nothing to change", "write add, or remove this line"),
+            (_, None) => return refuse("Nothing to change", "write add, or remove this line"),
         }
         Ok(Applied::Changed)
     }
@@ -207,9 +207,9 @@ impl Growing {
     ) -> Result<Applied, Refusal> {
         let preference = new.preference.unwrap_or_else(|| self.chosen(parent));
         if new.preference.is_none() {
-            let message = format!("Without prio the kernel takes {preference}, so that later filters are asked first");
+            let message = format!("Without prio the kernel assigns {preference}, so later filters are tried first");
             let note = Diagnostic::note(code::MEANING, span.clone(), message);
-            findings.report(note.help("write prio and a number from 1, lower ones are asked first"));
+            findings.report(note.help("write prio and a number from 1; lower ones are tried first"));
         }
         let NewFilter { protocol, handle, classifier, class, actions, .. } = new;
         let filter = Filter { parent, preference, protocol, handle, classifier, class, actions };
@@ -220,16 +220,16 @@ impl Growing {
             return Ok(Applied::Changed);
         };
         if other.protocol != filter.protocol || other.classifier.kind() != filter.classifier.kind() {
-            let message = format!("prio {preference} is that of a filter of another kind or protocol");
-            return refuse(message, "give each kind a prio of its own");
+            let message = format!("prio {preference} is in use by a filter of another kind or protocol");
+            return refuse(message, "give each kind its own prio");
         }
         let twin = std::iter::once(other).chain(same).find(|other| other.handle == filter.handle && filter.handle != 0);
         match (verb, twin) {
             (_, None) => self.tree.filters.push(filter),
             (Verb::Add, Some(old)) if *old == filter => return Ok(Applied::Repeated),
             (Verb::Add, Some(_)) => {
-                let message = format!("There is a filter with prio {preference} and this handle already");
-                return refuse(message, "give it another handle; or write replace to have it instead");
+                let message = format!("A filter with prio {preference} and this handle already exists");
+                return refuse(message, "use another handle, or write `replace` to keep this one");
             }
             (_, Some(old)) => *old = filter,
         }
@@ -243,7 +243,7 @@ impl Growing {
         first.map_or(FIRST_CHOSEN, |first| first - 1)
     }
 
-    /// The parent of a filter for what is written, if anything is.
+    /// The parent of a filter, which defaults to the root.
     fn parent_of_filter(&self, parent: Option<Handle>) -> Result<Handle, Refusal> {
         let has_clsact = self.tree.qdiscs.iter().any(|qdisc| qdisc.parent == Handle::CLSACT);
         match parent.unwrap_or(Handle::ROOT) {
@@ -252,7 +252,7 @@ impl Growing {
                 match root.map(|root| root.handle).filter(|handle| *handle != Handle::NONE) {
                     Some(handle) => Ok(handle),
                     None => {
-                        let message = "The root has no name to which the filter could belong";
+                        let message = "The root qdisc has no handle for the filter to refer to";
                         refuse(message, "write handle 1: into the line with root")
                     }
                 }
@@ -260,10 +260,10 @@ impl Growing {
             hook @ (Handle::INGRESS | Handle::EGRESS) if has_clsact => Ok(hook),
             Handle::CLSACT_QDISC if self.is_ingress => Ok(Handle::INGRESS),
             Handle::INGRESS | Handle::EGRESS | Handle::CLSACT_QDISC if has_clsact => {
-                refuse("Nothing there asks filters", "write ingress or egress")
+                refuse("This parent has no filters", "write ingress or egress")
             }
             Handle::INGRESS | Handle::EGRESS | Handle::CLSACT_QDISC => {
-                refuse("Nothing there asks filters", "add a line `qdisc add clsact` before this one")
+                refuse("This parent needs clsact", "add a line `qdisc add clsact` before this one")
             }
             handle => self.check_filters(handle).map(|()| handle),
         }
@@ -285,24 +285,24 @@ impl Growing {
         if asks {
             return Ok(());
         }
-        let message = format!("Nothing at {handle} ({}) asks filters", qdisc.discipline.kind());
-        refuse(message, "let it belong to a discipline that sorts: prio, ets, htb, drr, sfq or fq_codel")
+        let message = format!("{handle} ({}) does not support filters", qdisc.discipline.kind());
+        refuse(message, "attach it to prio, ets, htb, drr, sfq or fq_codel")
     }
 
     fn no_discipline(&self, handle: Handle) -> Refusal {
         let names = self.tree.qdiscs.iter().map(|qdisc| qdisc.handle).filter(|handle| *handle != Handle::NONE);
         let names: Vec<_> = names.take(20).map(|handle| handle.to_string()).collect();
         let help = match names.as_slice() {
-            [] => "add the discipline before this line, with handle and a name".to_owned(),
-            names => format!("add it before this line, with handle; there are {}", names.join(", ")),
+            [] => "define the qdisc above this line, with a handle".to_owned(),
+            names => format!("define it above this line, with a handle; defined: {}", names.join(", ")),
         };
-        (format!("There is no discipline {}", handle.qdisc()), help)
+        (format!("Qdisc {} does not exist", handle.qdisc()), help)
     }
 }
 
 enum Applied {
     Changed,
-    /// The same line again, which `tc` would refuse.
+    /// A duplicate line, which `tc` would reject.
     Repeated,
 }
 

@@ -27,7 +27,7 @@ pub(super) fn interface(text: &str) -> Result<String, Wrong> {
 /// `1:`, `1:2`, or a word such as `root`.
 pub(super) fn handle(text: &str) -> Result<Handle, Wrong> {
     text.parse().map_err(|_no_handle: HandleError| {
-        Wrong::new(format!("{} is no handle", quote(text)), "write it as in 1: or 1:2, in hexadecimal")
+        Wrong::new(format!("{} is not a handle", quote(text)), "write it as in 1: or 1:2, in hexadecimal")
     })
 }
 
@@ -36,14 +36,14 @@ pub(super) fn qdisc_handle(text: &str) -> Result<Handle, Wrong> {
     let with_colon = if text.contains(':') { text.to_owned() } else { format!("{text}:") };
     match handle(&with_colon) {
         Ok(handle) if handle.minor() == 0 && handle.major() != 0 => Ok(handle),
-        _ => Err(Wrong::new(format!("{} is no name of a discipline", quote(text)), "write it as in 1: (hexadecimal)")),
+        _ => Err(Wrong::new(format!("{} is not a qdisc handle", quote(text)), "write it as in 1: (hexadecimal)")),
     }
 }
 
 pub(super) fn class_handle(text: &str) -> Result<Handle, Wrong> {
     match handle(text) {
         Ok(handle) if handle.minor() != 0 && text.contains(':') => Ok(handle),
-        _ => Err(Wrong::new(format!("{} is no name of a class", quote(text)), "write it as in 1:2 (hexadecimal)")),
+        _ => Err(Wrong::new(format!("{} is not a classid", quote(text)), "write it as in 1:2 (hexadecimal)")),
     }
 }
 
@@ -57,21 +57,22 @@ pub(super) fn protocol(text: &str) -> Result<u16, Wrong> {
         _ => number(text)
             .ok()
             .and_then(|number| u16::try_from(number).ok())
-            .ok_or_else(|| Wrong::new(format!("{} is no protocol of CAN", quote(text)), help)),
+            .ok_or_else(|| Wrong::new(format!("{} is not a CAN protocol", quote(text)), help)),
     }
 }
 
 pub(super) fn preference(text: &str) -> Result<u16, Wrong> {
     let number = number(text)?;
-    u16::try_from(number).ok().filter(|number| *number > 0).ok_or_else(|| {
-        Wrong::new("The order of a filter goes from 1 to 65535", "write a smaller number; lower ones are asked first")
-    })
+    u16::try_from(number)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| Wrong::new("prio must be 1 to 65535", "write a smaller number; lower ones are tried first"))
 }
 
 /// A handle of `u32`: table, slot and node, in hexadecimal, such as `1:`, `1:a:` and `800::801`; or all in one with 0x.
 pub(super) fn node(text: &str) -> Result<u32, Wrong> {
     let wrong =
-        || Wrong::new(format!("{} is no handle of u32", quote(text)), "write TABLE:SLOT:NODE, such as 1: or 1:a:");
+        || Wrong::new(format!("{} is not a u32 handle", quote(text)), "write TABLE:SLOT:NODE, such as 1: or 1:a:");
     if !text.contains(':') {
         return if text.starts_with("0x") { hex(text) } else { Err(wrong()) };
     }
@@ -112,25 +113,25 @@ const RATE_HELP: &str = "write a number with frames/s, bit, kbit, mbit, bps, kbp
 pub(super) fn rate(text: &str) -> Result<ByteRate, Wrong> {
     let (number, unit) = split(text, RATE_HELP)?;
     if unit == "%" {
-        let message = "A share of the speed of the interface is not known beforehand";
+        let message = "A percentage of the interface speed is not supported";
         return Err(Wrong::new(message, RATE_HELP));
     }
     let small = unit.to_lowercase();
     let bits = RATES.iter().find(|(name, _)| *name == small).map(|(_, bits)| *bits);
     let Some(bits) = bits.or_else(|| unit.is_empty().then_some(1)) else {
-        return Err(Wrong::new(format!("{} is no unit of a rate", quote(unit)), RATE_HELP));
+        return Err(Wrong::new(format!("{} is not a unit of rate", quote(unit)), RATE_HELP));
     };
     let bytes = number.times(bits).map(|bits| bits / 8).and_then(|bytes| u64::try_from(bytes).ok());
     match bytes {
         None => Err(Wrong::new("The rate is too large", RATE_HELP)),
-        Some(0) => Err(Wrong::new("The kernel counts whole bytes per second, and this is none", RATE_HELP)),
+        Some(0) => Err(Wrong::new("The rate is below one byte per second", RATE_HELP)),
         Some(bytes) => Ok(ByteRate(bytes)),
     }
 }
 
 /// Bytes: `1600`, `5kb` (of 1024 bytes), `8kbit`.
 pub(super) fn size(text: &str) -> Result<u32, Wrong> {
-    const HELP: &str = "write a number of bytes, with k or m for 1024 and 1024 x 1024 of them";
+    const HELP: &str = "write a number of bytes, optionally with k (1024) or m (1024 x 1024)";
     let (number, unit) = split(text, HELP)?;
     let bits = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 8,
@@ -140,15 +141,15 @@ pub(super) fn size(text: &str) -> Result<u32, Wrong> {
         "kbit" => 1 << 10,
         "mbit" => 1 << 20,
         "gbit" => 1 << 30,
-        _ => return Err(Wrong::new(format!("{} is no unit of a length", quote(unit)), HELP)),
+        _ => return Err(Wrong::new(format!("{} is not a unit of length", quote(unit)), HELP)),
     };
     let bytes = number.times(bits).and_then(|bits| u32::try_from(bits / 8).ok());
-    bytes.ok_or_else(|| Wrong::new("The kernel counts bytes with 32 bits, and this is more", HELP))
+    bytes.ok_or_else(|| Wrong::new("The length exceeds 32 bits", HELP))
 }
 
 pub(super) fn some_size(text: &str) -> Result<u32, Wrong> {
     match size(text)? {
-        0 => Err(Wrong::new("0 bytes let no frame through", "write 16 or more: a classic frame counts as 16 bytes")),
+        0 => Err(Wrong::new("A length of 0 passes no frame", "write 16 or more: a classic frame counts as 16 bytes")),
         bytes => Ok(bytes),
     }
 }
@@ -167,7 +168,7 @@ pub(super) fn time(text: &str) -> Result<Duration, Wrong> {
         "ms" | "msec" | "msecs" => 1_000_000,
         "" | "us" | "usec" | "usecs" => 1_000,
         "ns" | "nsec" | "nsecs" => 1,
-        _ => return Err(Wrong::new(format!("{} is no unit of a time", quote(unit)), HELP)),
+        _ => return Err(Wrong::new(format!("{} is not a unit of time", quote(unit)), HELP)),
     };
     let time = number.times(nanoseconds).and_then(|time| u64::try_from(time).ok());
     let time = time.filter(|time| i64::try_from(*time).is_ok()).map(Duration::from_nanos);
@@ -177,13 +178,13 @@ pub(super) fn time(text: &str) -> Result<Duration, Wrong> {
 pub(super) fn microseconds(text: &str) -> Result<u32, Wrong> {
     let time = time(text)?;
     u32::try_from(time.as_micros())
-        .map_err(|_more_than_71_minutes| Wrong::new("The kernel takes at most 4294967295us", "write a shorter time"))
+        .map_err(|_more_than_71_minutes| Wrong::new("The maximum time is 4294967295us", "write a shorter time"))
 }
 
 /// A share of all frames, `30%` or `30`, in 2⁻³².
 pub(super) fn percent(text: &str) -> Result<u32, Wrong> {
     let wrong =
-        || Wrong::new(format!("{} is no percentage", quote(text)), "write a number from 0 to 100, such as 0.5%");
+        || Wrong::new(format!("{} is not a percentage", quote(text)), "write a number from 0 to 100, such as 0.5%");
     let digits = text.strip_suffix('%').unwrap_or(text);
     let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
     let share: f64 = digits.parse().ok().filter(|_| is_plain).ok_or_else(wrong)?;
@@ -203,7 +204,7 @@ pub(super) fn number(text: &str) -> Result<u32, Wrong> {
         _ => (text, 10),
     };
     in_base(digits, radix).ok_or_else(|| {
-        let message = format!("{} is no number from 0 to 4294967295", quote(text));
+        let message = format!("{} is not a number from 0 to 4294967295", quote(text));
         Wrong::new(message, "write it in decimal, or with 0x in hexadecimal (a 0 in front makes it octal)")
     })
 }
@@ -219,13 +220,14 @@ pub(super) fn signed(text: &str) -> Result<i32, Wrong> {
 pub(super) fn hex(text: &str) -> Result<u32, Wrong> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     in_base(digits, 16).ok_or_else(|| {
-        Wrong::new(format!("{} is no hexadecimal number of up to 8 digits", quote(text)), "write it as in 7ff or 0x7ff")
+        Wrong::new(format!("{} is not a 32-bit hexadecimal number", quote(text)), "write it as in 7ff or 0x7ff")
     })
 }
 
 /// A number that `tc` reads in decimal only.
 pub(super) fn decimal(text: &str) -> Result<u32, Wrong> {
-    in_base(text, 10).ok_or_else(|| Wrong::new(format!("{} is no decimal number", quote(text)), "write it in decimal"))
+    in_base(text, 10)
+        .ok_or_else(|| Wrong::new(format!("{} is not a decimal number", quote(text)), "write it in decimal"))
 }
 
 /// A decimal number of 64 bits.
@@ -233,7 +235,7 @@ pub(super) fn long(text: &str) -> Result<u64, Wrong> {
     let digits = Some(text).filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     digits
         .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| Wrong::new(format!("{} is no decimal number", quote(text)), "write it in decimal"))
+        .ok_or_else(|| Wrong::new(format!("{} is not a decimal number", quote(text)), "write it in decimal"))
 }
 
 pub(super) const CLOCKS: &[(&str, i32)] =
@@ -245,7 +247,7 @@ fn clock(text: &str) -> Result<i32, Wrong> {
     let clock = CLOCKS.iter().find(|(name, _)| is_it(name));
     clock
         .map(|(_, id)| *id)
-        .ok_or_else(|| Wrong::new(format!("{} is no clock that tc knows", quote(text)), "write CLOCK_TAI"))
+        .ok_or_else(|| Wrong::new(format!("{} is not a clock of tc", quote(text)), "write CLOCK_TAI"))
 }
 
 pub(super) fn described(option: &Opt, text: &str) -> Result<i128, Wrong> {
@@ -265,9 +267,9 @@ pub(super) fn described(option: &Opt, text: &str) -> Result<i128, Wrong> {
         return Ok(value);
     }
     let (least, most) = option.bounds;
-    let kind = if option.unit == Unit::PowerOfTwo { "a power of 2" } else { "a number" };
     let range = if most == i128::from(u32::MAX) { format!("{least} or more") } else { format!("{least} to {most}") };
-    Err(Wrong::new(format!("{} is not {kind} from {range}", quote(text)), format!("write {range}")))
+    let what = if option.unit == Unit::PowerOfTwo { "not a power of 2 from" } else { "out of range:" };
+    Err(Wrong::new(format!("{} is {what} {range}", quote(text)), format!("write {range}")))
 }
 
 /// A number of an option as `tc` reads it; `None` if `tc` cannot.
@@ -317,7 +319,7 @@ fn split<'t>(text: &'t str, help: &str) -> Result<(Number, &'t str), Wrong> {
         return Err(Wrong::new(format!("{} does not begin with a number", quote(text)), help));
     }
     if digits.len() > MOST_DIGITS {
-        return Err(Wrong::new(format!("A number of {} digits is not meant", digits.len()), help));
+        return Err(Wrong::new(format!("A number of {} digits is too long", digits.len()), help));
     }
     let scale = (0..fraction.len()).fold(1_u128, |scale, _| scale * 10);
     let digits = digits.bytes().fold(0_u128, |number, digit| number * 10 + u128::from(digit - b'0'));

@@ -23,15 +23,15 @@ const BUSES: [&str; 2] = ["candor-in", "candor-out"];
 #[non_exhaustive]
 pub enum TrialError {
     /// No frame, or one that no known kernel produces.
-    #[error("can-gw made nothing of the frame that is known")]
+    #[error("can-gw returned an unexpected frame")]
     Odd,
-    #[error("can-gw did not take the job")]
+    #[error("can-gw rejected the job")]
     Job(#[from] CangwError),
     /// No vcan interfaces.
-    #[error("There are no virtual buses to try it on")]
+    #[error("cannot create virtual buses for the test")]
     Link(#[from] NetlinkError),
     /// No network namespace or no socket.
-    #[error("There is no place to try it in")]
+    #[error("cannot create a network namespace for the test")]
     Place(#[from] io::Error),
 }
 

@@ -20,7 +20,6 @@ use candor_netlink::link::{self, CanState, Link};
 use crate::notice::{Notice, Restart};
 use crate::preflight::Interfaces;
 
-/// The interfaces that are bus-off.
 #[derive(Debug, Default)]
 pub(super) struct BusOff {
     by_interface: BTreeMap<u32, Off>,

@@ -86,14 +86,14 @@ impl Gateway {
         if plan.engine() != self.plan.engine() {
             let (runs, wanted) = (self.plan.engine().name(), plan.engine().name());
             return Err(GatewayError::NeedsRestart {
-                what: format!("the engine: {runs} runs, the file says {wanted}"),
+                what: format!("the engine ({runs} is running, the file has {wanted})"),
             });
         }
         if plan.realtime() != self.plan.realtime() {
-            return Err(GatewayError::NeedsRestart { what: "[realtime], which differs from what runs".into() });
+            return Err(GatewayError::NeedsRestart { what: "[realtime], which has changed".into() });
         }
         preflight::may_restart(&plan).map_err(|_error| GatewayError::NeedsRestart {
-            what: "`restart-after`, because candor gave up at its start what the file did not need then".into(),
+            what: "`restart-after`, because candor dropped the privileges that it needs".into(),
         })?;
         let (interfaces, notices) = self.interfaces.find_again(&mut self.client, &plan)?;
         let mut jobs = candor_config::lower(&plan);

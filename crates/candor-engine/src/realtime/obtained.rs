@@ -12,7 +12,6 @@ use candor_io::machine::{Machine, Thread};
 /// Real-time settings of a forwarding process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obtained {
-    /// Its forwarding threads.
     pub threads: Vec<Thread>,
     /// Locked memory in KiB.
     pub locked_kib: u64,

@@ -16,7 +16,7 @@ pub enum RealtimeError {
     Awake(#[source] io::Error),
     /// `cpus` that do not exist.
     #[error(
-        "processor {} of `cpus` is not online; online are {}; choose from these, or switch it on (echo 1 | sudo tee \
+        "CPU {} of `cpus` is not online; online: {}; use these, or enable it (echo 1 | sudo tee \
          /sys/devices/system/cpu/cpuN/online)",
         CpuList(missing),
         CpuList(online)
@@ -28,7 +28,7 @@ pub enum RealtimeError {
     },
     /// `cpus` outside the cpuset of the process.
     #[error(
-        "the cpuset excludes processor {} of `cpus`: control group {group} has {}; add AllowedCPUs={} to the systemd unit or \
+        "the cpuset excludes CPU {} of `cpus`: control group {group} has {}; add AllowedCPUs={} to the systemd unit or \
          slice, or start candor in another group",
         CpuList(missing), if allowed.is_empty() { "none of them".to_owned() } else { format!("{} only", CpuList(allowed)) },
         CpuList(wanted)
@@ -125,7 +125,7 @@ impl RealtimeError {
 fn awake(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(ENOENT) => format!(
-            "this kernel has no {CPU_DMA_LATENCY} (CONFIG_CPU_IDLE), so its processors do not enter deep idle states; remove the key"
+            "this kernel has no {CPU_DMA_LATENCY} (CONFIG_CPU_IDLE), so its CPUs do not enter deep idle states; remove the key"
         ),
         Some(EACCES | EPERM) => format!(
             "{CPU_DMA_LATENCY} is writable by root only; run candor as root, or grant it to a group with a udev rule: \
@@ -228,11 +228,11 @@ mod tests {
         };
         let einval = || io::Error::from_raw_os_error(candor_io::errno::EINVAL);
         let said = text(&[2, 8], Ok(vec![Cpu(2)]));
-        assert!(said.contains("processor 8 of `cpus` is not online") && said.contains("online are 0-3"), "{said}");
-        assert!(text(&[8], Err(einval())).contains("processor 8 of `cpus` is not online"));
+        assert!(said.contains("CPU 8 of `cpus` is not online") && said.contains("online: 0-3"), "{said}");
+        assert!(text(&[8], Err(einval())).contains("CPU 8 of `cpus` is not online"));
         let said = text(&[2, 3], Ok(vec![Cpu(2)]));
         assert!(
-            said.contains("processor 3") && said.contains("/limited has 2 only") && said.contains("AllowedCPUs=2-3"),
+            said.contains("CPU 3") && said.contains("/limited has 2 only") && said.contains("AllowedCPUs=2-3"),
             "{said}"
         );
         assert!(text(&[2, 3], Err(einval())).contains("none of them"));

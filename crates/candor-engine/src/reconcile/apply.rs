@@ -1,7 +1,7 @@
 //! Applying a gateway file, all or nothing.
 //!
 //! Before the first request, the ownership record lists the jobs before and after, and which equal ones are foreign. So
-//! even an apply that is killed halfway leaves only jobs that the next one knows.
+//! even an apply that is killed halfway leaves only jobs that the next one recognizes.
 
 use candor_config::plan::Plan;
 use candor_netlink::cangw::{self, CangwError, ExactJob};
@@ -186,7 +186,6 @@ impl Compared {
     }
 }
 
-/// Executes the steps.
 fn follow(client: &mut Client, steps: &[Step], target: &Target) -> Result<(), ReconcileError> {
     for step in steps {
         follow_one(client, step).map_err(|(job, source)| {

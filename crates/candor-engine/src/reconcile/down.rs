@@ -21,7 +21,6 @@ pub struct Down {
 /// Counts for one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DownCount {
-    /// Removed jobs.
     pub removed: usize,
     /// Jobs that had already disappeared.
     pub missing: usize,

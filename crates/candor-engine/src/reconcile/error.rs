@@ -20,7 +20,7 @@ pub enum ReconcileError {
     #[error("cannot delete a can-gw job")]
     Delete(#[source] CangwError),
     /// The jobs are not the wanted ones after all steps succeeded.
-    #[error("another program changes can-gw jobs at the same time, so they are not as requested; try again")]
+    #[error("another program is changing can-gw jobs, so they differ from the request; try again")]
     Disturbed,
     #[error("cannot install a can-gw job of route {route:?}")]
     Install {
@@ -79,7 +79,7 @@ pub enum ReconcileError {
     },
     /// Two jobs of a gateway have the same uid.
     #[error(
-        "{} uid {uid:08X}, but can-gw keeps one job for each uid and the later would replace the earlier; give each its own, and \
+        "{} uid {uid:08X}, but can-gw keeps one job per uid and the later one would replace the earlier; give each its own uid, and \
          one frame format (frames = \"classic\" or \"fd\") and one `match`",
         if first == second { format!("route {first:?} needs several can-gw jobs with") }
         else { format!("routes {first:?} and {second:?} both have") }

@@ -28,7 +28,6 @@ pub struct Status {
     pub has_cangw: bool,
 }
 
-/// An owner and its jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerState {
     pub owner: Owner,

@@ -77,7 +77,7 @@ impl Content {
             version: u32,
         }
         if serde_json::from_str::<Head>(text)?.version != VERSION {
-            return Err(invalid("it is of another version of candor"));
+            return Err(invalid("it was written by another version of candor"));
         }
         serde_json::from_str::<Self>(text)?.instance()
     }
@@ -121,7 +121,7 @@ fn engine_named(name: &str) -> io::Result<Engine> {
 }
 
 fn job(hex: &str) -> io::Result<ExactJob> {
-    let bytes = from_hex(hex).ok_or_else(|| invalid("a job is no hexadecimal text"))?;
+    let bytes = from_hex(hex).ok_or_else(|| invalid("a job is not hexadecimal"))?;
     ExactJob::from_bytes(&bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 

@@ -37,7 +37,7 @@ impl Entry {
         let pid = instance.pid().unwrap_or_default();
         let (path, aside) = free_name(dir, &format!("{}-{pid}", scope.netns));
         let lock = write_aside(&aside, &Content::new(scope, instance))?;
-        fs::rename(&aside, &path).map_err(failed(&path, "Naming it"))?;
+        fs::rename(&aside, &path).map_err(failed(&path, "Renaming it"))?;
         Ok(Self { path, lock })
     }
 
@@ -58,7 +58,7 @@ pub(super) fn write_applied(
     let (free, aside) = free_name(dir, &format!("{}-applied", scope.netns));
     let path = before.map_or(free, Path::to_owned);
     drop(write_aside(&aside, &Content::new(scope, instance))?);
-    fs::rename(&aside, &path).map_err(failed(&path, "Naming it"))?;
+    fs::rename(&aside, &path).map_err(failed(&path, "Renaming it"))?;
     Ok(path)
 }
 
@@ -68,12 +68,12 @@ fn free_name(dir: &Path, stem: &str) -> (PathBuf, PathBuf) {
         .map(|number| dir.join(format!("{stem}-{number}")))
         .map(|name| (name.with_extension("json"), name.with_extension("new")))
         .find(|(path, aside)| !path.exists() && !aside.exists())
-        .expect("a folder does not hold 2³² files")
+        .expect("a directory does not hold 2³² files")
 }
 
 fn write_aside(aside: &Path, content: &Content) -> Result<FileLock, FileError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(aside);
-    let file = file.map_err(failed(aside, "Making it"))?;
+    let file = file.map_err(failed(aside, "Creating it"))?;
     let taken = || failed(aside, "Locking it")(ErrorKind::WouldBlock.into());
     let lock = FileLock::try_exclusive(file).map_err(failed(aside, "Locking it"))?.map_err(|_file| taken())?;
     let text = serde_json::to_vec(content).map_err(io::Error::from).map_err(failed(aside, "Writing it"))?;

@@ -46,18 +46,18 @@ pub(super) fn is_denied(error: &FileError) -> bool {
 
 /// Creates the directory if needed. An existing one keeps its mode, but must not be writable by other users.
 pub(super) fn make_private(path: &Path) -> Result<(), FileError> {
-    fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
-    let data = fs::metadata(path).map_err(failed(path, "Looking at it"))?;
+    fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Creating it"))?;
+    let data = fs::metadata(path).map_err(failed(path, "Reading its metadata"))?;
     let rights = data.permissions();
     // Only root creates directories in /run, so whoever owns that one got it from root.
     let is_given = path == Path::new(DEFAULT_PATH) && process::effective_user() == ROOT;
     if !is_given && ![ROOT, process::effective_user()].contains(&data.uid()) {
-        let reason = format!("it belongs to the user number {}, who could mislead you", data.uid());
-        return Err(failed(path, "Trusting it")(io::Error::new(ErrorKind::PermissionDenied, reason)));
+        let reason = format!("it belongs to another user, {}; set another CANDOR_RUN_DIR", data.uid());
+        return Err(failed(path, "Checking its owner")(io::Error::new(ErrorKind::PermissionDenied, reason)));
     }
     if path != Path::new(DEFAULT_PATH) && rights.mode() & WRITABLE_BY_ALL != 0 {
-        let reason = "everybody can write there; take a folder of your own, or type: chmod o-w";
-        return Err(failed(path, "Trusting it")(io::Error::other(format!("{reason} {}", path.display()))));
+        let reason = "it is writable by all users; use another directory, or type: chmod o-w";
+        return Err(failed(path, "Checking its mode")(io::Error::other(format!("{reason} {}", path.display()))));
     }
     if path == Path::new(DEFAULT_PATH) && rights.mode() & OTHERS != 0 {
         // Fails for a directory of another user, which cannot be used anyway.

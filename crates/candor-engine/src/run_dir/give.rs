@@ -42,7 +42,7 @@ fn take_back(path: &Path, me: u32) -> Result<(), FileError> {
         _ => return Ok(()),
     }
     // From now on no other user can replace a file by a link.
-    chown(path, Some(me), Some(me)).map_err(failed(path, "Taking it back"))?;
+    chown(path, Some(me), Some(me)).map_err(failed(path, "Changing its owner"))?;
     let taken = take_files(path, me);
     if taken.is_err() {
         // The running gateways keep their directory.
@@ -64,34 +64,34 @@ fn take_files(path: &Path, me: u32) -> Result<(), FileError> {
     for list in &lists {
         let opened = lock::open_regular(OpenOptions::new().read(true), list).map_err(failed(list, "Opening it"))?;
         if FileLock::try_exclusive(opened).map_err(failed(list, "Locking it"))?.is_err() {
-            let reason = "a gateway of another user runs and has this folder, and two users' gateways cannot know of each other; \
-                          end that one, run this one with the same --user, or name another folder by CANDOR_RUN_DIR";
-            return Err(failed(path, "Taking it back")(io::Error::new(ErrorKind::AddrInUse, reason)));
+            let reason = "a gateway of another user runs and uses this directory, so duplicate routes could not be detected; \
+                          stop it, use the same --user, or set another directory with CANDOR_RUN_DIR";
+            return Err(failed(path, "Changing its owner")(io::Error::new(ErrorKind::AddrInUse, reason)));
         }
     }
     for file in lists.iter().chain(&others) {
-        lchown(file, Some(me), Some(me)).map_err(failed(file, "Taking it back"))?;
+        lchown(file, Some(me), Some(me)).map_err(failed(file, "Changing its owner"))?;
     }
     Ok(())
 }
 
 fn give(path: &Path, user: u32, group: u32) -> Result<(), FileError> {
-    fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
-    if fs::metadata(path).map_err(failed(path, "Looking at it"))?.uid() == user {
+    fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Creating it"))?;
+    if fs::metadata(path).map_err(failed(path, "Reading its metadata"))?.uid() == user {
         return Ok(());
     }
     let files = fs::read_dir(path).map_err(failed(path, "Reading it"))?;
     let files = files.collect::<Result<Vec<_>, _>>().map_err(failed(path, "Reading it"))?;
     if files.iter().any(|file| file.path().extension().is_some_and(|extension| extension == "json")) {
-        let reason = "gateways of another user are listed there, and this one could not know of them; end those, run all as \
-                      the same user, or name another folder by CANDOR_RUN_DIR";
-        return Err(failed(path, "Giving it to another user")(io::Error::new(ErrorKind::AddrInUse, reason)));
+        let reason = "it lists gateways of another user, so duplicate routes could not be detected; stop them, run all as \
+                      the same user, or set another directory with CANDOR_RUN_DIR";
+        return Err(failed(path, "Changing its owner")(io::Error::new(ErrorKind::AddrInUse, reason)));
     }
     // The directory last: until then no other user can replace a file by a link.
     for file in files {
-        chown(file.path(), Some(user), Some(group)).map_err(failed(path, "Giving it to another user"))?;
+        chown(file.path(), Some(user), Some(group)).map_err(failed(path, "Changing its owner"))?;
     }
-    chown(path, Some(user), Some(group)).map_err(failed(path, "Giving it to another user"))
+    chown(path, Some(user), Some(group)).map_err(failed(path, "Changing its owner"))
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_folder_is_taken_back_unless_a_gateway_of_its_user_runs() {
         if effective_user() != ROOT {
-            println!("only root can give folders away");
+            println!("only root can give directories away");
             return;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -27,10 +27,10 @@ pub(super) fn hold(path: &Path, notify: &mut dyn FnMut(Notice)) -> Result<File, 
 fn hold_within(path: &Path, patience: Duration, notify: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(PRIVATE_FILE);
-    let file = lock::open_regular(&options, path).map_err(failed(path, "Making it"))?;
-    let rights = file.metadata().map_err(failed(path, "Looking at it"))?.permissions();
+    let file = lock::open_regular(&options, path).map_err(failed(path, "Creating it"))?;
+    let rights = file.metadata().map_err(failed(path, "Reading its metadata"))?.permissions();
     if rights.mode() & OTHERS != 0 {
-        file.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE)).map_err(failed(path, "Making it private"))?;
+        file.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE)).map_err(failed(path, "Changing its mode"))?;
     }
     let start = Instant::now();
     let mut told = false;
@@ -50,7 +50,7 @@ fn hold_within(path: &Path, patience: Duration, notify: &mut dyn FnMut(Notice)) 
         }
         // Not SIGHUP, which may request a reload.
         let ended = signal::any_waits(&[Signal::Interrupt, Signal::Terminate])
-            .map_err(SystemError::while_doing("Looking for signals"))?;
+            .map_err(SystemError::while_doing("Checking for signals"))?;
         if ended {
             return Err(RunDirError::Interrupted);
         }

@@ -25,7 +25,7 @@ impl Scope {
         let netns = lock::inode(Path::new("/proc/thread-self/ns/net"))
             .map_err(SystemError::while_doing("Reading the network namespace from /proc"))?;
         let netns_cookie =
-            netns::cookie().map_err(SystemError::while_doing("Asking for the network namespace's cookie"))?;
+            netns::cookie().map_err(SystemError::while_doing("Reading the cookie of the network namespace"))?;
         Ok(Self { boot_id: boot_id.trim().into(), netns, netns_cookie })
     }
 

@@ -282,7 +282,7 @@ fn nothing_is_opened_that_somebody_else_could_have_put_there() {
     let public = tempfile::tempdir().unwrap();
     fs::set_permissions(public.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let error = open(public.path()).unwrap_err();
-    assert!(std::error::Error::source(&error).is_some_and(|error| error.to_string().contains("Trusting")), "{error}");
+    assert!(std::error::Error::source(&error).is_some_and(|error| error.to_string().contains("Checking")), "{error}");
     assert_eq!(fs::read_dir(public.path()).unwrap().count(), 0);
 
     let foreign = tempfile::tempdir().unwrap();

@@ -16,7 +16,7 @@ pub enum UserError {
     /// `[realtime]` was refused for a thread.
     #[error(transparent)]
     Realtime(#[from] RealtimeError),
-    /// A transmit ring echoes exactly what the driver echoes, and the routes want the opposite.
+    /// A transmit ring echoes exactly what the driver echoes, and the routes require the opposite.
     #[error(
         "engine {engine} cannot {} on {interface}: {}; set echo = {} in its routes, or use an engine that ends in -write",
         if *echo { "echo frames" } else { "send without echo" },

@@ -91,7 +91,6 @@ impl Machine {
         Process { machine: self, folder: "/proc/self".into() }
     }
 
-    /// The process with this id.
     #[must_use]
     pub fn process(&self, pid: u32) -> Process<'_> {
         Process { machine: self, folder: format!("/proc/{pid}") }

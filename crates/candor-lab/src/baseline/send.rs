@@ -15,7 +15,7 @@ pub(super) trait Transmit: Send + Sized + 'static {
 
     fn send(&mut self, frame: &[u8]) -> io::Result<()>;
 
-    /// Whether frames are kept to be sent together; `more`: another one waits.
+    /// True if frames are collected into batches; `more`: another one waits.
     fn collects(&self, _more: bool) -> bool {
         false
     }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 /// Measure every cell of an experiment plan.
 ///
 /// A plan crosses factors (kernel, gateway, rules, traffic, load, …) into cells. Each cell is a series of frames, measured in random
-/// order: in guests, as many at once as there are processors, or on interfaces of this machine and of a board, one cell after the
+/// order: in guests, one per CPU at once, or on interfaces of this machine and of a board, one cell after the
 /// other. Results are kept; run the same command again to resume an interrupted measurement. docs/plans.md describes plans.
 ///
 /// Exit status: 0 every cell was measured, 1 the plan is not valid, a cell failed or is invalid, or a budget is exceeded, 2 it
@@ -54,7 +54,7 @@ pub(crate) struct MeasureArgs {
 /// Limits for guests.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct GuestLimits {
-    /// Guests at once (default: one for each processor).
+    /// Guests at once (default: one per CPU).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
     /// Kill a guest, or end a cell on this machine or a board, after this time.
@@ -89,7 +89,7 @@ pub(crate) enum Preset {
 ///
 /// Each figure is measured in laboratory guests with Debian's kernels 6.1 and 6.12, plain and real-time. Its page has the published
 /// claims, the measured values, and a verdict: holds, differs, no longer true, or not decidable with too few frames. Measurements
-/// are kept in the folder; run the same command again to resume an interrupted run.
+/// are kept in the directory; run the same command again to resume an interrupted run.
 ///
 /// Exit status: 0 the pages were written (regardless of the verdicts), 1 a measurement failed, 2 usage or other error.
 #[derive(Args, Debug)]

@@ -235,7 +235,7 @@ pub(crate) struct DemoInversionArgs {
     /// Kill the guest after this time.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, conflicts_with = "here")]
     pub(crate) timeout: Duration,
-    /// Run on this machine instead of in a guest: as root, with the requirements of candor-lab wire and a spare processor.
+    /// Run on this machine instead of in a guest: as root, with the requirements of candor-lab wire and a spare CPU.
     #[arg(long)]
     pub(crate) here: bool,
     /// Write the gateway files, a latency profile of each act (SVG) and the figures (JSON) to this directory.

@@ -43,7 +43,7 @@ pub(crate) struct LabSystemCallsArgs {
 /// Measure the latency of write() under different queueing disciplines.
 ///
 /// Applies `[egress.BUS]` of each gateway file to an interface, and measures single write() calls with an empty queue and without
-/// receivers. The interface is measured first as it is, and restored at the end. For a machine with one processor that counts
+/// receivers. The interface is measured first as it is, and restored at the end. For a machine with one CPU that counts
 /// instructions: `candor-lab run --testbed icount`.
 ///
 /// With --trace the kernel records the duration of its function can_send() for each frame, as in the reports of 2011 and 2012;
@@ -128,7 +128,7 @@ pub(crate) struct LabHopsArgs {
     pub(crate) json: bool,
 }
 
-/// Measure the accuracy of the tester's time stamps.
+/// Measure the accuracy of the tester's timestamps.
 ///
 /// The study of the 2011 paper (section 2.4): without a gateway, the tester's own share of the latency, by load of its machine
 /// (figure 5), and the difference between two taps on one bus for the same frame. With --wire-log, the log of a running candor-lab
@@ -178,7 +178,7 @@ pub(crate) struct LabPrecisionArgs {
 ///
 /// The tester sends bursts with a priority above that of the gateway, and a tap records when each frame leaves. The cost of sending
 /// and tapping is measured, too, and subtracted. A gateway that waits for frames runs at SCHED_FIFO 90, one that polls as a normal
-/// process. For a machine with one processor that counts instructions: `candor-lab run --testbed icount`.
+/// process. For a machine with one CPU that counts instructions: `candor-lab run --testbed icount`.
 ///
 /// Exit status: 0 measured, 1 a gateway file is not valid or frames were lost, 2 it could not run.
 #[derive(Args, Debug)]

@@ -19,7 +19,7 @@ use super::{Values, named};
 
 /// Measure the latency of gateways between two buses of this machine, one frame at a time.
 ///
-/// Sends a tagged frame, waits for it on the second bus, and takes the receive time stamps of the kernel, or of the adapter, on the
+/// Sends a tagged frame, waits for it on the second bus, and takes the receive timestamps of the kernel, or of the adapter, on the
 /// monitor and on the second bus. Each gateway file is started as a process, measured and stopped.
 ///
 /// Exit status: 0 measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
@@ -157,11 +157,11 @@ pub(crate) fn origin_name(origin: FramesFrom) -> &'static str {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ConditionArgs {
     /// Source of the frames: `call`, the tester itself, or `timer`, the kernel while the tester sleeps (needs can-bcm). `auto` is
-    /// `timer` if an engine that never waits (readnb, mmapbusy) shares the only processor with the tester, otherwise `call`.
+    /// `timer` if an engine that never waits (readnb, mmapbusy) shares the only CPU with the tester, otherwise `call`.
     #[arg(long, value_name = "auto|call|timer", default_value = "auto", hide_possible_values = true, value_parser = named(ORIGINS))]
     pub(crate) frames_from: FramesFrom,
     /// Scheduling policy of the tester. `idle`: below the gateway, so that the tester does not delay it; `fifo` (`fifo:95`): above
-    /// the gateway, so that the tester is never late; `other`: like the gateway. `auto` is `idle` if they share the only processor
+    /// the gateway, so that the tester is never late; `other`: like the gateway. `auto` is `idle` if they share the only CPU
     /// and the tester sends, otherwise `fifo`.
     #[arg(long, value_name = "auto|idle|other|fifo|fifo:N|rr:N", default_value = "auto")]
     pub(crate) policy: TesterPolicy,
@@ -175,7 +175,7 @@ const STAMPS: Values<StampSource> = &[("kernel", "", StampSource::Kernel), ("har
 
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct StampArgs {
-    /// Source of the receive time stamps: the `kernel`, or with `hardware` the adapter. Hardware stamps need the monitor and the
+    /// Source of the receive timestamps: the `kernel`, or with `hardware` the adapter. Hardware stamps need the monitor and the
     /// receiver on channels of one adapter, because adapters have separate clocks.
     #[arg(long = "stamps", value_name = "kernel|hardware", default_value = "kernel", hide_possible_values = true,
           value_parser = named(STAMPS))]

@@ -13,8 +13,8 @@ use super::{AdapterSpec, BusSpec, TimedFault, Values, named};
 const DEFAULT_LATE: Duration = Duration::from_millis(1);
 
 const MODELS: Values<WireModel> = &[
-    ("gs_usb", "CAN FD, hardware time stamps (SO_TIMESTAMPING); recovers from bus-off by itself", WireModel::GsUsb),
-    ("ucan", "Configurable depth, restart after bus-off (restart-ms); no CAN FD, no time stamps", WireModel::Ucan),
+    ("gs_usb", "CAN FD, hardware timestamps (SO_TIMESTAMPING); recovers from bus-off by itself", WireModel::GsUsb),
+    ("ucan", "Configurable depth, restart after bus-off (restart-ms); no CAN FD, no timestamps", WireModel::Ucan),
 ];
 
 const ORDERS: Values<WireOrder> = &[
@@ -53,7 +53,7 @@ pub(crate) struct WireArgs {
     /// (repeatable).
     #[arg(long, required_unless_present = "file", value_name = "NAME:RATE[/DATARATE]:IF,IF,…")]
     pub(crate) bus: Vec<BusSpec>,
-    /// Adapter with these interfaces, which may be on different buses: up to 3 for gs_usb (repeatable). Its time stamps are from
+    /// Adapter with these interfaces, which may be on different buses: up to 3 for gs_usb (repeatable). Its timestamps are from
     /// one clock, as --stamps hardware requires. The other interfaces have adapters on a single bus.
     #[arg(long, value_name = "IF,IF,…")]
     pub(crate) adapter: Vec<AdapterSpec>,
@@ -73,7 +73,7 @@ pub(crate) struct WireArgs {
     /// Seed of everything random on the buses (default: 1).
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Lateness from which on the run is invalid (default: 1ms).
+    /// Maximum lateness; a run that exceeds it is invalid (default: 1ms).
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) late: Option<Duration>,
     /// Log events on the buses to this file, one per line, in bus time; docs/wire.md describes the format.

@@ -19,7 +19,6 @@ use super::{guests, report, tester};
 use crate::cli::{BenchArgs, origin_name};
 use progress::Progress;
 
-/// Processors of the guest.
 const PROCESSORS: usize = 1;
 
 pub(crate) fn run(args: &BenchArgs) -> Outcome {
@@ -33,13 +32,11 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
         (StampSource::Kernel, _) => None,
         (StampSource::Hardware, Topology::Wire) => Some(WIRE_LISTENERS.to_owned()),
         (StampSource::Hardware, Topology::Kvaser | Topology::Vcan) => {
-            return Err(
-                "Virtual interfaces and emulated cards have no hardware time stamps: add --topology wire".into()
-            );
+            return Err("Virtual interfaces and emulated cards have no hardware timestamps: add --topology wire".into());
         }
     };
     let folder = args.records.display();
-    fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
+    fs::create_dir_all(&args.records).map_err(|error| format!("Cannot create the directory {folder}: {error}"))?;
     args.html.as_deref().map(probe).transpose()?;
     let mut spec = GuestSpec::new(
         Testbed::Icount,
@@ -59,7 +56,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     let exit = exit.inspect_err(guests::show_console)?;
     // Status 1 means that no frame arrived. Other gateways are reported.
     if exit.status > 1 {
-        render::err(&format!("candor-lab: The tester in the guest ended with status {}\n", exit.status));
+        render::err(&format!("candor-lab: the tester in the guest ended with status {}\n", exit.status));
         return Ok(Exit::CouldNotRun);
     }
     let records = read(&args.records, &devices)?;

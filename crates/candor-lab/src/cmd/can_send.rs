@@ -36,7 +36,6 @@ const WARM_UP_GAP: Duration = Duration::from_millis(1);
 const UNTIL_QUIET: Duration = Duration::from_millis(300);
 /// Calls that measure the overhead of the tracer.
 const OWN_CALLS: usize = 1000;
-/// txqueuelen in the papers.
 const QUEUE_OF_THE_PAPERS: u32 = 1000;
 
 /// A queueing discipline and the frames sent to it.

@@ -72,7 +72,7 @@ fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<Str
     let expected = Prediction::of(&cell.device);
     let series = Planned::of(cell, frame, &traffic, order)?;
     if let Some(frame) = expected.as_ref().and_then(|expected| series.none_passes(expected)) {
-        return Err(format!("The rules let no frame {frame} through").into());
+        return Err(format!("The rules do not forward the frame {frame}").into());
     }
     let running = CellDevice::start(&candor, cell, load, supervisor)?;
     let mut record = thread::scope(|scope| {

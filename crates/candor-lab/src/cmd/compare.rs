@@ -80,7 +80,7 @@ fn held(all: &[Compared], pairs: &Pairs<'_>, tolerance: f64) -> Held {
     }
 }
 
-/// Cells of results, of records in a folder, or of one record, that have these levels.
+/// Cells of results, of records in a directory, or of one record, that have these levels.
 fn cells_of(path: &Path, wanted: &[Level]) -> Result<Vec<Found>, Failed> {
     let mut cells = if Results::are_in(path) {
         let (results, plan) = status_table::open(path)?;

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LabHopsArgs) -> Outcome {
         return Ok(Exit::Fine);
     }
     render::err(&format!(
-        "candor-lab: A chain forwarded no frame to {}; if {} is a virtual interface, add --echo\n",
+        "candor-lab: a chain forwarded no frame to {}; if {} is a virtual interface, add --echo\n",
         names.receive, args.to
     ));
     Ok(Exit::No)

@@ -106,7 +106,7 @@ fn check(source: &Source, bytes: &[u8], folder: &Path, form: Form) -> Result<Opt
     }
 }
 
-/// The logs that the plan replays. A folder of results contains its own copies.
+/// The logs that the plan replays. A directory of results contains its own copies.
 fn logs(plan: &Plan, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn std::error::Error>> {
     if Results::are_in(folder) {
         return Ok(Results::existing(folder)?.0.logs(&plan.replays())?);
@@ -142,7 +142,7 @@ fn plan_folder(args: &MeasureArgs) -> PathBuf {
     args.plan.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default()
 }
 
-/// Default folder of the results: next to the plan.
+/// Default directory of the results: next to the plan.
 fn folder_of(args: &MeasureArgs) -> PathBuf {
     match (&args.plan, args.preset) {
         (Some(plan), _) if plan.extension().is_some_and(|extension| extension == "toml") => {

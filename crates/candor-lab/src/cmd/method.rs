@@ -113,7 +113,7 @@ pub(super) fn create<'a>(names: impl Iterator<Item = &'a String>) -> Result<Crea
 pub(super) fn set_down(names: &[String]) -> Result<(), Box<dyn Error>> {
     let mut client = Client::open()?;
     for name in names {
-        let link = link::by_name(&mut client, name)?.ok_or_else(|| format!("There is no interface {name} (--down)"))?;
+        let link = link::by_name(&mut client, name)?.ok_or_else(|| format!("Interface {name} not found (--down)"))?;
         link::set_down(&mut client, link.index)?;
     }
     Ok(())

@@ -27,7 +27,7 @@ use data::{Experiment, Figure, Paper};
 use measurement::Measurement;
 use method::Extent;
 
-/// Folder of the results, below that of the pages.
+/// Directory of the results, below that of the pages.
 const RECORDS: &str = "records";
 
 pub(crate) fn run(args: &PapersArgs) -> Outcome {

@@ -21,7 +21,6 @@ pub(crate) struct Wanted {
     /// Pairs of interfaces of one adapter with hardware stamps. Only for the tester, so not an argument.
     pub(crate) of_one_clock: BTreeSet<(String, String)>,
     pub(crate) programs: BTreeSet<String>,
-    /// Packet sockets.
     pub(crate) packets: bool,
     /// Configuration of can-gw.
     pub(crate) kernel: bool,
@@ -140,7 +139,7 @@ mod tests {
         };
         let lacking = wanted.lacking().join("\n");
         assert_eq!(lacking.lines().count(), 4, "{lacking}");
-        for part in ["no interface nocan0", "no interface nocan1", "lo is not a CAN interface", "no-program"] {
+        for part in ["nocan0 not found", "nocan1 not found", "lo is not a CAN interface", "no-program"] {
             assert!(lacking.contains(part), "{lacking}");
         }
         assert_eq!(wanted.arguments().len(), 2 * 6);

@@ -59,7 +59,7 @@ fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
     } else {
         render::out(&status_table::text(&cells, &results))?;
     }
-    // The name of a folder such as `.`, too.
+    // The name of a directory such as `.`, too.
     let whole = folder.canonicalize().unwrap_or_else(|_unreadable| folder.to_owned());
     let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
     let matrix = Matrix { name, frames: plan.frames, warm_up: plan.warm_up, seed: plan.seed, cells };
@@ -144,12 +144,12 @@ pub(super) fn print(records: &[Record], html: Option<&Path>, json: bool) -> io::
     write("\nReport", html, json, || report::html(records))
 }
 
-/// The record in a file, or the records of a folder, sorted by name.
+/// The record in a file, or the records of a directory, sorted by name.
 pub(super) fn read(path: &Path) -> Result<Vec<Record>, Failed> {
     files_of(path)?.iter().map(|file| Ok(Record::read(file)?)).collect()
 }
 
-/// A file, or the record files of a folder, sorted by name.
+/// A file, or the record files of a directory, sorted by name.
 pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failed> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {

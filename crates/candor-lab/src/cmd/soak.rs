@@ -120,7 +120,7 @@ impl Soak {
             .map(|one| one.copied().unwrap_or_default())
             .map(|one| [one.own >> 10, one.all >> 10]);
         format!(
-            "{engine}: {} frames, one every {} us: {came} came in, {left} left, {overtaken} were reordered, {strange} were \
+            "{engine}: {} frames, one every {} us: {came} received, {left} sent, {overtaken} were reordered, {strange} were \
              unknown; maximum latency {:.1} us\nmemory {} KiB at the start, {} KiB at the end; including pages of the program {} KiB \
              and {} KiB: {}\n",
             pattern.frames,

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     // Errors of the interfaces are reported before the first gateway starts.
     drop(Interfaces::open(names, &pattern)?);
     let folder = args.records.display();
-    fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
+    fs::create_dir_all(&args.records).map_err(|error| format!("Cannot create the directory {folder}: {error}"))?;
     let candor = std::env::current_exe()?;
     let mut exit = Exit::Fine;
     for DeviceUnderTest { name: device, engine, gateway, .. } in devices {

@@ -21,7 +21,7 @@ const STAMPED_FRAMES: usize = 5;
 const SILENCE: Duration = Duration::from_millis(300);
 /// Frames in flight when contents are compared: every gateway has room for this many.
 const AT_ONCE: usize = 16;
-/// How often a frame that does not arrive is sent.
+/// Attempts to send a frame that does not arrive.
 const ATTEMPTS: usize = 3;
 
 pub(super) struct Context<'a, 'b, B> {
@@ -64,12 +64,12 @@ fn all<B: Bench>() -> [(&'static str, &'static str, Check<B>); 20] {
         ("order", "frames arrive in the order in which they were sent", Other(order)),
         ("losses", "nothing is lost at a moderate rate", Other(losses)),
         ("error-frames", "error frames are not forwarded", Other(error_frames)),
-        ("timestamps", "time stamps are all fresh, or all kept", Other(timestamps)),
-        ("reverse", "the way back carries frames as well", Other(reverse)),
+        ("timestamps", "timestamps are all fresh, or all kept", Other(timestamps)),
+        ("reverse", "the reverse direction forwards frames", Other(reverse)),
         ("doubled", "no frame arrives twice", Totals(doubled)),
-        ("returned", "nothing comes back to where it was sent", Totals(returned)),
-        ("invented", "nothing arrives that nobody sent", Totals(invented)),
-        ("silence", "it is quiet at the end: nothing circulates", Totals(silence)),
+        ("returned", "no frame returns to its source bus", Totals(returned)),
+        ("invented", "only frames that are sent arrive", Totals(invented)),
+        ("silence", "no frame circulates at the end", Totals(silence)),
     ]
 }
 
@@ -93,7 +93,7 @@ pub(super) fn run<B: Bench>(
         }
         if start.elapsed() >= options.wait {
             let mut detail = format!("none of {} frames within {} ms", number + 1, start.elapsed().as_millis());
-            let others = [(probes.returned, "came back to where they were sent"), (probes.foreign, "others came")];
+            let others = [(probes.returned, "returned to their source bus"), (probes.foreign, "others came")];
             for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
                 detail.push_str(&format!(", {count} {what}"));
             }
@@ -116,7 +116,7 @@ pub(super) fn run<B: Bench>(
 
 /// Endless frames hide what happens to others, so only totals are judged then.
 fn unless_flooded<B: Bench>(check: &Check<B>, all: &mut Context<'_, '_, B>) -> Answer {
-    let left_out = || Ok((Verdict::NotApplicable, "left out: more and more frames come".into()));
+    let left_out = || Ok((Verdict::NotApplicable, "not tested: the number of frames keeps growing".into()));
     if let Check::Totals(run) = check {
         return run(all);
     }
@@ -178,7 +178,7 @@ fn judge(all: usize, missing: &[Frame], changed: &[(Frame, Frame)]) -> (Verdict,
     if wrong.is_empty() { (Verdict::Ok, format!("{all} of {all} as sent")) } else { (Verdict::No, wrong.join("; ")) }
 }
 
-/// Whether both are the same on the bus.
+/// True if both are the same on the bus.
 fn is_same(sent: &Frame, got: &Frame) -> bool {
     let flags = |frame: &Frame| frame.flags & (CANFD_BRS | CANFD_ESI);
     let payload = |frame: &Frame| if frame.id.is_rtr() { Vec::new() } else { frame.payload().to_vec() };
@@ -199,7 +199,7 @@ fn bursts<B: Bench>(all: &mut Context<'_, '_, B>) -> Answer {
     Ok(match first {
         None => (Verdict::Ok, format!("{sent} frames in bursts of {BURST}")),
         Some(first) => {
-            (Verdict::No, format!("{lost} of {sent} lost, the first at place {} of its burst", first % BURST))
+            (Verdict::No, format!("{lost} of {sent} lost, the first at position {} of its burst", first % BURST))
         }
     })
 }
@@ -296,7 +296,7 @@ fn doubled<B: Bench>(all: &mut Context<'_, '_, B>) -> Answer {
 
 fn returned<B: Bench>(all: &mut Context<'_, '_, B>) -> Answer {
     let sent = all.volleys.total.sent;
-    none_of(all, |total| &total.returned, |count, first| format!("{count} came back of {sent} frames; first: {first}"))
+    none_of(all, |total| &total.returned, |count, first| format!("{count} of {sent} frames returned; first: {first}"))
 }
 
 fn invented<B: Bench>(all: &mut Context<'_, '_, B>) -> Answer {
@@ -322,7 +322,7 @@ fn none_of<B: Bench>(
 fn silence<B: Bench>(all: &mut Context<'_, '_, B>) -> Answer {
     let received = all.volleys.listen(SILENCE)?;
     Ok(match received.first() {
-        None if all.volleys.total.flooded => (Verdict::No, "more and more frames had come before".into()),
+        None if all.volleys.total.flooded => (Verdict::No, "the number of frames kept growing before".into()),
         None => (Verdict::Ok, format!("nothing within {} ms", SILENCE.as_millis())),
         Some(first) => (Verdict::No, format!("{} unknown frames; first: {}", received.len(), first.frame)),
     })

@@ -24,7 +24,7 @@ pub struct Command {
 pub struct Started {
     child: Child,
     ended: Option<ExitStatus>,
-    /// Whether the group was empty after the command had ended. Its number may be reused then.
+    /// True if the group was empty after the command had ended. Its number may be reused then.
     group_is_empty: bool,
 }
 
@@ -94,7 +94,7 @@ impl Started {
         Ok(self.ended)
     }
 
-    /// Whether processes that it started are left after it has ended.
+    /// True if processes that it started are left after it has ended.
     pub fn has_orphans(&mut self, command: &Command) -> Result<bool, CommandError> {
         if self.ended(command)?.is_some() && !self.group_is_empty {
             self.group_is_empty = !group_lives(self.child.id()).map_err(command.process_error())?;

@@ -16,7 +16,7 @@ use candor_netlink::link::Link;
 use super::{Bench, Received, Side};
 use crate::tester::{interfaces, to_kernel};
 
-/// How long a transmit queue may stay full.
+/// Maximum time that a transmit queue may stay full.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(2);
 const QUEUE_LOOK: Duration = Duration::from_millis(1);
 /// A frame takes about 800 bytes.

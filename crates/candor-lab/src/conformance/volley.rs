@@ -150,7 +150,7 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(())
     }
 
-    /// Whether anything crosses from this side: every gateway forwards data frames of 8 bytes.
+    /// True if anything crosses from this side: every gateway forwards data frames of 8 bytes.
     pub(super) fn any_crosses(&mut self, side: Side, random: &mut Random) -> io::Result<bool> {
         Ok(!self.send(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
     }

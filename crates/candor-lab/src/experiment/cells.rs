@@ -230,7 +230,7 @@ impl Bench {
         }
     }
 
-    /// Whether the far side is the gateway's own sending interface. Interface names of a board are not comparable with
+    /// True if the far side is the gateway's own sending interface. Interface names of a board are not comparable with
     /// those of this machine.
     pub fn hears_own(&self, testbed: Testbed, gateway: &Gateway) -> bool {
         let is_here = testbed == Testbed::Host && *gateway != Gateway::None;

@@ -101,7 +101,6 @@ keys! {
     "sudo" => sudo: Option<Flag> = FLAG;
 }
 
-/// Levels as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
     pub(super) factor: Factor,
@@ -179,7 +178,7 @@ fn word<T>(
 
 fn engine(into: &mut Option<Spanned<Engine>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let wrong = |written: &Text| {
-        let message = format!("There is no engine {}", quote(&written.value));
+        let message = format!("Unknown engine {}", quote(&written.value));
         let diagnostic = Diagnostic::error(config::code::ENGINE, written.span.clone(), message);
         (diagnostic.help("candor engines lists them"), Engine::all().map(Engine::name).collect())
     };
@@ -206,7 +205,7 @@ fn count(into: &mut Count, entry: &Entry<'_>, key: &Key, findings: &mut Findings
         Ok(value) if (least..=most).contains(&value.into()) => Some(Spanned { value, span }),
         _ => {
             let message = format!("{value} is not from {least} to {most}");
-            error(findings, code::RANGE, &span, message, format!("without the key it is {}", key.default))
+            error(findings, code::RANGE, &span, message, format!("the default is {}", key.default))
         }
     };
     into.is_some()
@@ -215,8 +214,7 @@ fn count(into: &mut Count, entry: &Entry<'_>, key: &Key, findings: &mut Findings
 fn seed(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let Some(written) = entry.integer(key.wanted, findings) else { return false };
     let seed = u64::try_from(written.value).ok();
-    *into =
-        seed.or_else(|| error(findings, code::RANGE, &written.span, "A seed is 0 or more", "write any other number"));
+    *into = seed.or_else(|| error(findings, code::RANGE, &written.span, "The seed is negative", "write 0 or more"));
     into.is_some()
 }
 

@@ -24,7 +24,7 @@ pub enum LogError {
     Line { line: usize, why: String },
     #[error("line {line} is earlier than the one before it; sort the log by time")]
     Back { line: usize },
-    #[error("line {line} is of {other}, and those before it are of {first}; choose with \"replay FILE of {first}\"")]
+    #[error("line {line} is from {other}, those before it from {first}; select one with \"replay FILE of {first}\"")]
     Interfaces { line: usize, first: String, other: String },
     #[error("it has no frame{}", of.as_ref().map_or_else(String::new, |of| format!(" of {of}")))]
     Empty { of: Option<String> },

@@ -76,7 +76,7 @@ fn schema(factors: &[String]) -> Result<Arc<Type>, ParquetError> {
     Ok(Arc::new(Type::group_type_builder("frames").with_fields(columns.collect::<Result<_, _>>()?).build()?))
 }
 
-/// Writes the next column: all values that are there, and which ones are if they are optional.
+/// Writes the next column: the present values and, if they are optional, which ones are present.
 fn column<W: Write + Send, T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],

@@ -21,7 +21,7 @@ pub(super) struct Files {
 pub(super) struct CommandLine {
     pub(super) words: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// Folder of the guest's memory, if it is a file.
+    /// Directory of the guest's memory, if it is a file.
     pub(super) memory: Option<PathBuf>,
 }
 

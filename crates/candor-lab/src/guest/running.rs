@@ -21,7 +21,7 @@ pub(super) struct Running {
     guard: Child,
     /// The guard shuts down its end when the guest is gone, and waits for the end of this one.
     line: UnixStream,
-    /// Folder of the guest's memory, if it is a file.
+    /// Directory of the guest's memory, if it is a file.
     memory: Option<PathBuf>,
 }
 
@@ -64,7 +64,7 @@ impl Running {
         }
     }
 
-    /// Ends the guest if it still runs. Its folder is gone afterwards.
+    /// Ends the guest if it still runs. Its directory is gone afterwards.
     pub(super) fn end(mut self) -> Ending {
         self.finish().map_or_else(
             |error| Ending { at_deadline: false, reason: error.to_string() },

@@ -30,7 +30,7 @@ pub struct GuestSpec {
     pub environment: BTreeMap<String, String>,
     /// Run as root in /root.
     pub command: Vec<String>,
-    /// Where to store the files of `$CANDOR_OUT`.
+    /// Directory for the files of `$CANDOR_OUT`.
     pub out: Option<PathBuf>,
     /// On the host's clock.
     pub timeout: Duration,
@@ -100,7 +100,7 @@ pub enum StaticBinaryError {
     Whereabouts(#[source] std::io::Error),
 }
 
-const HOW: &str = "build both programs with: cargo xtask static, and name their folder in CANDOR_STATIC";
+const HOW: &str = "build both programs with: cargo xtask static, and name their directory in CANDOR_STATIC";
 
 /// The static `candor-lab` for guests, with `candor` next to it: from `$CANDOR_STATIC`, else the running program.
 pub fn static_lab() -> Result<PathBuf, StaticBinaryError> {

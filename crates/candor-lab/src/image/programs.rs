@@ -33,7 +33,7 @@ pub struct Linkage {
     search: Vec<String>,
 }
 
-/// Looks up a program in PATH and the system folders, unless the name has a `/`.
+/// Looks up a program in PATH and the system directories, unless the name has a `/`.
 pub fn locate(name: &str) -> Result<PathBuf, ProgramError> {
     let not_found = || ProgramError::NotFound(name.to_owned());
     if name.contains('/') {
@@ -104,7 +104,7 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), Pro
             let Some(found) = found else {
                 return Err(ProgramError::NoLibrary { program: path, library });
             };
-            // One folder for all, wherever the host keeps them.
+            // One directory for all, wherever the host keeps them.
             needs.insert(format!("{GUEST_LIBRARIES}/{library}"), found.clone());
             queue.push(found);
         }
@@ -117,7 +117,7 @@ pub fn linkage(path: &Path) -> Result<Linkage, ProgramError> {
     parse(&read(path)?).map_err(|reason| ProgramError::Odd { path: path.to_owned(), reason })
 }
 
-/// Folder of all libraries in guests; `LD_LIBRARY_PATH` names it.
+/// Directory of all libraries in guests; `LD_LIBRARY_PATH` names it.
 pub const GUEST_LIBRARIES: &str = "/lib/candor";
 
 fn parse(bytes: &[u8]) -> Result<Linkage, String> {
@@ -149,14 +149,14 @@ fn text(bytes: &[u8]) -> String {
     OsStr::from_bytes(bytes).to_string_lossy().into_owned()
 }
 
-/// Library folders of a program in an unpacked package: for `TREE/usr/sbin` and `TREE/sbin`, those below `TREE/usr/lib`
+/// Library directories of a program in an unpacked package: for `TREE/usr/sbin` and `TREE/sbin`, those below `TREE/usr/lib`
 /// and `TREE/lib`.
 fn unpacked_libraries(origin: &Path) -> Vec<PathBuf> {
     let usual = ["lib", "usr/lib"].map(|folder| format!("{folder}/{}-linux-gnu", std::env::consts::ARCH));
     origin.ancestors().skip(1).take(3).flat_map(|folder| usual.each_ref().map(|usual| folder.join(usual))).collect()
 }
 
-/// Search path of this machine's loader, configured folders first.
+/// Search path of this machine's loader, configured directories first.
 fn library_folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     read_configuration(Path::new("/etc/ld.so.conf"), &mut folders, 0);

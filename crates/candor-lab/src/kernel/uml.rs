@@ -14,7 +14,7 @@ const OFFER: [u8; 9] = [0x88, 0x0A, 0x00, 0x00, 0xBF, 0x05, 0x42, 0x00, 0x00];
 /// More than the state of any current processor; a multiple of 8 bytes.
 const MORE_BYTES: u32 = 0x4000;
 
-/// Whether a user-mode Linux works on hosts with a large processor state.
+/// Support of a user-mode Linux for hosts with a large processor state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Room {

@@ -94,7 +94,7 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
 /// A byte that looks like an instruction may be part of an earlier operand; `near` has a bit for each of the last three
 /// bytes that looked like one, latest lowest.
 fn make_calls_relative(code: &mut [u8]) {
-    /// Whether a target can be here, by `near`.
+    /// True if a target can be here, by `near`.
     const POSSIBLE: [bool; 8] = [true, true, true, false, true, false, false, false];
     /// Byte of the target, from its end, that was the nearest such byte.
     const BYTE: [usize; 8] = [0, 1, 2, 2, 3, 3, 3, 3];

@@ -22,7 +22,7 @@ pub(super) struct Events {
 pub(super) struct Sent {
     pub(super) due_ns: i64,
     pub(super) sent_ns: i64,
-    /// Whether the interface had room for it.
+    /// True if the interface had room for it.
     pub(super) is_taken: bool,
     pub(super) inside: Inside,
 }
@@ -54,7 +54,7 @@ impl Events {
     }
 }
 
-/// How a frame is recognised before a gateway has changed it.
+/// Key that identifies a frame before a gateway has changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Look {
     Bytes(Frame),

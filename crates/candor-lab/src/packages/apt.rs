@@ -98,7 +98,7 @@ fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> 
     })
 }
 
-/// Whether only backports could not be fetched. Without a network, the other suites fail too.
+/// True if only backports could not be fetched. Without a network, the other suites fail too.
 fn blames_backports_only(message: &str) -> bool {
     const FETCH: &str = "Failed to fetch ";
     const RELEASE: &str = "does not have a Release file";
@@ -130,7 +130,7 @@ pub(super) fn download_of(line: &str) -> Option<Download> {
     Some(Download { request: format!("{name}={version}"), bytes: bytes.parse().ok()? })
 }
 
-/// Downloads packages into a folder and reports progress.
+/// Downloads packages into a directory and reports progress.
 pub(super) fn download(
     cache: &Cache,
     configuration: &Path,
@@ -159,7 +159,7 @@ pub(super) fn download(
     Ok(())
 }
 
-/// The package files of a folder, sorted.
+/// The package files of a directory, sorted.
 pub(super) fn package_files(folder: &Path) -> Result<Vec<PathBuf>, PackageError> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(folder).map_err(file(folder))? {

@@ -34,7 +34,7 @@ struct Release<'a> {
     released: bool,
 }
 
-/// apt's configuration folder, from its settings.
+/// apt's configuration directory, from its settings.
 pub(super) fn etc_folder(settings: &str) -> PathBuf {
     let value = |name: &str| {
         let line = settings.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" \""));

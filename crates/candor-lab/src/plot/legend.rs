@@ -49,7 +49,6 @@ pub enum Corner {
     BottomRight,
 }
 
-/// Height of a legend with this many entries.
 pub fn legend_height(entries: usize) -> f64 {
     entries as f64 * LINE_HEIGHT + 8.0
 }

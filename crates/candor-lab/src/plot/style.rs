@@ -23,7 +23,6 @@ const PALETTE: [(&str, [&str; 2]); 14] = [
     ("s7", ["#c24b7c", "#f58fb4"]),
 ];
 
-/// Colours of series.
 const COLOURS: usize = 8;
 
 /// Class of a series. After `COLOURS` series the colours repeat with dashed lines.

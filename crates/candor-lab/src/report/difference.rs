@@ -57,7 +57,7 @@ pub enum Figure {
     Refused { a: LatencyNs, b: LatencyNs, why: String },
 }
 
-/// Whether B is within the tolerance.
+/// Result of the comparison with the tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     Yes,
@@ -91,7 +91,7 @@ impl Difference {
         Self::Figures { figures: Box::new(figures), lost, instruction_ns, notes: notes(&a[0].header, &b[0].header) }
     }
 
-    /// Whether B takes at most this share longer than A at p50, p90 and p99, and loses no more frames. The maximum does
+    /// True if B takes at most this share longer than A at p50, p90 and p99, and loses no more frames. The maximum does
     /// not count: it bounds nothing.
     pub fn held_to(&self, tolerance: f64) -> Held {
         match self {

@@ -38,7 +38,7 @@ pub fn html(records: &[Record]) -> String {
                     "the bottom right are as easy to see as the thousands at the top left."
                 }
                 figure { (legend_list(Entry::all(&names, Sample::Line))) (chart::latency_profile(&summaries, unit)) }
-                p #readout .readout aria-live="polite" { "Point at the figure to read it." }
+                p #readout .readout aria-live="polite" { "Hover over the figure to read values." }
             }
             section { h2 { "Figures" } (table(records, &summaries)) }
             section { h2 { "Over the run" } @for record in records { (run(record)) } }
@@ -78,7 +78,7 @@ pub fn conditions_of(records: &[Record]) -> Vec<&Record> {
 fn lead(header: &Header) -> String {
     let clock = match header.testbed.as_str() {
         "icount" => "in a virtual machine whose clock counts instructions: reproducible to the instruction",
-        "uml" => "in user-mode Linux, whose times mean nothing",
+        "uml" => "in user-mode Linux, whose times are meaningless",
         _ => "in real time",
     };
     let traffic = if header.is_closed_loop() { "one frame at a time" } else { &header.traffic };

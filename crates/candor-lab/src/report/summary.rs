@@ -8,7 +8,6 @@ pub struct Summary {
     /// Device under test.
     pub device: String,
     pub engine: String,
-    /// Recorded frames.
     pub frames: usize,
     /// Frames that did not arrive in time.
     pub lost: usize,

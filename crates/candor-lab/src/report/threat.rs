@@ -15,7 +15,7 @@ pub fn threats(record: &Record) -> Vec<String> {
     let mut threats = Vec::new();
     if header.testbed == "uml" {
         threats.push(
-            "Times in user-mode Linux mean nothing: measure with the icount laboratory or on hardware".to_owned(),
+            "Times in user-mode Linux are meaningless: measure with the icount laboratory or on hardware".to_owned(),
         );
     }
     if lost > 0 && measured == 0 {
@@ -30,7 +30,7 @@ pub fn threats(record: &Record) -> Vec<String> {
         ),
         (
             count(|sample| sample.latency().is_some_and(|latency| latency.0 < 0)),
-            "latencies are below zero: a rule keeps time stamps, or frame time was subtracted on a bus where frames take \
+            "latencies are below zero: a rule keeps timestamps, or frame time was subtracted on a bus where frames take \
              none",
         ),
         (

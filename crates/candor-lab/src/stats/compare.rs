@@ -146,7 +146,7 @@ impl Verdict {
         };
         let range = format!("at {quantile} ({confidence}: {} to {} %)", percent(lower), percent(upper));
         match word {
-            "" => format!("~ no difference shown {range}: more runs may tell"),
+            "" => format!("~ no difference shown {range}: try more runs"),
             _ => format!("{b} is {} % {word} {range}", percent(value)),
         }
     }
@@ -277,7 +277,7 @@ mod tests {
             (0.032, 0.029, 0.036, Some(0.004), "B is 3.2 % slower at p50 (95 %: 2.9 to 3.6 %)"),
             (-0.5, -0.6, -0.45, None, "B is 50.0 % faster at p50 (95 %: 45.0 to 60.0 %)"),
             (0.003, 0.002, 0.006, Some(0.004), "~ no difference: below the noise floor of 0.4 %"),
-            (0.02, -0.01, 0.03, Some(0.004), "~ no difference shown at p50 (95 %: -1.0 to 3.0 %): more runs may tell"),
+            (0.02, -0.01, 0.03, Some(0.004), "~ no difference shown at p50 (95 %: -1.0 to 3.0 %): try more runs"),
         ] {
             let change = Change { quantile: P50, confidence: P95, value, lower, upper };
             let floor = floor.map(|share| NoiseFloor { share, pairs: 10 });

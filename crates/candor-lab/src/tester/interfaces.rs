@@ -13,7 +13,7 @@ use candor_netlink::link::{self, Link};
 
 use super::{AdapterListener, Bench, Origin, Pattern, StampSource, Stamped, share_a_clock};
 
-/// How to select kernel stamps.
+/// Options that select kernel stamps.
 pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a plan";
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct Names<'a> {
 pub enum InterfacesError {
     #[error("Cannot list the kernel's interfaces")]
     List(#[source] NetlinkError),
-    #[error("There is no interface {name}; `ip link` lists the existing ones")]
+    #[error("Interface {name} not found; `ip link` lists the interfaces")]
     Missing { name: String },
     #[error("Interface {name} is not a CAN interface")]
     NoCan { name: String },

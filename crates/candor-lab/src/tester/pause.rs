@@ -37,7 +37,7 @@ impl Ahead {
     /// Divisor of the decrease per frame.
     const SLOWLY: u32 = 64;
 
-    /// How long the timer runs for a pause of at least `shortest`. Pauses that are long enough are unchanged.
+    /// Duration of the timer for a pause of at least `shortest`. Pauses that are long enough are unchanged.
     pub(super) fn interval(self, shortest: Duration, pause: Duration) -> Duration {
         self.needed.saturating_sub(shortest) + pause
     }

@@ -15,7 +15,7 @@ fn guest_is_ended_at_the_timeout() {
     let Some(lab) = Lab::find() else { return };
     let options = ["--timeout", "4s", "--copy", &example("01-forward")];
     let run = lab.run(&options, &["candor", "run", "01-forward.toml"]).exits_with(2);
-    run.reports("The guest was ended after 4 s");
+    run.reports("guest was killed after 4 s");
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn console_explains_a_failed_boot() {
     fs::set_permissions(&kernel, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = lab.command(&["run", "--kernel", "uml-6.1", "--", "candor", "--version"]);
     let run = Called::of(command.env("XDG_CACHE_HOME", lab.folder.path())).exits_with(2);
-    run.reports("The guest did not boot").reports("Kernel panic: no working init");
+    run.reports("guest did not boot").reports("Kernel panic: no working init");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The static candor-lab, and a folder for the files of a test.
+/// The static candor-lab, and a directory for the files of a test.
 struct Lab {
     program: PathBuf,
     folder: TempDir,
@@ -124,7 +124,7 @@ fn output_and_status_of_a_command_are_passed_on() {
 fn missing_command_is_the_callers_mistake() {
     let Some(lab) = Lab::find() else { return };
     let missing = lab.run(&[], &["no-such-program"]).exits_with(127);
-    missing.reports("No program no-such-program in the guest");
+    missing.reports("program no-such-program in the guest");
     lab.run(&[], &["candor", "check", "Cargo.toml"]).reports("--copy Cargo.toml puts it into the guest");
 }
 

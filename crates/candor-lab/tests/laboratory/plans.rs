@@ -46,7 +46,7 @@ fn all_frames_arrived(results: &Value, frames: u32) {
     }
 }
 
-/// All files in a folder with their contents.
+/// All files in a directory with their contents.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {

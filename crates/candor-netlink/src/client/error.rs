@@ -22,7 +22,7 @@ impl Errno {
     pub const EACCES: Self = Self(errno::EACCES);
     /// The interface must be down first.
     pub const EBUSY: Self = Self(errno::EBUSY);
-    /// The entry exists already.
+    /// The entry already exists.
     pub const EEXIST: Self = Self(errno::EEXIST);
     /// No such network interface.
     pub const ENODEV: Self = Self(errno::ENODEV);
@@ -46,11 +46,11 @@ impl Errno {
             errno::ENXIO | errno::ENODEV => "no such network interface",
             errno::ENOMEM => "the kernel is out of memory",
             errno::EBUSY => "the interface is busy",
-            errno::EEXIST => "it exists already",
+            errno::EEXIST => "it already exists",
             errno::EINVAL => "the kernel rejects a value",
             errno::ERANGE => "a value is out of range",
             errno::EOPNOTSUPP => "the kernel has no support for it",
-            errno::EPFNOSUPPORT | errno::EAFNOSUPPORT => "the kernel does not know the protocol family",
+            errno::EPFNOSUPPORT | errno::EAFNOSUPPORT => "the kernel does not support the protocol family",
             errno::ENETDOWN => "the interface is down",
             errno::ENOBUFS => "the kernel has no buffer space left",
             _ => return None,

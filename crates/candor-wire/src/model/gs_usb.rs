@@ -1,4 +1,4 @@
-//! gs_usb: the protocol of candleLight and many other adapters. Several channels, CAN FD, hardware time stamps.
+//! gs_usb: the protocol of candleLight and many other adapters. Several channels, CAN FD, hardware timestamps.
 //!
 //! ```text
 //!  control (vendor, interface; wValue = channel)                 bulk: one frame per transfer, see `host_frame`

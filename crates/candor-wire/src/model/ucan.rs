@@ -1,4 +1,4 @@
-//! ucan: one channel, whose depth the device chooses, with bus-off as the kernel defines it. No CAN FD, no time stamps.
+//! ucan: one channel, whose depth the device chooses, with bus-off as the kernel defines it. No CAN FD, no timestamps.
 //!
 //! ```text
 //!  control (vendor, interface)                          bulk: see `message`

@@ -46,7 +46,7 @@ pub enum ProtocolError {
     NegativeLength { length: i32 },
     #[error("USB/IP submits {length} bytes at once; the maximum is {max}")]
     TooLong { length: usize, max: usize },
-    #[error("USB/IP command {command:#010x} is not known")]
+    #[error("USB/IP command {command:#010x} is unknown")]
     UnknownCommand { command: u32 },
     #[error("USB/IP direction {direction} is neither out (0) nor in (1)")]
     UnknownDirection { direction: u32 },

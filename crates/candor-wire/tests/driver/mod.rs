@@ -16,11 +16,11 @@ use candor_wire::{Channel, Device, Model, Notice, Request};
 /// An event in a driver. The first field is the channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// A frame was transmitted: slot, time stamp if there is one.
+    /// A frame was transmitted: slot, timestamp if there is one.
     Echo(u8, u32, Option<u32>),
     /// A frame was dropped: slot.
     Dropped(u8, u32),
-    /// A frame of another node, time stamp if there is one.
+    /// A frame of another node, timestamp if there is one.
     Received(u8, Frame, Option<u32>),
     /// An error frame: identifier, data.
     Error(u8, u32, [u8; 8]),

@@ -24,7 +24,7 @@ pub(crate) enum EgressCommand {
     /// Install the qdiscs, classes and filters of the file on its interfaces.
     ///
     /// They stay when candor exits. Interfaces that already match are left untouched. If the kernel refuses a change, all
-    /// interfaces are rolled back. The tree of the file replaces whatever was configured on an interface before, and this is
+    /// interfaces are rolled back. The tree of the file replaces any previous configuration of an interface, and this is
     /// reported.
     ///
     /// Exit status: 0 the kernel matches the file, 1 the file is not valid, 2 it could not be applied.

@@ -1,4 +1,4 @@
-//! `candor egress`: the trees of `[egress.BUS]` and the kernel's.
+//! `candor egress`: manages the trees of `[egress.BUS]` in the kernel.
 
 pub(super) mod apply;
 mod clear;
@@ -40,23 +40,23 @@ pub(crate) fn run(command: &EgressCommand) -> Outcome {
     }
 }
 
-/// The note of commands that look at all CAN interfaces.
+/// The note of commands that process all CAN interfaces.
 pub(super) const NO_INTERFACE: &str =
     "note: this machine has no CAN interface; sudo ip link add dev vcan0 type vcan creates a virtual one\n";
 
-/// A bus and what its interface shall have.
+/// A bus and the tree of its interface.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) bus: String,
     pub(super) interface: String,
     pub(super) tree: Tree,
-    /// Whether candor brings its controller back after bus-off.
+    /// True if candor restarts its controller after bus-off.
     restarts: bool,
-    /// The user's names of bands, by the classes in which they wait.
+    /// Names of bands in the file, by their classes.
     names: BTreeMap<Handle, String>,
 }
 
-/// A valid file and all that it wants.
+/// A valid file and its trees.
 struct WantedFile {
     file: GatewayFile,
     wanted: Vec<Wanted>,
@@ -75,7 +75,7 @@ impl WantedFile {
         Ok(Some(Self { file, wanted }))
     }
 
-    /// With the control groups that there are now, all of which have to be there.
+    /// With control groups resolved; an error if one does not exist.
     fn located(mut self) -> Result<Self, groups::GroupsError> {
         groups::all(&mut self.wanted)?;
         Ok(self)
@@ -86,7 +86,7 @@ impl WantedFile {
     }
 }
 
-/// What a plan wants of which interface: its own trees, and what marks frames on the buses they come from.
+/// The trees of a plan by interface, including those that mark received frames.
 pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
     let trees = compile::trees(plan.egress()).into_iter();
     let wanted = trees.map(|(index, tree)| {
@@ -104,12 +104,11 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
     wanted.collect()
 }
 
-/// Interfaces with what they shall have.
 pub(super) fn by_interface(wanted: Vec<Wanted>) -> Vec<(String, Tree)> {
     wanted.into_iter().map(|wanted| (wanted.interface, wanted.tree)).collect()
 }
 
-/// The interfaces that were asked for, or else all CAN interfaces.
+/// The interfaces of the command line, or else all CAN interfaces.
 pub(super) fn named_or_all(names: &[String]) -> Result<Vec<String>, NetlinkError> {
     if !names.is_empty() {
         return Ok(names.to_vec());
@@ -118,7 +117,7 @@ pub(super) fn named_or_all(names: &[String]) -> Result<Vec<String>, NetlinkError
     Ok(links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect())
 }
 
-/// Each interface with what it shall have, opened.
+/// Opens each interface with its tree.
 pub(super) fn targets(wanted: &[Wanted]) -> Result<Vec<Target<Interface>>, LookError> {
     let target = |wanted: &Wanted| {
         let kernel = open(&wanted.interface, Some(&wanted.bus))?;

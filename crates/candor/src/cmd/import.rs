@@ -20,7 +20,7 @@ const MOST_LEFT_OUT: usize = 10;
 
 #[derive(Debug, thiserror::Error)]
 enum WriteError {
-    #[error("{} exists already; use --force to overwrite it", .0.display())]
+    #[error("{} already exists; use --force to overwrite it", .0.display())]
     Exists(PathBuf),
     #[error("cannot write {}", .path.display())]
     Other { path: PathBuf, source: io::Error },

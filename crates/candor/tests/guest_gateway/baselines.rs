@@ -40,8 +40,8 @@ fn every_baseline_forwards_bytes_in_order() {
 fn refuses_what_a_baseline_cannot_do() {
     let Some(_scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
     for (arguments, expected) in [
-        ("mmap-mmap --to t-right --echo", "A transmit ring always suppresses echoes on t-right: omit --echo"),
-        ("read-write --to t-none", "There is no interface t-none"),
+        ("mmap-mmap --to t-right --echo", "transmit ring always suppresses echoes on t-right: omit --echo"),
+        ("read-write --to t-none", "t-none not found"),
         ("kernel --to t-right", "invalid value 'kernel'"),
     ] {
         let words: Vec<_> = ["baseline", "--from", "t-left"].into_iter().chain(arguments.split(' ')).collect();

@@ -113,7 +113,7 @@ fn reports_what_a_board_lacks_before_it_measures() {
     let plan = || server.plan(&bench, include_str!("measured/board-kernel.toml"));
     plan();
     bench.edit("to = \"t-right\"", "to = \"t-nowhere\"");
-    bench.run().assert(2, &["root@127.0.0.1 is not ready to measure: There is no interface t-nowhere"]);
+    bench.run().assert(2, &["root@127.0.0.1 is not ready to measure: Interface t-nowhere not found"]);
     plan();
     bench.edit("2222", "2223");
     let unreached = output(bench.command().arg("--out").arg(bench.folder().join("unreached")));
@@ -180,7 +180,7 @@ fn a_broken_connection_leaves_nothing_on_the_board() {
         if broken == "connection" {
             let text = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), Some(1), "{text}");
-            assert!(text.contains("The connection to root@127.0.0.1 is gone"), "{text}");
+            assert!(text.contains("connection to root@127.0.0.1 is gone"), "{text}");
         }
         wait_until("the processes end", || leftovers().is_empty());
         wait_until("the files are removed", || server.temporary_files().is_empty());

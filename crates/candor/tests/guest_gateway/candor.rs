@@ -145,7 +145,7 @@ impl Run<'_> {
         self.spawn(Path::new("-")).wait()
     }
 
-    // The gateway comes through standard input, because another user cannot read a folder of root.
+    // The gateway comes through standard input, because another user cannot read a directory of root.
     fn spawn(&self, file: &Path) -> Candor {
         let mut command = Command::new(program());
         command.arg("run").arg(file).args(["--json", CONFINED, "--engine", self.engine]);

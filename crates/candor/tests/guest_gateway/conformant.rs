@@ -141,7 +141,7 @@ fn a_signal_ends_the_test_and_the_gateway() {
     let output = test.wait_with_output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("Interrupted"), "{errors}");
+    assert!(errors.contains("the test is incomplete"), "{errors}");
     assert_eq!(scene.jobs(), []);
 }
 
@@ -155,7 +155,7 @@ fn reports_what_cannot_be_tested() {
     assert!(found.detail("crosses").contains("needs echo"), "{}", found.detail("crosses"));
     // The others are errors.
     for (arguments, expected) in [
-        (vec!["--", "no-such-program"], "Cannot start no-such-program"),
+        (vec!["--", "no-such-program"], "start no-such-program"),
         (vec!["--", &candor(), "run", "no-such-file"], "ended with exit status: 2"),
         (vec!["--to", "t-left"], "cannot be used multiple times"),
     ] {

@@ -1,4 +1,4 @@
-//! What remains in the kernel after `candor run`, however it ends.
+//! State of the kernel after `candor run` ended in any way.
 
 use std::io::{BufRead, BufReader, Write};
 use std::sync::mpsc;

@@ -90,7 +90,7 @@ fn root_starts_a_gateway_as_another_user() {
         candor.stop();
         assert_eq!(scene.jobs(), [], "{engine}");
     }
-    // Without a gateway of the other user, root takes the folder back, without the right to open files of others.
+    // Without a gateway of the other user, root takes the directory back, without the right to open files of others.
     for engine in ["kernel", "read-write"] {
         let candor = start("read-write", Some("1234:2345")).ready();
         start(engine, None).wait().assert_refused(&["the same --user"]);

@@ -133,8 +133,8 @@ fn reports_why_the_kernel_refuses() {
     };
     for (keys, uid, words) in [
         ("sched = \"fifo:40\"", NOBODY, ["no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0", "LimitRTPRIO=40"]),
-        ("cpus = [0, 777]", None, ["processor 777 of `cpus` is not online", "online are 0"]),
-        ("cpus = [777]", None, ["processor 777 of `cpus` is not online", "online are 0"]),
+        ("cpus = [0, 777]", None, ["CPU 777 of `cpus` is not online", "online: 0"]),
+        ("cpus = [777]", None, ["CPU 777 of `cpus` is not online", "online: 0"]),
         ("cpu-dma-latency = \"0us\"", NOBODY, ["cannot set `cpu-dma-latency`", latency]),
     ] {
         let text = gateway(keys);

@@ -242,7 +242,7 @@ fn a_new_engine_needs_a_restart() {
         assert_eq!(candor.try_wait().unwrap(), None);
     }
     write(&place.reloadable(), &with("mmap-write"));
-    let answer = "restart candor to change the engine: read-write runs, the file says mmap-write";
+    let answer = "restart candor to change the engine (read-write is running, the file has mmap-write)";
     ask(&place, &[]).assert(1, &[answer]);
     // The gateway continues, also without a reader of its events.
     assert_eq!(Stream::new(&place).flows(64, || {})[1], 0);

@@ -1,4 +1,4 @@
-//! Virtual buses, folders, and gateways between the buses; pairs of connected interfaces.
+//! Virtual buses, directories, and gateways between the buses; pairs of connected interfaces.
 
 use std::sync::MutexGuard;
 
@@ -18,7 +18,7 @@ pub(crate) fn route(name: &str, from: &str, to: &str, keys: &str) -> String {
     format!("[[route]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{keys}\n")
 }
 
-/// Virtual buses, a run directory and a folder for files. The tests share a kernel, so only one scenario exists at a time.
+/// Virtual buses, a run directory and a directory for files. The tests share a kernel, so only one scenario exists at a time.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     buses: Vec<Bus>,

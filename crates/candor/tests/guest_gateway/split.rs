@@ -70,7 +70,7 @@ impl Wires {
     }
 }
 
-/// What the cases contained, because a comparison of nothing always passes.
+/// Coverage of the cases, because a comparison of nothing always passes.
 #[derive(Debug, Default)]
 struct Seen {
     split: usize,

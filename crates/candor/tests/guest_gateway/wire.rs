@@ -148,7 +148,7 @@ fn force_rates_overrides_the_bit_rate_of_a_node() {
 fn refuses_an_interface_name_in_use() {
     let Some(_scene) = Scenario::new(&[Feature::Root, Feature::Vhci, Feature::Vcan], ["taken"]) else { return };
     let refused = lab_output(&["wire", "--bus", "b0:500k:t-new,t-taken"]);
-    refused.assert(2, &["There is an interface t-taken already"]);
+    refused.assert(2, &["t-taken already exists"]);
     assert_eq!(index("t-new"), None);
 }
 

@@ -146,13 +146,13 @@ fn invalid_policy(spec: &Named<EgressSpec>, error: &PolicyError, findings: &mut 
         ),
         PolicyError::LonelyShare(at) => (
             band(*at),
-            "This band has a share, but no neighbour to share with",
+            "This band has a share, but no other band to share with",
             "bands with a `share` must be the last ones, and two or more",
         ),
         PolicyError::ShareAndRate(at) => (
             band(*at),
             "This band has both a share and a rate",
-            "remove one of them: while the rate holds this band back, the bands that share with it would wait, too",
+            "remove one of them: while the rate limits this band, the bands that share with it would wait, too",
         ),
         PolicyError::LastChooses => (last, "", "remove its selection, or add a last band for the rest"),
         PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "", "merge bands"),

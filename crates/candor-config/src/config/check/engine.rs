@@ -12,7 +12,6 @@ use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::quote;
 
-/// Checks each route on its own.
 pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings: &mut Findings) {
     // The opposite direction of a route has the same errors.
     let sound = routes

@@ -38,7 +38,7 @@ fn waits_in_first(tree: &Tree, id: u32) -> bool {
     matches!(course(tree, id).end, End::Queue { class, .. } if class == first)
 }
 
-/// What `cargo xtask can-send` counts in instructions, without a clock.
+/// Comparisons, which `cargo xtask can-send` counts in instructions.
 #[test]
 fn a_thousand_identifiers_need_few_comparisons() {
     let ids = scattered(1_000);
@@ -72,7 +72,7 @@ fn parameter_groups_get_a_table() {
     insta::assert_snapshot!(tc(&chosen_by(Selection { ids: Some(ids), ..Selection::default() })));
 }
 
-/// Those of 11 bits have their map in the kernel, and few of 29 bits cost less where they are compared.
+/// The kernel has a bitmap for 11-bit identifiers, and comparing a few 29-bit identifiers is cheaper.
 #[test]
 fn compares_identifiers_if_that_is_cheaper() {
     let kinds = |selection: Selection| {
@@ -113,7 +113,7 @@ fn each_selection_has_its_own_tables() {
 }
 
 proptest! {
-    /// Whatever the masks are, there are never many more nodes than identifiers, nor more tables than numbers of them.
+    /// For any masks, there are few more nodes than identifiers, and no more tables than numbers of them.
     #[test]
     fn tables_stay_small(filters in vec((any::<u32>(), any::<[u32; 3]>()), 16..60)) {
         let filter = |(id, [one, two, three]): (u32, [u32; 3])| {

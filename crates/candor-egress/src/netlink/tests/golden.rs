@@ -1,7 +1,7 @@
-//! What `tc` (iproute2 6.1) sends for a command, as captured, the value that it means, and what candor sends for that.
+//! Messages of `tc` (iproute2 6.1) for a command, as captured, their value, and the messages of candor for this value.
 //!
-//! `golden.hex` has the command, the bytes of tc, and those of candor where they differ: candor sends no rate tables but the
-//! one that the kernel wants, no size tables that nobody reads, and no `NLA_F_NESTED` except for ets.
+//! `golden.hex` has the command, the bytes of tc, and those of candor where they differ: candor sends only the rate table that
+//! the kernel requires, no unused size tables, and no `NLA_F_NESTED` except for ets.
 #![cfg(target_endian = "little")]
 
 use crate::canonical::Part;

@@ -1,4 +1,4 @@
-//! What no message can carry is said before anything is sent.
+//! Values that no message can carry are rejected before anything is sent.
 
 use crate::action::{Action, Mirred, Police, Verdict};
 use crate::discipline::{ByteRate, Discipline, Netem, Tbf};

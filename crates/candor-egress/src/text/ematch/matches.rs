@@ -34,8 +34,8 @@ pub(super) fn read(
         "u32" => reader.word(),
         _ => {
             let help = closest(name, NAMES)
-                .map_or_else(|| format!("there are {}", NAMES.join(", ")), |meant| format!("did you mean `{meant}`?"));
-            let message = format!("candor has no match {}", quote(name));
+                .map_or_else(|| format!("valid: {}", NAMES.join(", ")), |meant| format!("did you mean `{meant}`?"));
+            let message = format!("candor does not support the match {}", quote(name));
             findings.report(Diagnostic::error(code::KIND, place, message).help(help));
             None
         }
@@ -59,8 +59,8 @@ pub(in crate::text) fn can_rule(text: &str, is_extended: bool) -> Result<CanRule
     let read = |digits: &str| hex(digits).map_err(|wrong| Wrong::new(wrong.message, help));
     let (id, mask) = (read(id)?, mask.map_or(Ok(all), read)?);
     if id & !CAN_EFF_MASK != 0 || mask & !CAN_EFF_MASK != 0 {
-        let message = "An identifier has at most 29 bits; sff and eff say which it has";
-        return Err(Wrong::new(message, "leave the flags out: tc drops them from the mask"));
+        let message = "An identifier has at most 29 bits; sff and eff set its format";
+        return Err(Wrong::new(message, "remove the flags: tc drops them from the mask"));
     }
     Ok(CanRule { id: if is_extended { id | CAN_EFF_FLAG } else { id }, mask })
 }
@@ -81,11 +81,11 @@ impl Reader<'_, '_> {
             }
             Some((_, Place { span, .. })) => {
                 self.last = span;
-                self.refuse(Wrong::new(format!("{} wants another word here", self.name), help))
+                self.refuse(Wrong::new(format!("{} is incomplete: expected another word", self.name), help))
             }
             None => {
                 self.last = self.end..self.end;
-                self.refuse(Wrong::new(format!("{} is not complete", self.name), help))
+                self.refuse(Wrong::new(format!("{} is incomplete", self.name), help))
             }
         }
     }
@@ -99,7 +99,7 @@ impl Reader<'_, '_> {
         let number = self.number(help)?;
         match u16::try_from(number) {
             Ok(offset) => Some(offset),
-            Err(_) => self.refuse(Wrong::new("No frame is so long", help)),
+            Err(_) => self.refuse(Wrong::new("The position is beyond the longest frame", help)),
         }
     }
 
@@ -108,7 +108,7 @@ impl Reader<'_, '_> {
         if found == wanted {
             return Some(());
         }
-        self.refuse(Wrong::new(format!("Here should stand `{wanted}`, not {}", quote(&found)), help))
+        self.refuse(Wrong::new(format!("Expected `{wanted}`, found {}", quote(&found)), help))
     }
 
     fn takes(&mut self, wanted: &str) -> bool {
@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
             Some((Token::Close, _)) => Some(()),
             found => {
                 self.last = found.map_or(self.end..self.end, |(_, place)| place.span);
-                self.refuse(Wrong::new(format!("{} should end here", self.name), help))
+                self.refuse(Wrong::new(format!("Expected the end of {}", self.name), help))
             }
         }
     }
@@ -154,8 +154,8 @@ impl Reader<'_, '_> {
             return self.refuse(Wrong::new("canid has no identifier", HELP));
         }
         if rules.len() > MOST_RULES {
-            let message = format!("{} identifiers are more than the {MOST_RULES} that the kernel takes", rules.len());
-            return self.refuse(Wrong::new(message, "join several canid with or; or take masks"));
+            let message = format!("{} identifiers exceed the maximum of the kernel, {MOST_RULES}", rules.len());
+            return self.refuse(Wrong::new(message, "join several canid with `or`, or use masks"));
         }
         Some(rules)
     }
@@ -172,9 +172,9 @@ impl Reader<'_, '_> {
     }
 
     fn cmp(&mut self) -> Option<Cmp> {
-        const HELP: &str = "write cmp(u8 at 4 layer link eq 8); mask and trans may stand before eq, gt or lt";
+        const HELP: &str = "write cmp(u8 at 4 layer link eq 8); mask and trans may precede eq, gt or lt";
         let Some(width) = CmpWidth::of_word(&self.word_of(HELP)?) else {
-            return self.refuse(Wrong::new("cmp begins with u8, u16 or u32", HELP));
+            return self.refuse(Wrong::new("cmp must begin with u8, u16 or u32", HELP));
         };
         self.expect("at", HELP)?;
         let offset = self.offset(HELP)?;
@@ -186,7 +186,7 @@ impl Reader<'_, '_> {
                 "trans" => host_order = true,
                 word => match Relation::of_word(word) {
                     Some(relation) => break relation,
-                    None => return self.refuse(Wrong::new(format!("cmp does not know {}", quote(word)), HELP)),
+                    None => return self.refuse(Wrong::new(format!("{} is not valid in cmp", quote(word)), HELP)),
                 },
             }
         };
@@ -202,28 +202,28 @@ impl Reader<'_, '_> {
         if LAYERS.contains(&word.as_str()) {
             return Some(());
         }
-        self.refuse(Wrong::new(format!("{} is no layer", quote(&word)), "write layer link, where a CAN frame begins"))
+        self.refuse(Wrong::new(format!("{} is not a layer", quote(&word)), "write layer link, the start of the frame"))
     }
 
     fn meta(&mut self) -> Option<Meta> {
-        const HELP: &str = "write meta(priority eq 3); there are priority, fwmark and pkt_len, mask may follow them";
+        const HELP: &str = "write meta(priority eq 3); valid: priority, fwmark, pkt_len, optionally with mask";
         let what = match self.word_of(HELP)?.as_str() {
             "protocol" => {
                 let help = "write protocol can, or 0x000d, before the kind of the filter";
-                let message = "The kernel compares the protocol in an order of bytes that machines differ in";
+                let message = "The kernel compares the protocol in host byte order";
                 return self.refuse(Wrong::new(message, help));
             }
             word => match MetaId::of_word(word) {
                 Some(what) => what,
                 None => {
-                    return self.refuse(Wrong::new(format!("candor does not know {} of a frame", quote(word)), HELP));
+                    return self.refuse(Wrong::new(format!("meta does not support {}", quote(word)), HELP));
                 }
             },
         };
         let mask = if self.takes("mask") { self.number(HELP)? } else { 0 };
         let word = self.word_of(HELP)?;
         let Some(relation) = Relation::of_word(&word) else {
-            return self.refuse(Wrong::new(format!("{} is none of eq, gt and lt", quote(&word)), HELP));
+            return self.refuse(Wrong::new(format!("{} is not eq, gt or lt", quote(&word)), HELP));
         };
         let value = self.number(HELP)?;
         self.close(HELP)?;
@@ -243,11 +243,11 @@ impl Reader<'_, '_> {
             }
             found => {
                 self.last = found.map_or(self.end..self.end, |(_, place)| place.span);
-                return self.refuse(Wrong::new("nbyte begins with the bytes", HELP));
+                return self.refuse(Wrong::new("nbyte must begin with the bytes", HELP));
             }
         };
         if bytes.is_empty() {
-            return self.refuse(Wrong::new("nbyte has no byte", HELP));
+            return self.refuse(Wrong::new("nbyte needs at least one byte", HELP));
         }
         self.expect("at", HELP)?;
         let offset = self.offset(HELP)?;
@@ -264,7 +264,7 @@ impl Reader<'_, '_> {
             "u32" => 32,
             "u16" => 16,
             "u8" => 8,
-            _ => return self.refuse(Wrong::new("u32 begins with u8, u16 or u32", HELP)),
+            _ => return self.refuse(Wrong::new("u32 must begin with u8, u16 or u32", HELP)),
         };
         let (value, mask) = (self.number(HELP)?, self.number(HELP)?);
         if bits < 32 && (value | mask) >> bits != 0 {
@@ -273,8 +273,7 @@ impl Reader<'_, '_> {
         self.expect("at", HELP)?;
         let offset = i32::from(self.offset(HELP)?);
         if offset % (bits / 8) != 0 {
-            return self
-                .refuse(Wrong::new(format!("A number of {bits} bits begins at a multiple of {}", bits / 8), HELP));
+            return self.refuse(Wrong::new(format!("A {bits}-bit number must be at a multiple of {}", bits / 8), HELP));
         }
         self.close(HELP)?;
         let shift = 32 - bits - 8 * (offset % 4);

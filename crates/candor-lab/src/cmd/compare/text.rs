@@ -95,7 +95,7 @@ fn row(name: &str, figure: &Figure, instruction_ns: Option<u32>) -> [String; 4] 
 /// `+12 instructions (+0.4 %)`.
 fn counted(a: i64, b: i64, is_identical: bool) -> String {
     match (is_identical, b - a) {
-        (true, _) => "every frame takes as many instructions".to_owned(),
+        (true, _) => "every frame takes the same number of instructions".to_owned(),
         (_, 0) => "the same, but not in every frame".to_owned(),
         (_, more) => {
             let share = LatencyNs(b).ratio_to(LatencyNs(a));

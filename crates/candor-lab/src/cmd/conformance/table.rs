@@ -28,10 +28,10 @@ pub(super) fn text(args: &ConformanceArgs, state: &State, report: &Report, took:
     )
 }
 
-/// What was waited for, and how long.
+/// The gateway, and the time until its first frame.
 fn waited(args: &ConformanceArgs, state: &State, report: &Report) -> String {
     let gateway = match state {
-        State::Already => "The gateway that is already there".to_owned(),
+        State::Already => "The running gateway".to_owned(),
         State::Returned { program } => format!("{program} (has returned)"),
         State::Runs { program } => format!("{program} (runs)"),
     };
@@ -41,7 +41,7 @@ fn waited(args: &ConformanceArgs, state: &State, report: &Report) -> String {
     );
     let lost = args.lost_after.as_millis();
     format!(
-        "{gateway}, {} to {}: {first}. A frame is lost when it has not arrived and none has for {lost} ms.",
+        "{gateway}, {} to {}: {first}. A frame is lost if it is missing after {lost} ms without any frame.",
         args.from, args.to
     )
 }

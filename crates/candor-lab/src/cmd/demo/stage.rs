@@ -253,7 +253,7 @@ fn check_validity(buses: &[BusSpec], report: &Report, trace: &[Traced]) -> Resul
         if of.worst_late > LATE || of.dropped > 0 || of.lost_devices > 0 || errors > 0 {
             return Err(format!(
                 "The bus {} was up to {:?} late, with {} and {} that the kernel did not fetch: its times are invalid \
-                 (candor-lab wire needs a processor of its own)",
+                 (candor-lab wire needs a dedicated CPU)",
                 bus.name,
                 of.worst_late,
                 plural(errors, "error frame"),

@@ -64,7 +64,6 @@ fn row(run: &OfRun) -> Vec<String> {
     cells
 }
 
-/// The parts of each bound.
 fn bounds(act: &OfAct) -> String {
     let line = |(run, bound): (&OfRun, Bound)| format!("bound {}: {}\n", run.name, parts(&bound));
     act.runs.iter().filter_map(|run| Some((run, run.bound?))).map(line).collect()

@@ -1,4 +1,4 @@
-//! The folder of results, block by block.
+//! The directory of results, block by block.
 //!
 //! ```text
 //!  plan.toml                          the plan
@@ -8,7 +8,7 @@
 //!  blocks/NAME.part/                  a block that is being measured, or was interrupted
 //! ```
 //!
-//! A block is complete or missing: it is measured in a separate folder, which is renamed at the end.
+//! A block is complete or missing: it is measured in a separate directory, which is renamed at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -50,10 +50,10 @@ pub(in crate::cmd) struct Results {
 
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cmd) enum ResultsError {
-    #[error("{} contains results of another plan; choose another folder with --out", .0.display())]
+    #[error("{} contains results of another plan; choose another directory with --out", .0.display())]
     OtherPlan(PathBuf),
     #[error(
-        "{} contains results of another {file}: it has changed, and was {}; choose another folder for the new one with --out",
+        "{} contains results of another {file}: it has changed, and was {}; choose another directory for the new one with --out",
         folder.display(), was.display()
     )]
     OtherLog { folder: PathBuf, file: String, was: PathBuf },
@@ -61,7 +61,7 @@ pub(in crate::cmd) enum ResultsError {
     NoResults(PathBuf),
     #[error("Cannot use {}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{} is damaged; remove its folder to measure it again", path.display())]
+    #[error("{} is damaged; remove its directory to measure it again", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
 }
 
@@ -95,7 +95,7 @@ impl Results {
                 let blocks = folder.join(BLOCKS);
                 fs::create_dir_all(&blocks).map_err(at(blocks))?;
                 logs.iter().try_for_each(|(file, log)| write(results.log(&files, file), log.text.as_bytes()))?;
-                // Last: a folder with a plan is complete.
+                // Last: a directory with a plan is complete.
                 write(path, plan)?;
             }
             Err(error) => return Err(at(path)(error)),
@@ -103,7 +103,7 @@ impl Results {
         Ok(results)
     }
 
-    /// Whether a folder contains results, complete or not.
+    /// True if a directory contains results, complete or not.
     pub(in crate::cmd) fn are_in(folder: &Path) -> bool {
         folder.join(PLAN).is_file() && folder.join(BLOCKS).is_dir()
     }
@@ -121,7 +121,6 @@ impl Results {
         self.folder.join(LOGS).join(format!("{number}-{name}"))
     }
 
-    /// The copies of these logs.
     pub(in crate::cmd) fn logs(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<u8>>, ResultsError> {
         let read = |file: &&str| {
             let path = self.log(files, file);
@@ -143,7 +142,7 @@ impl Results {
         self.block(name).join(BLOCK).is_file()
     }
 
-    /// Creates an empty folder for the measurement of a block.
+    /// Creates an empty directory for the measurement of a block.
     pub(super) fn begin(&self, name: &str) -> Result<PathBuf, ResultsError> {
         let part = self.block(name).with_extension(PART);
         let made = match fs::remove_dir_all(&part) {
@@ -154,7 +153,7 @@ impl Results {
         Ok(part)
     }
 
-    /// Commits a block that was measured in the folder of [`begin`](Self::begin).
+    /// Commits a block that was measured in the directory of [`begin`](Self::begin).
     pub(super) fn finish(&self, name: &str, measured: &Measured) -> Result<(), ResultsError> {
         let (part, block) = (self.block(name).with_extension(PART), self.block(name));
         let text = serde_json::to_string_pretty(measured).unwrap_or_default() + "\n";
@@ -302,6 +301,6 @@ mod tests {
         results.begin("b").unwrap();
         results.finish("b", &measured()).unwrap();
         fs::write(folder.path().join("blocks/b/block.json"), "{").unwrap();
-        assert!(results.measured("b").unwrap_err().to_string().contains("remove its folder"));
+        assert!(results.measured("b").unwrap_err().to_string().contains("remove its directory"));
     }
 }

@@ -77,7 +77,7 @@ pub(in crate::cmd) fn read(found: &[Found]) -> Result<Vec<Cell>, Box<dyn std::er
     let one = |Found { name, levels, state, record }: &Found| -> Result<Cell, Box<dyn std::error::Error>> {
         let read = |path: &PathBuf| -> Result<Measured, Box<dyn std::error::Error>> {
             let block = path.parent().unwrap_or(path).display();
-            let remedy = |error| format!("{error}; remove the folder {block} to measure it again");
+            let remedy = |error| format!("{error}; remove the directory {block} to measure it again");
             Ok(Measured::of(&Record::read(path).map_err(remedy)?))
         };
         let measured = record.as_ref().map(read);
@@ -145,7 +145,6 @@ pub(in crate::cmd) fn levels_json(levels: &[(String, String)]) -> Value {
         .into()
 }
 
-/// Each measured cell.
 pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
     let one = |cell: &Cell| {
         let state = cell.state.as_ref()?;
@@ -204,7 +203,7 @@ mod tests {
         let found = find_all(&plan, &results).unwrap();
         fs::remove_file(lost).unwrap();
         let error = read(&found).unwrap_err().to_string();
-        assert!(error.contains("remove the folder") && error.contains("blocks/b to"), "{error}");
+        assert!(error.contains("remove the directory") && error.contains("blocks/b to"), "{error}");
         let wanted = [
             "vcan, kernel, repeat 1        0       0            -            -            -  failed: no room",
             "vcan, kernel, repeat 2        2       1        3.000        3.000        3.000  ok",

@@ -108,7 +108,6 @@ impl Quantity {
         }
     }
 
-    /// Kernels that it names.
     pub(super) fn kernels(&self) -> Vec<&str> {
         self.terms().into_iter().filter_map(|term| term.kernel.as_deref()).collect()
     }

@@ -28,7 +28,7 @@ impl Conditions {
             (Some(Origin::Call), Some(engine)) => {
                 return Err(format!(
                     "{} The work of the tester after sending would be included in the latency: add --frames-from timer, or \
-                     use a machine with more processors",
+                     use a machine with more CPUs",
                     never_waits(engine)
                 ));
             }
@@ -56,7 +56,7 @@ impl Conditions {
 }
 
 fn never_waits(engine: UserEngine) -> String {
-    format!("The engine {engine} never waits, and shares the only processor with the tester.")
+    format!("The engine {engine} never waits, and shares the only CPU with the tester.")
 }
 
 #[cfg(test)]

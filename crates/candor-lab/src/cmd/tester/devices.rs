@@ -44,7 +44,6 @@ pub(crate) fn devices_under_test(files: &[(PathBuf, Plan)], baselines: bool) -> 
     Ok(all)
 }
 
-/// The stem of a file.
 fn name_of(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }

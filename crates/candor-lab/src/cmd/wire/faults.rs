@@ -90,7 +90,7 @@ impl Places {
     fn bus_called(&self, name: &str) -> Result<usize, String> {
         self.buses().position(|bus| bus.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.buses().map(|bus| bus.name.as_str()).collect();
-            format!("There is no bus {name}; there is {}", names.join(", "))
+            format!("Bus {name} not found; buses: {}", names.join(", "))
         })
     }
 
@@ -110,7 +110,7 @@ impl Places {
         };
         self.buses().enumerate().find_map(of).ok_or_else(|| {
             let names: Vec<&str> = self.buses().flat_map(|bus| &bus.interfaces).map(String::as_str).collect();
-            format!("There is no interface {name} on these buses; there is {}", names.join(", "))
+            format!("Interface {name} is not on these buses; interfaces: {}", names.join(", "))
         })
     }
 

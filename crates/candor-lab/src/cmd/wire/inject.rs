@@ -22,7 +22,7 @@ enum NoWire {
          start one: sudo candor-lab wire --bus b0:500k:can0,can1"
     )]
     Nobody,
-    #[error("No candor-lab wire has a bus or an interface {wanted}; there is {}", others.join(", "))]
+    #[error("No candor-lab wire has a bus or an interface {wanted}; found: {}", others.join(", "))]
     NotThere { wanted: String, others: Vec<String> },
     #[error("The processes {pids:?} all have a bus {wanted}; give buses unique names, or name an interface")]
     Several { wanted: String, pids: Vec<u32> },

@@ -128,9 +128,7 @@ fn invalid(args: &WireArgs, bus: &BusSpec, report: &BusReport) -> Option<String>
     }
     let (late, at, allowed) = (report.worst_late, report.worst_late_at, args.late());
     (late > allowed).then(|| {
-        format!(
-            "{name}: {late:?} late at {at} s, and {allowed:?} are allowed (--late); candor needs a processor of its own"
-        )
+        format!("{name}: {late:?} late at {at} s, and {allowed:?} are allowed (--late); candor needs a dedicated CPU")
     })
 }
 

@@ -92,7 +92,7 @@ impl VirtualBuses {
 
     fn adapter(&mut self, device: DeviceId) -> Result<&mut Adapter, Failure> {
         let found = self.adapters.iter_mut().find(|adapter| adapter.device == device);
-        found.ok_or_else(|| "There is no such adapter".into())
+        found.ok_or_else(|| "No such adapter".into())
     }
 
     fn replug(&mut self, device: DeviceId) -> Result<(), Failure> {
@@ -130,7 +130,7 @@ fn refuse_taken_names(client: &mut Client, buses: &[BusSpec]) -> Result<(), Fail
     for name in buses.iter().flat_map(|bus| &bus.interfaces) {
         if link::by_name(client, name)?.is_some() {
             return Err(format!(
-                "There is an interface {name} already: choose another name, or rename that one (sudo ip link set \
+                "Interface {name} already exists: choose another name, or rename that one (sudo ip link set \
                  {name} down && sudo ip link set {name} name OTHER)"
             )
             .into());

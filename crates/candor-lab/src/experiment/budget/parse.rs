@@ -152,7 +152,7 @@ fn tolerance(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mu
 fn lost(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let Some(written) = entry.integer(key.wanted, findings) else { return false };
     let lost = u64::try_from(written.value).ok();
-    let message = "A number of lost frames is 0 or more";
+    let message = "The number of lost frames must be 0 or more";
     put(into, lost.or_else(|| error(findings, code::RANGE, &written.span, message, "write 0 or more")))
 }
 

@@ -59,7 +59,7 @@ impl Terms<'_> {
             }
             if cells.len() == before {
                 let help = "a factor that is not written has its first level";
-                warning(findings, code::INCLUDED_ALREADY, &selection.span, "These cells exist already", help);
+                warning(findings, code::INCLUDED_ALREADY, &selection.span, "These cells already exist", help);
             }
         }
         if cells.is_empty() {
@@ -67,7 +67,7 @@ impl Terms<'_> {
             return error(findings, code::NO_CELL, &span, "No cell is left", "write fewer or narrower [[exclude]]");
         }
         if let Some((cell, why)) = cells.iter().find_map(|cell| Some((cell, impossible(cell)?))) {
-            let message = format!("There can be no cell {cell}: {why}");
+            let message = format!("Cell {cell} is not possible: {why}");
             return error(findings, code::IMPOSSIBLE, &start, message, "remove such cells with an [[exclude]]");
         }
         let repeats = spec.repeats.as_ref().map_or(1, |repeats| repeats.value);

@@ -53,7 +53,7 @@ fn gateway(spec: &GatewaySpec, findings: &mut Findings) -> Option<Gateway> {
         }
         (None, None, None, Some(external)) if external.value && stop.is_none() => Some(Gateway::External),
         _ => {
-            let message = format!("Gateway {} is not described by one key", quote(&name.value));
+            let message = format!("Gateway {} must be described by exactly one key", quote(&name.value));
             let help = "write one of engine = \"read-write\", baseline = \"read-write\" (its calls without rules), command = \
                         [\"./gateway\", \"{from}\", \"{to}\"], external = true; `stop` belongs to `command`";
             error(findings, code::GATEWAY, &name.span, message, help)
@@ -103,7 +103,7 @@ pub(super) fn bench(spec: &Spec, findings: &mut Findings) -> Option<Bench> {
         return wrong(&written.key, "The tester needs an interface to send and one to receive", BENCH_EXAMPLE);
     };
     if send.value == receive.value {
-        let message = "The gateway's output cannot be told from the tester's on the same interface";
+        let message = "On one interface, the gateway's frames cannot be distinguished from the tester's";
         return wrong(&receive.span, message, "write the tester's interface on the second bus");
     }
     let gateway = match (&written.from, &written.to) {

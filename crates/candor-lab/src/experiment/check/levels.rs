@@ -86,7 +86,7 @@ impl<'a> Terms<'a> {
                     findings.report(suggest(diagnostic, &level.value, &words));
                     is_sound = None;
                 } else if known.contains(&cell) {
-                    let message = format!("{} is a level of {} twice", quote(&level.value), quote(factor.name()));
+                    let message = format!("{} is listed twice in {}", quote(&level.value), quote(factor.name()));
                     let help = "remove one of them; repeats = 2 measures each cell twice";
                     is_sound = error(findings, code::LEVEL_TWICE, &level.span, message, help);
                 } else {

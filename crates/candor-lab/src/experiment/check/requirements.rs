@@ -25,7 +25,7 @@ fn interfaces(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     let is_bench = |cell: &Cell| !cell.place.testbed.is_guest();
     let is_started = |cell: &Cell| !matches!(plan.gateway(cell), Gateway::None | Gateway::External);
     let mut missing = |code, factor: Factor, cell: &Cell, what: &str, help: &str| {
-        error::<()>(findings, code, &key(spec, factor), format!("There can be no cell {cell}: {what}"), help);
+        error::<()>(findings, code, &key(spec, factor), format!("Cell {cell} is not possible: {what}"), help);
     };
     if let (Some(cell), None) = (cell_with(&is_bench), &spec.bench) {
         missing(code::BENCH, Factor::Testbed, cell, "the plan names no interfaces", BENCH_EXAMPLE);
@@ -42,7 +42,7 @@ fn interfaces(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     }
     let is_misplaced = |cell: &Cell| cell.place.testbed != Testbed::Host && *plan.gateway(cell) == Gateway::External;
     if let Some(cell) = cell_with(&is_misplaced) {
-        let why = "an external gateway is between interfaces of this machine";
+        let why = "an external gateway needs interfaces of this machine";
         let help = "write testbed = \"host\", or remove such cells with an [[exclude]]";
         missing(code::IMPOSSIBLE, Factor::Gateway, cell, why, help);
     }
@@ -73,7 +73,7 @@ fn stamps(plan: &Plan, spec: &Spec, findings: &mut Findings) {
         refuse(message.to_owned(), "remove one of the two, or write two plans");
     }
     if let Some((cell, (why, help))) = plan.cells().iter().find_map(|cell| Some((cell, obstacle(plan, cell)?))) {
-        refuse(format!("There can be no cell {cell}: {why}"), help);
+        refuse(format!("Cell {cell} is not possible: {why}"), help);
     }
 }
 
@@ -125,7 +125,7 @@ fn logs(plan: &mut Plan, spec: &Spec, available: Available<'_>, findings: &mut F
         let warm_up = u64::from(plan.warm_up);
         let wanted = warm_up + u64::from(plan.frames);
         if frames <= warm_up {
-            let message = format!("{file} has {frames} frames, and the first {warm_up} only warm the gateway up");
+            let message = format!("{file} has {frames} frames, and the first {warm_up} are only for warm-up");
             error::<()>(findings, code::LOG, &written.span, message, "write warm-up = 0, or replay a longer log");
         } else if frames > wanted {
             let message = format!("{file} has {frames} frames, of which the first {wanted} are sent");
@@ -144,7 +144,7 @@ fn decoys(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     if let Some((cell, count)) = too_many {
         let written = spec.rules.iter().find(|rules| rules.name.value == cell.rules);
         let span = written.and_then(|rules| rules.decoys.as_ref()).map_or(0..0, |decoys| decoys.span.clone());
-        let message = format!("There are not {count} 11-bit identifiers besides that of {}", cell.frame);
+        let message = format!("There are fewer than {count} 11-bit identifiers besides that of {}", cell.frame);
         let help = format!("write {MOST_SFF_DECOYS} or less, or a frame with a 29-bit identifier");
         error::<()>(findings, code::RULES, &span, message, help);
     }

@@ -67,7 +67,6 @@ fn state(cell: &Cell) -> String {
     if sign.is_empty() { text } else { format!("**{sign}** {}", escaped(&text)) }
 }
 
-/// Escapes Markdown.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

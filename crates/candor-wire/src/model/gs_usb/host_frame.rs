@@ -26,7 +26,6 @@ const FLAG_FD: u8 = 0x02;
 const FLAG_BRS: u8 = 0x04;
 const FLAG_ESI: u8 = 0x08;
 
-/// Decodes a frame of the driver.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Channel, u32, Frame), Malformed> {
     let (header, payload) = bytes.split_first_chunk::<HEADER>().ok_or(Malformed)?;
     let &[e0, e1, e2, e3, i0, i1, i2, i3, dlc, channel, flags, _pad] = header;
@@ -57,7 +56,6 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Channel, u32, Frame), Malformed> {
     Ok((Channel(channel), slot, frame))
 }
 
-/// Size of a message to the driver.
 pub(super) fn size(message: &Message, is_stamped: bool) -> usize {
     let payload = if is_fd(&message.content) { CANFD_MAX_DLEN } else { CAN_MAX_DLEN };
     HEADER + payload + if is_stamped { 4 } else { 0 }

@@ -72,7 +72,6 @@ fn is_up(link: &Link) -> Check {
     check::INTERFACE.missing("DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
 }
 
-/// The queue of an interface.
 enum Queue {
     /// Virtual interfaces deliver frames at once.
     None,
@@ -158,7 +157,7 @@ fn buffer(machine: &Machine, facts: &Facts) -> Check {
     check::BUFFER.ok(found.unwrap_or_else(|| "unknown".into()))
 }
 
-/// Whether the queue fills before the send buffer, and how to avoid that.
+/// Checks that the send buffer fills before the queue.
 fn enobufs(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs: u32) -> Check {
     let length = match waits {
         Queue::None => return check::ENOBUFS.ok("cannot occur: write() neither blocks nor fails"),
@@ -198,7 +197,7 @@ fn enobufs(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, program
     check::ENOBUFS.weak(
         format!(
             "after {} if {writers} faster than the bus: the queue fills before the send buffer ({buffer} frames), so write() \
-             does not block, and poll() reports that it can write{last}",
+             does not block, and poll() reports it as writable{last}",
             plural(room as usize, "frame"),
         ),
         format!("to make write() block: {longer}; {smaller}"),

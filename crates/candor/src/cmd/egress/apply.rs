@@ -1,4 +1,4 @@
-//! `candor egress apply`: all trees of a file, or none.
+//! `candor egress apply`: installs all trees of a file, or none.
 
 use candor_egress::kernel::Applied;
 use candor_egress::tree::Tree;
@@ -15,7 +15,7 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
     let file = file.located()?;
     let mut targets = targets(&file.wanted)?;
     let done = {
-        // Whoever presses Ctrl-C waits until all is done, or all is undone.
+        // Ctrl-C takes effect when everything is applied or rolled back.
         let _held = EndingSignals::block()?;
         candor_egress::kernel::apply(&mut targets)?
     };
@@ -27,7 +27,7 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
     render::answer(&lines, Exit::Fine)
 }
 
-/// In a few words, behind the name of the interface.
+/// A summary, which follows the name of the interface.
 pub(in crate::cmd) fn text(applied: &Applied) -> String {
     let Applied { before, steps, .. } = applied;
     if steps.requests.is_empty() {

@@ -1,4 +1,4 @@
-//! `candor egress clear`: the kernel's default again.
+//! `candor egress clear`: restores the kernel's default.
 
 use candor_egress::canonical::differences;
 use candor_egress::kernel::{Interface, Kernel as _, Target};
@@ -52,10 +52,10 @@ pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     render::answer(&text, exit)
 }
 
-/// Interfaces to be cleared, and names of those that are left alone.
+/// Interfaces to clear, and names of those left untouched.
 type GoingAndLeft = (Vec<Target<Interface>>, Vec<String>);
 
-/// The interfaces that have what the file says, or nothing; and the names of the others.
+/// The interfaces that match the file or have the default; and the names of the others.
 fn of_file(file: &WantedFile) -> Result<GoingAndLeft, Box<dyn std::error::Error>> {
     let (mut going, mut left) = (Vec::new(), Vec::new());
     for mut target in targets(&file.wanted)? {

@@ -1,4 +1,4 @@
-//! Drawings of an interface as text and SVG: boxes with words and counters, and their hierarchy.
+//! Draws the tree of an interface as text and SVG: boxes with options and counters.
 
 mod svg;
 mod text;
@@ -36,20 +36,20 @@ pub(super) struct Box {
     /// Its name: `1:`, `1:2`; the preference of a filter.
     pub(super) name: String,
     pub(super) band: Option<String>,
-    /// Kind and options; nothing for a class that a discipline has by itself.
+    /// Kind and options; empty for a class that its qdisc creates.
     pub(super) words: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counted: Option<Counted>,
     pub(super) below: Vec<Self>,
-    /// Of a filter: those that have it in common are asked as one.
+    /// Of a filter: filters with the same one are a single lookup.
     #[serde(skip)]
     preference: Option<u16>,
 }
 
-/// So many filters of one preference are drawn one by one; those that look many identifiers up may be a thousand.
+/// Maximum number of filters of one preference that are drawn separately; a lookup of identifiers may have a thousand.
 const MOST_ALIKE: usize = 8;
 
-/// What a [`Box`] is.
+/// The kind of a [`Box`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -59,7 +59,7 @@ pub(super) enum What {
     Qdisc,
 }
 
-/// What the kernel has counted, as far as it counts here.
+/// Counters of the kernel, if it has them for this object.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Counted {
@@ -79,10 +79,10 @@ pub(super) struct Counted {
     pub(super) requeues: Option<u32>,
     #[serde(rename = "asked_frames", skip_serializing_if = "Option::is_none")]
     pub(super) asked: Option<u64>,
-    /// How often each key of a `u32` filter fitted.
+    /// Matches of each key of a `u32` filter.
     #[serde(rename = "hits_of_keys", skip_serializing_if = "Vec::is_empty")]
     pub(super) keys: Vec<u64>,
-    /// Frames sent at the own rate of a class of `htb`, and at what others lent.
+    /// Frames that a class of `htb` sent at its own rate, and with borrowed tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lends: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ impl Drawing {
         Self { is_live: false, ..Self::found(&wanted.interface, Some(wanted), &observed) }
     }
 
-    /// What the kernel has.
+    /// The tree in the kernel.
     pub(super) fn found(interface: &str, wanted: Option<&Wanted>, observed: &Observed) -> Self {
         let draw = Draw { observed, wanted };
         let mut boxes = draw.all(&outline(&observed.tree));
@@ -129,11 +129,11 @@ fn in_short(boxes: &[Box]) -> Vec<Box> {
 
 fn joined(run: &[Box]) -> Box {
     let last = run.last().cloned();
-    // Tables and what leads to them name no class.
+    // Tables, and nodes that link to them, have no class.
     let name = last.as_ref().map(|last| last.name.clone()).unwrap_or_default();
     let frames = run.iter().filter(|one| one.name == name).filter_map(|one| one.counted.as_ref()?.frames).sum();
     let kind = last.iter().flat_map(|last| last.words.split(' ')).next().unwrap_or_default().to_owned();
-    let words = format!("{kind}, {} filters that are asked as one; --json has them all", run.len());
+    let words = format!("{kind}, {} filters of one lookup; --json lists them", run.len());
     let is_live = last.as_ref().is_some_and(|last| last.counted.is_some());
     let counted = is_live.then(|| Counted { frames: Some(frames), ..Counted::default() });
     Box { what: What::Filter, name, band: None, words, counted, below: Vec::new(), preference: None }
@@ -184,7 +184,7 @@ impl Draw<'_> {
     }
 }
 
-/// When it is asked, at which side of `clsact`, and where frames go that fit.
+/// Preference, side of `clsact`, and class of matching frames.
 fn name_of(filter: &Filter) -> String {
     let to = filter.class.map_or_else(String::new, |class| format!(" -> {class}"));
     match filter.parent {
@@ -224,7 +224,7 @@ fn of_filter(stats: &FilterStats) -> Counted {
 
 const MOST_CHARACTERS: usize = 150;
 
-/// A part as a line of `tc`, or as much of it as can be said.
+/// A part as a line of `tc`, as far as `tc` can express it.
 pub(super) fn part_line(part: &Part) -> String {
     if let Some(program) = program(part) {
         return program;
@@ -236,7 +236,7 @@ pub(super) fn part_words(part: &Part) -> String {
     egress_text::words(part).unwrap_or_else(|why| format!("{} ({why})", kind(part)))
 }
 
-/// A filter that is candor's own program, which `tc` has no words for, and which groups it looks for: after a restart of a
+/// A filter with candor's BPF program, which `tc` cannot express, and its control groups: after a restart of a
 /// service only their numbers differ.
 fn program(part: &Part) -> Option<String> {
     let Part::Filter(Filter { classifier: Classifier::ControlGroups(groups), class, .. }) = part else { return None };
@@ -255,12 +255,12 @@ fn kind(part: &Part) -> &str {
     }
 }
 
-/// A line that fits: a match may have hundreds of identifiers. JSON has all of it.
+/// A line of limited length: a match may have hundreds of identifiers. JSON has all of them.
 pub(super) fn in_terminal(line: &str) -> String {
     short(line, MOST_CHARACTERS)
 }
 
-/// The beginning, where there is more than so many characters.
+/// Truncates to a number of characters.
 pub(super) fn short(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! What a machine knows of an interface, for the traps that depend on it.
+//! Properties of an interface on this machine, for the traps that depend on them.
 
 use candor_core::frame::CANFD_MTU;
 use candor_egress::lint::Facts;
@@ -7,7 +7,7 @@ use candor_netlink::link::Link;
 
 use crate::cmd::driver::{frames_ahead, recovers_itself};
 
-/// What a frame that is under way takes of the send buffer of its socket: `truesize` of an skb with a small payload. Since Linux
+/// Share of a queued frame in the send buffer of its socket: `truesize` of an skb with a small payload. Since Linux
 /// 6.3 its data comes from `skb_small_head_cache`, before that from `kmalloc-512`; the skb itself is 256 bytes.
 const fn truesize_bytes(kernel: Option<(u32, u32)>) -> u64 {
     match kernel {
@@ -36,7 +36,7 @@ pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
     }
 }
 
-/// How many frames fit into the send buffer of a socket that has not set it. A sender waits only when there is no room at all,
+/// Frames that fit into the default send buffer of a socket. A sender blocks only when there is no room at all,
 /// so the last frame may begin in it.
 fn socket_frames(machine: &Machine) -> Option<u32> {
     let bytes = machine.number("/proc/sys/net/core/wmem_default")?;

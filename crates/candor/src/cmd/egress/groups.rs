@@ -1,4 +1,4 @@
-//! The control groups that a file names, as they are now.
+//! Resolves the control groups that a file names.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl fmt::Display for NoGroups {
             if at > 0 {
                 f.write_str("; ")?;
             }
-            write!(f, "There is no {name} (bus {bus}): {}", remedy(name))?;
+            write!(f, "{name} (bus {bus}) not found: {}", remedy(name))?;
         }
         f.write_str("; candor run waits for them")
     }
@@ -25,13 +25,13 @@ impl fmt::Display for NoGroups {
 
 impl std::error::Error for NoGroups {}
 
-/// What to do about a group that is not there.
+/// Remedy for a control group that does not exist.
 pub(in crate::cmd) fn remedy(name: &GroupName) -> String {
     match name {
-        GroupName::Path(_) => "systemd-cgls shows those that there are; what systemd is to keep wants Slice= or \
-                               Delegate=yes in its unit"
+        GroupName::Path(_) => "systemd-cgls lists the existing ones; to keep an empty one, set Slice= or \
+                               Delegate=yes in the unit"
             .to_owned(),
-        GroupName::Unit(unit) => format!("start it, sudo systemctl start {unit}"),
+        GroupName::Unit(unit) => format!("start it: sudo systemctl start {unit}"),
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) enum GroupsError {
     Missing(#[from] NoGroups),
 }
 
-/// Puts into the trees which groups they name; all of them have to be there.
+/// Resolves the control groups in the trees; an error if one does not exist.
 pub(super) fn all(wanted: &mut [Wanted]) -> Result<(), GroupsError> {
     let (mut machine, mut missing) = (Here::default(), Vec::new());
     for Wanted { bus, tree, .. } in wanted {
@@ -60,6 +60,6 @@ mod tests {
     fn what_is_missing_is_named_with_what_to_do() {
         let groups = [GroupName::unit("a.service").unwrap(), GroupName::path("/b").unwrap()];
         let error = NoGroups(groups.map(|name| ("body".to_owned(), name)).to_vec());
-        insta::assert_snapshot!(error, @"There is no unit a.service (bus body): start it, sudo systemctl start a.service; There is no cgroup /b (bus body): systemd-cgls shows those that there are; what systemd is to keep wants Slice= or Delegate=yes in its unit; candor run waits for them");
+        insta::assert_snapshot!(error, @"unit a.service (bus body) not found: start it: sudo systemctl start a.service; cgroup /b (bus body) not found: systemd-cgls lists the existing ones; to keep an empty one, set Slice= or Delegate=yes in the unit; candor run waits for them");
     }
 }

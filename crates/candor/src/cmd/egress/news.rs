@@ -5,26 +5,26 @@ use candor_egress::kernel::{Event, News};
 
 use super::{groups, plan};
 
-/// News in words, a line for each difference below them.
+/// An event, followed by a line for each difference.
 pub(in crate::cmd) fn text(News { interface, event }: &News) -> String {
     let lines = |differences: &[_]| -> String {
         differences.iter().map(|difference| format!("  {}\n", plan::line(difference))).collect()
     };
     let text = match event {
-        Event::AsWanted => "as the file wants it again\n".to_owned(),
-        Event::Drifted(differences) => format!("NOT as the file wants it\n{}", lines(differences)),
-        Event::Failed(why) => format!("cannot be looked at or changed: {why}\n"),
+        Event::AsWanted => "matches the file again\n".to_owned(),
+        Event::Drifted(differences) => format!("DIFFERS from the file\n{}", lines(differences)),
+        Event::Failed(why) => format!("cannot be read or changed: {why}\n"),
         Event::Followed(groups) => {
-            format!("frames from {} are known again: it is another group of the same name\n", named(groups))
+            format!("frames from {} are matched again: the cgroup was created again\n", named(groups))
         }
         Event::NoGroups(groups) => {
             let lines: String = groups.iter().map(|name| format!("  {name}: {}\n", groups::remedy(name))).collect();
-            format!("no frames from {} until it is there\n{lines}", named(groups))
+            format!("matches no frames from {} until the cgroup exists\n{lines}", named(groups))
         }
-        Event::Fought => "somebody changes its queues again and again; left alone for a minute\n".to_owned(),
+        Event::Fought => "another program keeps changing its qdiscs; left unchanged for a minute\n".to_owned(),
         Event::Gone => "gone\n".to_owned(),
-        Event::PutBack { is_new: true, .. } => "came back, and has its tree again\n".to_owned(),
-        Event::PutBack { differences, .. } => format!("somebody had changed it; put back\n{}", lines(differences)),
+        Event::PutBack { is_new: true, .. } => "is back; its tree is restored\n".to_owned(),
+        Event::PutBack { differences, .. } => format!("changed by another program; restored\n{}", lines(differences)),
     };
     format!("{interface}: {text}")
 }

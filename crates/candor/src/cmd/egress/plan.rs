@@ -1,4 +1,4 @@
-//! `candor egress plan`: the trees of a file against the kernel, like a diff.
+//! `candor egress plan`: compares the trees of a file with the kernel, like a diff.
 
 use candor_egress::canonical::Difference;
 
@@ -20,7 +20,7 @@ pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)
 }
 
-/// A line for each part that is not as it should be, below its interface.
+/// A line for each part that differs, below its interface.
 pub(super) fn text(compared: &[Compared<'_>]) -> String {
     let one = |one: &Compared<'_>| {
         let lines: String = one.differences.iter().map(|difference| format!("  {}\n", line(difference))).collect();
@@ -29,7 +29,7 @@ pub(super) fn text(compared: &[Compared<'_>]) -> String {
     compared.iter().filter(|one| !one.is_equal()).map(one).collect()
 }
 
-/// `+` to be made, `-` to be taken away, `~` to be changed.
+/// `+` add, `-` remove, `~` change.
 pub(super) fn line(difference: &Difference) -> String {
     let words = |part| draw::in_terminal(&draw::part_line(part));
     match difference {

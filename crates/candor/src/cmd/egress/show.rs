@@ -1,4 +1,4 @@
-//! `candor egress show`: what interfaces have, or what a file wants of them, in any form.
+//! `candor egress show`: prints the trees of interfaces or of a file, in any format.
 
 use candor_egress::netlink::Observed;
 use candor_egress::text::{self, Unsayable};
@@ -47,7 +47,7 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
 struct Subject<'a> {
     interface: String,
     wanted: Option<&'a Wanted>,
-    /// What the kernel has; `None` if only the wish is to be shown.
+    /// The state of the kernel; `None` for `--wanted`.
     found: Option<Observed>,
 }
 
@@ -66,7 +66,7 @@ impl Subject<'_> {
     }
 }
 
-/// The interfaces that were asked for, or those of the file, or all CAN interfaces.
+/// The interfaces of the command line, or those of the file, or all CAN interfaces.
 fn subjects<'a>(args: &EgressShowArgs, wanted: &'a [Wanted]) -> Result<Vec<Subject<'a>>, Box<dyn std::error::Error>> {
     let names = if args.interface.is_empty() && args.file.is_some() {
         wanted.iter().map(|wanted| wanted.interface.clone()).collect()
@@ -93,9 +93,9 @@ fn subjects<'a>(args: &EgressShowArgs, wanted: &'a [Wanted]) -> Result<Vec<Subje
 #[error("The file has no [egress.BUS] for the interface {0}")]
 struct NotWanted(String);
 
-/// A form that shows one interface, and there are others.
+/// The output format supports a single interface, and there are several.
 #[derive(Debug, thiserror::Error)]
-#[error("--as {form} shows one interface; say which with --interface: {}", if names.is_empty() { "there is none" } else { names })]
+#[error("--as {form} shows one interface; select it with --interface: {}", if names.is_empty() { "none found" } else { names })]
 struct NotOne {
     form: &'static str,
     names: String,
@@ -117,7 +117,7 @@ fn script(subject: &Subject<'_>) -> Outcome {
         Err(unsayable) => {
             let line = |Unsayable { place, why }: &Unsayable| format!("{}: {place}: {why}\n", subject.interface);
             render::err(&unsayable.iter().map(line).collect::<String>());
-            render::err(&format!("{}: not written: a script with a part missing would mislead\n", subject.interface));
+            render::err(&format!("{}: not written: the script would be incomplete\n", subject.interface));
             Ok(Exit::No)
         }
     }

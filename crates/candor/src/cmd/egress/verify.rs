@@ -1,4 +1,4 @@
-//! `candor egress verify`: is it what the file wants, and does it do what its author wants on this machine?
+//! `candor egress verify`: compares the kernel with the file, and checks for traps on this machine.
 
 use candor_egress::lint::{self, Finding};
 use candor_io::machine::Machine;
@@ -41,7 +41,7 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
     render::answer(&text, exit)
 }
 
-/// What only the machine knows makes traps of trees that are fine elsewhere.
+/// Traps that depend on this machine.
 fn traps(wanted: &[Wanted]) -> Result<Vec<(&Wanted, Finding)>, Box<dyn std::error::Error>> {
     let links = link::list(&mut Client::open()?)?;
     let machine = Machine::here();

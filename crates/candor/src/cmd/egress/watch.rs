@@ -1,4 +1,4 @@
-//! `candor egress watch`: somebody else changes queues, or an interface goes and comes.
+//! `candor egress watch`: reports changes by other programs, and interfaces that disappear or return.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ use crate::cli::EgressWatchArgs;
 use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 
-/// The kernel tells when something changes; this is for what it does not tell.
+/// Period of checks for changes without a notification of the kernel.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Nobody tells that a service has been started again, and until then its frames are taken for those of others.
+/// There is no notification when a service restarts, and until the next check its frames are not matched.
 const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
-/// A change is many requests, and somebody who makes a tree is not done with the first.
+/// A change is many requests, so a tree is incomplete after the first.
 const SETTLE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &EgressWatchArgs) -> Outcome {

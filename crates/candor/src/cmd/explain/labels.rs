@@ -45,7 +45,6 @@ pub(super) const fn act(act: Act) -> &'static str {
     }
 }
 
-/// The changes of a step.
 pub(super) fn changes(act: Act, before: &Frame, after: &Frame, changed: Changes) -> Vec<String> {
     if let Act::ChecksumLeftOut(_) = act {
         return vec!["not computed: the frame is too short for its positions".to_owned()];
@@ -171,7 +170,6 @@ const fn list_key(list: ListKind) -> &'static str {
     }
 }
 
-/// The code in JSON.
 pub(super) const fn withheld_code(withheld: Withheld) -> &'static str {
     match (withheld.by, withheld.list) {
         (ListOf::Bus, ListKind::Allow) => "bus-allow",
@@ -181,7 +179,6 @@ pub(super) const fn withheld_code(withheld: Withheld) -> &'static str {
     }
 }
 
-/// The code in JSON.
 pub(super) const fn reason_code(reason: &Reason) -> &'static str {
     match reason {
         Reason::ErrorClass { .. } => "error-class",

@@ -30,7 +30,6 @@ pub(super) struct NotTaken<'a> {
     /// The lists that exclude a frame which its `match` includes.
     pub(super) withheld: Vec<Withheld>,
     pub(super) reasons: Vec<&'a Reason>,
-    /// Number of its jobs.
     pub(super) jobs: usize,
 }
 

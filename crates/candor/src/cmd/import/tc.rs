@@ -14,7 +14,6 @@ use crate::cli::ImportTcArgs;
 use crate::cmd::egress;
 use crate::netns;
 
-/// The tree of each interface.
 type Trees = Vec<(String, Tree)>;
 
 pub(super) fn run(args: &ImportTcArgs) -> Outcome {

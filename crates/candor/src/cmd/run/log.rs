@@ -13,7 +13,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::cli::LogForm;
 
-/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogLine {
     level: Level,

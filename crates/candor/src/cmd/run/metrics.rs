@@ -25,7 +25,6 @@ type Request = Sender<String>;
 pub(super) struct Metrics {
     requests: Sender<Request>,
     pending: Receiver<Request>,
-    /// Paths of the Unix sockets.
     sockets: Vec<PathBuf>,
 }
 

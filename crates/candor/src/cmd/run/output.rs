@@ -23,7 +23,6 @@ pub(super) enum Stream {
     Output,
 }
 
-/// One piece of output.
 #[derive(Debug)]
 enum Piece {
     Text(Stream, String),

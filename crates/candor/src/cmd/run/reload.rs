@@ -21,7 +21,7 @@ use candor_cli::render;
 /// Distinguishes the two meanings of `SIGHUP`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hangup {
-    /// Which of stdin, stdout and stderr were terminals at the start whose end ends the gateway.
+    /// True for each of stdin, stdout and stderr that was a terminal at the start; the gateway ends if it closes.
     terminals: [bool; 3],
 }
 
@@ -31,7 +31,7 @@ impl Hangup {
         Self { terminals: terminals().map(|is_terminal| is_terminal && !was_ignored) }
     }
 
-    /// Whether a terminal has gone since the start; otherwise the signal requests a reload.
+    /// True if a terminal was closed since the start; otherwise the signal requests a reload.
     pub(super) fn is_end(self) -> bool {
         self.terminals.into_iter().zip(terminals()).any(|(was, is)| was && !is)
     }

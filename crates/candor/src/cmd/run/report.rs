@@ -35,7 +35,6 @@ pub(super) enum Moment {
     End,
 }
 
-/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Text,

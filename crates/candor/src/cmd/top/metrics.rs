@@ -16,7 +16,6 @@ impl Point<'_> {
         self.labels.get(name).map_or("", String::as_str)
     }
 
-    /// The value as a count.
     pub(super) fn count(&self) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
         let count = self.value as u64;

@@ -34,7 +34,7 @@ pub(super) struct Abilities {
     pub(super) relative_crc8: bool,
 }
 
-/// When all frames of a burst have arrived.
+/// Condition for the end of a burst.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until<'a> {
     /// After this many frames, by bus.

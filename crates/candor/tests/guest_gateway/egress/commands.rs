@@ -107,13 +107,13 @@ fn a_refused_tree_changes_nothing() {
     );
     assert_ne!(refused, BANDS);
     let file = place.file("candor.toml", &refused);
-    place.egress(&["apply", &file], 2, &["The kernel refuses qdisc etf 7: parent root on t-right"]);
+    place.egress(&["apply", &file], 2, &["rejected qdisc etf 7: parent root on t-right"]);
     assert_tree(LEFT, &before);
     assert!(is_default(RIGHT));
-    place.says(&["run", &file, "--engine", "read-write"], 2, &["The kernel refuses qdisc etf"]);
+    place.says(&["run", &file, "--engine", "read-write"], 2, &["rejected qdisc etf"]);
     assert_tree(LEFT, &before);
     let file = place.file("candor.toml", &BANDS.replace("t-right", "t-none"));
-    place.egress(&["apply", &file], 2, &["There is no interface t-none (bus b)"]);
+    place.egress(&["apply", &file], 2, &["t-none (bus b) not found"]);
     assert_tree(LEFT, &before);
 }
 
@@ -160,7 +160,7 @@ fn run_keeps_its_queues_and_restores_the_old_ones() {
     assert_tree(LEFT, &wanted);
 
     replace_root(LEFT, "qdisc root handle 8: pfifo limit 8");
-    run.notice_with("t-left: somebody had changed it; put back");
+    run.notice_with("t-left: changed by another program; restored");
     assert_tree(LEFT, &wanted);
 
     // A file without queues for that bus: its old tree is restored, and the other bus keeps its own.
@@ -193,7 +193,7 @@ fn a_replaced_interface_gets_its_queues() {
     place.unplug("left");
     run.notice_with("t-left: gone");
     place.plug_in("left");
-    run.notice_with("t-left: came back, and has its tree again");
+    run.notice_with("t-left: is back; its tree is restored");
     assert_tree(LEFT, &wanted);
     assert!(run.end(Signal::Interrupt).status.success());
     assert!(is_default(LEFT) && is_default(RIGHT));

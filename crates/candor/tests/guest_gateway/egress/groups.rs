@@ -110,7 +110,7 @@ fn plan_apply_verify_show_and_clear() {
     let file = place.file("candor.toml", BANDS);
     let service = Group::new("/t-candor.slice/t-logger.service");
     for command in ["plan", "apply", "verify"] {
-        let words = ["There is no cgroup /t-candor/urgent (bus a): systemd-cgls shows", "candor run waits"];
+        let words = ["cgroup /t-candor/urgent (bus a) not found: systemd-cgls lists", "candor run waits"];
         place.egress(&[command, &file], 2, &words);
     }
     let urgent = Group::new("/t-candor/urgent");
@@ -149,13 +149,13 @@ fn run_recognises_a_restarted_service() {
     let file = place.file("candor.toml", &(BANDS.to_owned() + &route("over", "b", "a", "")));
     let _urgent = Group::new("/t-candor/urgent");
     let run = place.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
-    run.notice_with("t-left: no frames from unit t-logger.service until it is there");
+    run.notice_with("t-left: matches no frames from unit t-logger.service until the cgroup exists");
     run.event(&["ready"]);
     let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
     assert!(status.contains(&format!("CapEff:\t{:016x}", NET_ADMIN | BPF)), "{status}");
     for round in 1..=3 {
         let service = Group::new("/t-candor.slice/t-logger.service");
-        run.notice_with("t-left: frames from unit t-logger.service are known again");
+        run.notice_with("t-left: frames from unit t-logger.service are matched again");
         let [near, far] = service.inside(|| ["left", "right"].map(|bus| place.sender(bus)));
         send(&near, &classic(0x123, &[1]));
         // A forwarded frame has no socket.
@@ -163,7 +163,7 @@ fn run_recognises_a_restarted_service() {
         assert_eq!(taken(&place, &file), [0, round, round], "a new filter each time, but the same queue");
         drop((near, far));
         drop(service);
-        run.notice_with("t-left: no frames from unit t-logger.service");
+        run.notice_with("t-left: matches no frames from unit t-logger.service");
     }
     assert!(run.end(Signal::Interrupt).status.success());
     assert_eq!(found("t-left"), Tree::default());
@@ -182,6 +182,6 @@ fn reports_a_missing_capability_for_programs() {
         }
         output(&mut apply)
     });
-    apply.join().unwrap().assert(2, &["filter bpf parent 1: pref 1 on t-left", "wants CAP_BPF"]);
+    apply.join().unwrap().assert(2, &["filter bpf parent 1: pref 1 on t-left", "needs CAP_BPF"]);
     assert_eq!(found("t-left"), Tree::default());
 }

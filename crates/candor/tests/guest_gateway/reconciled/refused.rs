@@ -91,13 +91,13 @@ fn writes_nothing_without_privileges() {
     let file = place.file("a.toml", &masked(&[0x100]));
     fs::set_permissions(place.files.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     place.candor_as_nobody(&["apply", &file]).assert(2, &["CAP_NET_ADMIN in the initial user namespace"]);
-    // The folder exists, and only root may read it.
+    // The directory exists, and only root may read it.
     fs::set_permissions(place.run_dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     for command in [["plan", &file], ["down", &file]] {
         place.candor_as_nobody(&command).assert(2, &["sudo candor"]);
     }
     place.assert_clean();
-    // Without that folder, any user may plan.
+    // Without that directory, any user may plan.
     let mut command = place.command(&["plan", &file]);
     command.uid(NOBODY).gid(NOBODY).env("CANDOR_RUN_DIR", "/nowhere/candor");
     output(&mut command).assert(0, &["1 to add, 0 unchanged"]);

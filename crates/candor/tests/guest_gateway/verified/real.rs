@@ -80,7 +80,7 @@ impl Real {
         CangwJob { modifications, checksums, uid, ..CangwJob::new(job, self.index(job.from), self.index(job.to)) }
     }
 
-    /// What the sockets receive, by interface, until there is no more. Waits for a frame on `awaited`.
+    /// Frames that the sockets receive, by interface, until there are no more. Waits for a frame on `awaited`.
     fn heard(&mut self, awaited: Option<BusIndex>) -> Vec<Vec<(Frame, RealtimeNs)>> {
         let mut heard = vec![Vec::new(); self.ends.len()];
         let started = Instant::now();
@@ -202,7 +202,7 @@ impl Drop for Real {
     }
 }
 
-/// Whether this kernel refuses a job from an interface to itself.
+/// True if this kernel refuses a job from an interface to itself.
 pub(super) fn refuses_same_interface() -> bool {
     let mut real = Real::new(&[Interface::vcan("vcan0")]);
     let itself = Job::plain(BusIndex(0), BusIndex(0), FrameFormat::Classic, Filter::ALL);

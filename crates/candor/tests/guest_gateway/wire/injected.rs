@@ -142,7 +142,7 @@ fn a_gateway_resumes_after_unplug_and_replug() {
     wait_until("t-b is deleted", || index("t-b").is_none());
     assert!(candor.notice().contains("t-b"));
     inject(&wire, "bus-off t-b").assert(1, &[]);
-    inject(&wire, "unplug t-b").assert(1, &["it is unplugged already"]);
+    inject(&wire, "unplug t-b").assert(1, &["it is already unplugged"]);
 
     done(&wire, "replug t-b");
     let after = link("t-b").unwrap();
@@ -217,14 +217,14 @@ fn plans_faults_and_reports_mistakes() {
     let planned = inject(&wire, "clear b0 --at 100s").json();
     assert_eq!((&planned["done"], &planned["at_ns"]), (&false.into(), &100_000_000_000_u64.into()));
     for (words, status, expected) in [
-        ("bus-off t-near --at 1ns", 1, "name a later moment"),
-        ("bus-off t-none", 2, "No candor-lab wire has a bus or an interface t-none; there is b0, t-near, t-far"),
+        ("bus-off t-near --at 1ns", 1, "use a later time"),
+        ("bus-off t-none", 2, "candor-lab wire has a bus or an interface t-none; found: b0, t-near, t-far"),
         ("thaw", 2, "required arguments were not provided"),
     ] {
         inject(&wire, words).assert(status, &[expected]);
     }
     wire.end();
     let late = lab_output(&["wire", "--bus", "b0:500k:t-near", "--fault", "bus-off t-near --at 1ns"]);
-    late.assert(2, &["--fault is refused: the bus is at"]);
+    late.assert(2, &["--fault is refused: the bus is already at"]);
     assert_eq!(index("t-near"), None, "the interface is left");
 }

@@ -172,7 +172,7 @@ fn is_only_key(spec: &Table<SelectionSpec>, findings: &mut Findings) {
         (message.to_owned(), "write two selections: take = [{ cgroup = \"/can\" }, { unit = \"can.service\" }]")
     } else if spec.is_by_frame() {
         let message = format!("`{key}` must be the only key of a selection");
-        (message, "no filter looks at both; put the other criteria into a band above, or remove them")
+        (message, "no filter can match both; put the other criteria into a band above, or remove them")
     } else if list.is_empty() {
         (format!("`{key}` is empty"), "write unit = \"can-logger.service\" or cgroup = \"/can\"")
     } else {

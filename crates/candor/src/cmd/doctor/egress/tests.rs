@@ -37,7 +37,7 @@ fn a_short_queue_fills_before_the_send_buffer() {
       ok       txqueuelen   pfifo_fast (kernel default), 10 frames (txqueuelen 10); 3 frames queued, 7 dropped so far
       ok       send buffer  212992 bytes unless a program sets SO_SNDBUF: room for 278 of its frames
       ok       driver       can, no hardware
-      weak     ENOBUFS      after 11 frames if a program writes faster than the bus: the queue fills before the send buffer (278 frames), so write() does not block, and poll() reports that it can write; the last frame of a full queue is sent after up to 4 ms
+      weak     ENOBUFS      after 11 frames if a program writes faster than the bus: the queue fills before the send buffer (278 frames), so write() does not block, and poll() reports it as writable; the last frame of a full queue is sent after up to 4 ms
                             -> to make write() block: sudo ip link set can0 txqueuelen 278; or in each program setsockopt(SO_SNDBUF, 3840), 10 frames
     ");
 }

@@ -1,4 +1,4 @@
-//! A picture as Figure 2.1 of the report of 2011 has them: disciplines and classes as boxes, what is below them to the right.
+//! A picture in the style of Figure 2.1 of the 2011 report: qdiscs and classes as boxes, children to the right.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use super::text::remarks;
 use super::{Box, Counted, Drawing, What};
 
 const MOST_CHARACTERS: usize = 60;
-/// Of one discipline or filter: a match may have hundreds of identifiers.
+/// Lines of a qdisc or filter: a match may have hundreds of identifiers.
 const MOST_LINES: usize = 4;
-/// Of the monospaced font at its size, a little more than it takes anywhere.
+/// Width of a character, an upper bound for common monospaced fonts.
 const CHARACTER_PX: usize = 7;
 const LINE_PX: usize = 17;
 const PADDING_PX: usize = 8;
@@ -58,7 +58,7 @@ fn lines(one: &Box) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Lines that are not too long, cut between words; what is too much is left out.
+/// Wraps between words, and omits the rest.
 fn wrapped(text: &str, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -118,7 +118,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Puts a box half-way beside those below it, and says where the next one may begin.
+    /// Places a box at the middle of its children, and returns the start of the next one.
     fn place(&mut self, one: &Box, depth: usize, top: usize, parent: Option<usize>) -> usize {
         let (height, of_others, all) = (height(one), height_of_others(one), whole_height(one));
         let me = self.placed.len();

@@ -1,4 +1,4 @@
-//! A text tree, with counters in columns beside it.
+//! A text tree, with columns of counters.
 
 use super::short;
 use super::{Box, Counted, Drawing, What};
@@ -30,7 +30,7 @@ pub(in crate::cmd::egress) fn text(drawing: &Drawing) -> String {
     text
 }
 
-/// A row for each box, those below it behind it.
+/// A row for each box, followed by its children.
 fn branches<'a>(boxes: &'a [Box], indent: &str, rows: &mut Vec<(String, Option<&'a Counted>)>) {
     for (at, one) in boxes.iter().enumerate() {
         let is_top = indent.len() == 2;
@@ -41,7 +41,7 @@ fn branches<'a>(boxes: &'a [Box], indent: &str, rows: &mut Vec<(String, Option<&
             (false, false) => ("├─ ", "│  "),
         };
         rows.push((format!("{indent}{branch}{}", short(&label(one), MOST_CHARACTERS)), one.counted.as_ref()));
-        // The children of what is at the top are indented by nothing but their own branch.
+        // Children of the top level have no further indentation.
         let indent = if is_top { format!("{indent} ") } else { format!("{indent}{trunk}") };
         branches(&one.below, &indent, rows);
     }
@@ -54,7 +54,7 @@ fn label(one: &Box) -> String {
     format!("{what}{}{band}{gap}{}", one.name, one.words)
 }
 
-/// Numbers below their headings, then what is worth a word.
+/// Numbers in their columns, then remarks.
 fn columns(counted: Option<&Counted>) -> String {
     let Some(counted) = counted else { return String::new() };
     let cell = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());

@@ -109,12 +109,12 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
     wants.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability).collect()
 }
 
-/// Whether a tree classifies by control group with BPF programs, which are reloaded when a service restarts.
+/// True if a tree classifies by control group with BPF programs, which are reloaded when a service restarts.
 pub(super) fn loads_programs(plan: &Plan) -> bool {
     compile::trees(plan.egress()).values().any(Tree::has_programs)
 }
 
-/// Whether the engine tries the kernel's CRC8 in a network namespace, because the file counts positions from the end.
+/// True if the engine tries the kernel's CRC8 in a network namespace, because the file counts positions from the end.
 pub(super) fn tries_crc8(plan: &Plan) -> bool {
     let counts_from_the_end =
         |crc8: &Crc8Checksum| [crc8.span.from, crc8.span.to, crc8.span.result].iter().any(|at| *at < 0);
@@ -122,12 +122,12 @@ pub(super) fn tries_crc8(plan: &Plan) -> bool {
         && plan.routes().iter().any(|route| route.checksums.crc8.as_ref().is_some_and(counts_from_the_end))
 }
 
-/// Whether io_uring needs CAP_SYS_ADMIN (`kernel.io_uring_disabled` is 1).
+/// True if io_uring needs CAP_SYS_ADMIN (`kernel.io_uring_disabled` is 1).
 fn is_uring_restricted() -> bool {
     fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|text| text.trim() == "1")
 }
 
-/// Whether only CAP_DAC_READ_SEARCH makes the file readable, which a reload reads again.
+/// True if only CAP_DAC_READ_SEARCH makes the file readable, which a reload reads again.
 fn is_out_of_reach(file: &Path) -> bool {
     // Opening a pipe would block.
     let opened = match fs::metadata(file) {

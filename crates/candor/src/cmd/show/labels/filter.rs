@@ -32,7 +32,6 @@ pub(super) const fn format_word(formats: Formats) -> &'static str {
     }
 }
 
-/// The frames that a filter matches.
 pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
     let format = format_word(formats);
     let Filter { id, mask } = filter;
