@@ -8,7 +8,7 @@ use candor_config::config;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MTU, Frame};
 use candor_core::units::BitRate;
 use candor_io::can::{CanSocket, InterfaceIndex, Options};
-use candor_netlink::client::{Client, NetlinkError};
+use candor_netlink::client::{Client, Errno, NetlinkError};
 use candor_netlink::link::{self, Link};
 
 use super::import::put;
@@ -121,7 +121,7 @@ fn find_bit_rate(client: &mut Client, found: &mut Found, time: Duration) -> Resu
     render::err(&format!("Trying {} bit rates on {name}, listen-only …\n", BIT_RATES.len()));
     if let Err(error) = link::set_can_listen_only(client, index, true) {
         found.note = Some(match error {
-            error if error.is_not_permitted() => "bit rate not tried: needs root".to_owned(),
+            error if error.errno() == Some(Errno::EPERM) => "bit rate not tried: needs root".to_owned(),
             error => format!("bit rate not tried: listen-only mode: {error}"),
         });
         return Ok(());

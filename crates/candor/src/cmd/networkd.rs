@@ -9,7 +9,7 @@ use std::path::Path;
 
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
-use candor_config::plan::{Bus, Plan};
+use candor_config::plan::{Bus, BusIndex, Plan};
 use candor_core::units::BitRate;
 
 use crate::cli::NetworkdArgs;
@@ -42,7 +42,7 @@ fn units(plan: &Plan, file: &str) -> Vec<(String, String)> {
     let mut add = |ending: &str, bus: &Bus, sections: &[String]| {
         units.push((format!("70-{}.{ending}", bus.interface), format!("{made}{}", sections.join("\n"))));
     };
-    for (index, bus) in plan.indexed_buses() {
+    for (index, bus) in plan.buses().iter().enumerate().map(|(at, bus)| (BusIndex(at), bus)) {
         let name = &bus.interface;
         if bus.bitrate.is_some() {
             let queue = format!("[Match]\nOriginalName={name}\n\n[Link]\nTransmitQueueLength={QUEUE_FRAMES}\n");
