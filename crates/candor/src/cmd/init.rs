@@ -47,7 +47,8 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     }
     render::err(&table(&found));
     let text = gateway_file(&found, args.listen);
-    let loaded = config::load(text.as_bytes()).map_err(|_findings| "the proposed file is not valid: please report this")?;
+    let loaded =
+        config::load(text.as_bytes()).map_err(|_findings| "the proposed file is not valid: please report this")?;
     put(&args.output, &text)?;
     render::err(&doctor::remedies(&loaded.plan)?);
     let name = args.output.output.as_ref().map_or_else(|| "FILE".to_owned(), |path| path.display().to_string());
@@ -92,8 +93,9 @@ fn listen_to_all(found: &mut [Found], time: Duration) -> Result<(), Box<dyn std:
     render::err(&format!("Listening on {} for {time:?} …\n", names.join(", ")));
     let mut sockets = Vec::new();
     for one in up {
-        let socket = CanSocket::open(one.link.index, &Options::default())
-            .map_err(|error| format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", one.link.name))?;
+        let socket = CanSocket::open(one.link.index, &Options::default()).map_err(|error| {
+            format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", one.link.name)
+        })?;
         sockets.push((socket, &mut one.heard));
     }
     listen(&mut sockets, time, |_| false)?;
@@ -156,8 +158,7 @@ fn at(
     link::set_can_bitrate(client, index, rate)?;
     link::set_up(client, index)?;
     let socket = CanSocket::open(index, &Options::default());
-    let listened =
-        socket.and_then(|socket| listen(&mut [(socket, &mut heard)], time, |heard| heard.frames >= PROOF));
+    let listened = socket.and_then(|socket| listen(&mut [(socket, &mut heard)], time, |heard| heard.frames >= PROOF));
     link::set_down(client, index)?;
     listened?;
     Ok(heard)

@@ -56,7 +56,9 @@ fn units(plan: &Plan, file: &str) -> Vec<(String, String)> {
         } else if name.starts_with("vcan") {
             add("netdev", bus, &[format!("[NetDev]\nName={name}\nKind=vcan\nMTUBytes={FD_MTU}\n")]);
         }
-        let link = format!("[Match]\nName={name}\n\n[Link]\n# A CAN interface gets no address: waiting for it delays boot.\nRequiredForOnline=no\n");
+        let link = format!(
+            "[Match]\nName={name}\n\n[Link]\n# A CAN interface gets no address: waiting for it delays boot.\nRequiredForOnline=no\n"
+        );
         add("network", bus, &[Some(link), can(bus)].into_iter().flatten().collect::<Vec<_>>());
     }
     units
@@ -70,7 +72,9 @@ fn can(bus: &Bus) -> Option<String> {
         text += &format!("DataBitRate={}\nFDMode=yes\n", rate(data));
     }
     text += match bus.restart_after {
-        Some(_) => "# candor restarts the controller after bus-off (restart-after), without outdated frames.\nRestartSec=0\n",
+        Some(_) => {
+            "# candor restarts the controller after bus-off (restart-after), without outdated frames.\nRestartSec=0\n"
+        }
         None => "RestartSec=100ms\n",
     };
     Some(text)
