@@ -35,14 +35,14 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
         if link.can.is_none() {
             return Err(format!("{name} is not a CAN interface; ip -br link show type can lists those").into());
         }
-        found.push(Found { link, heard: Heard::default(), note: None });
+        found.push(Found::new(&link));
     }
     if found.is_empty() {
         render::err(egress::NO_INTERFACE);
         return Ok(Exit::No);
     }
     listen_to_all(&mut found, args.listen)?;
-    for one in found.iter_mut().filter(|one| !one.link.up && one.link.kind.as_deref() == Some("can")) {
+    for one in found.iter_mut().filter(|one| !one.is_up && one.is_controller()) {
         find_bit_rate(&mut client, one, args.listen / 4)?;
     }
     render::err(&table(&found));
@@ -56,11 +56,35 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     Ok(Exit::Fine)
 }
 
+/// An interface, and what arrived on it.
 struct Found {
-    link: Link,
+    name: String,
+    index: InterfaceIndex,
+    kind: String,
+    is_up: bool,
+    /// Nominal, and of CAN FD data.
+    rates: (Option<BitRate>, Option<BitRate>),
     heard: Heard,
     /// The reason why the bit rate is unknown.
     note: Option<String>,
+}
+
+impl Found {
+    fn new(link: &Link) -> Self {
+        Self {
+            name: link.name.clone(),
+            index: link.index,
+            kind: link.kind.clone().unwrap_or_else(|| "-".to_owned()),
+            is_up: link.up,
+            rates: link.can.map_or((None, None), |can| (can.bitrate, can.data_bitrate)),
+            heard: Heard::default(),
+            note: None,
+        }
+    }
+
+    fn is_controller(&self) -> bool {
+        self.kind == "can"
+    }
 }
 
 #[derive(Default)]
@@ -85,16 +109,16 @@ impl Heard {
 
 /// Listens on all interfaces that are up, at the same time.
 fn listen_to_all(found: &mut [Found], time: Duration) -> Result<(), Box<dyn std::error::Error>> {
-    let up: Vec<_> = found.iter_mut().filter(|one| one.link.up).collect();
-    let names: Vec<_> = up.iter().map(|one| one.link.name.as_str()).collect();
+    let up: Vec<_> = found.iter_mut().filter(|one| one.is_up).collect();
+    let names: Vec<_> = up.iter().map(|one| one.name.as_str()).collect();
     if names.is_empty() {
         return Ok(());
     }
     render::err(&format!("Listening on {} for {time:?} …\n", names.join(", ")));
     let mut sockets = Vec::new();
     for one in up {
-        let socket = CanSocket::open(one.link.index, &Options::default()).map_err(|error| {
-            format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", one.link.name)
+        let socket = CanSocket::open(one.index, &Options::default()).map_err(|error| {
+            format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", one.name)
         })?;
         sockets.push((socket, &mut one.heard));
     }
@@ -119,7 +143,7 @@ fn listen(
 
 /// Tries bit rates on an interface that is down, in listen-only mode. Leaves it down, with the bit rate that it found.
 fn find_bit_rate(client: &mut Client, found: &mut Found, time: Duration) -> Result<(), Box<dyn std::error::Error>> {
-    let (name, index) = (found.link.name.clone(), found.link.index);
+    let (name, index) = (&found.name, found.index);
     render::err(&format!("Trying {} bit rates on {name}, listen-only …\n", BIT_RATES.len()));
     if let Err(error) = link::set_can_listen_only(client, index, true) {
         found.note = Some(match error {
@@ -136,7 +160,7 @@ fn find_bit_rate(client: &mut Client, found: &mut Found, time: Duration) -> Resu
         };
         if heard.frames >= PROOF {
             found.heard = heard;
-            found.link = link::by_name(client, &name)?.ok_or("the interface was removed")?;
+            found.rates = (Some(rate), None);
             break;
         }
     }
@@ -164,19 +188,13 @@ fn at(
     Ok(heard)
 }
 
-fn bit_rates(link: &Link) -> (Option<BitRate>, Option<BitRate>) {
-    link.can.map_or((None, None), |can| (can.bitrate, can.data_bitrate))
-}
-
 fn table(found: &[Found]) -> String {
     let mut text = String::new();
     for one in found {
-        let link = &one.link;
-        let kind = link.kind.as_deref().unwrap_or("-");
-        let rate = match bit_rates(link) {
+        let rate = match one.rates {
             (Some(rate), Some(data)) => format!("{rate}, data {data}"),
             (Some(rate), None) => rate.to_string(),
-            (None, _) if kind == "can" => "no bit rate".to_owned(),
+            (None, _) if one.is_controller() => "no bit rate".to_owned(),
             (None, _) => "virtual".to_owned(),
         };
         let heard = match (&one.note, one.heard.frames) {
@@ -187,8 +205,8 @@ fn table(found: &[Found]) -> String {
                 format!("{frames} frames, {} identifiers{fd}", one.heard.ids.len())
             }
         };
-        let up = if link.up { "up" } else { "down" };
-        text += &format!("{:<10}  {kind:<6}  {up:<4}  {rate:<26}  {heard}\n", link.name);
+        let up = if one.is_up { "up" } else { "down" };
+        text += &format!("{:<10}  {:<6}  {up:<4}  {rate:<26}  {heard}\n", one.name, one.kind);
     }
     text + "\n"
 }
@@ -197,9 +215,9 @@ fn table(found: &[Found]) -> String {
 fn gateway_file(found: &[Found], time: Duration) -> String {
     let mut text = "# Made by `candor init`. `candor check` checks it, `candor run` runs it.\n".to_owned();
     for one in found {
-        let name = &one.link.name;
+        let name = &one.name;
         text += &format!("\n[bus.{name}]\ninterface = \"{name}\"\n");
-        let (rate, data) = bit_rates(&one.link);
+        let (rate, data) = one.rates;
         text += &rate.map(|rate| format!("bitrate = \"{rate}\"\n")).unwrap_or_default();
         text += &data.map(|rate| format!("data-bitrate = \"{rate}\"\n")).unwrap_or_default();
         let heard = &one.heard;
@@ -210,13 +228,13 @@ fn gateway_file(found: &[Found], time: Duration) -> String {
         }
     }
     if let [first, second, ..] = found {
-        let (from, to) = (&first.link.name, &second.link.name);
+        let (from, to) = (&first.name, &second.name);
         text += &format!(
             "\n# Every frame in both directions. match = [\"123\", \"200..2FF\"] forwards only these identifiers.\n\
              [[route]]\nname = \"{from}-{to}\"\nfrom = \"{from}\"\nto = \"{to}\"\nboth-ways = true\n"
         );
         // Programs on a virtual interface see sent frames only so.
-        if [first, second].iter().any(|one| one.link.kind.as_deref() != Some("can")) {
+        if [first, second].iter().any(|one| !one.is_controller()) {
             text += "echo = true\n";
         }
     }
@@ -225,4 +243,28 @@ fn gateway_file(found: &[Found], time: Duration) -> String {
 
 fn id_text(raw: u32) -> String {
     if raw & CAN_EFF_FLAG == 0 { format!("{:03X}", raw & 0x7FF) } else { format!("{:08X}", raw & 0x1FFF_FFFF) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proposes_a_valid_file() {
+        let heard = Heard { frames: 40, ids: (0..20).chain([0x9234_5678]).collect(), has_fd: false };
+        let found = |name: &str, kind: &str, rates, heard| Found {
+            name: name.to_owned(),
+            index: InterfaceIndex::new(1).unwrap(),
+            kind: kind.to_owned(),
+            is_up: true,
+            rates,
+            heard,
+            note: None,
+        };
+        let rate = BitRate::from_bits_per_second(500_000);
+        let found = [found("can0", "can", (rate, None), heard), found("vcan0", "vcan", (None, None), Heard::default())];
+        let text = gateway_file(&found, Duration::from_secs(2));
+        assert!(config::load(text.as_bytes()).is_ok(), "{text}");
+        insta::assert_snapshot!(text + "\n" + &table(&found));
+    }
 }

@@ -95,3 +95,38 @@ fn write(folder: &Path, units: &[(String, String)], force: bool) -> Result<(), S
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use candor_config::config;
+
+    use super::*;
+
+    const GATEWAY: &str = "[bus.fast]\ninterface = \"can0\"\nbitrate = \"500kbit/s\"\ndata-bitrate = \"2Mbit/s\"\n\
+         [bus.slow]\ninterface = \"can1\"\nbitrate = \"125kbit/s\"\nrestart-after = \"1s\"\n\
+         [bus.bench]\ninterface = \"vcan0\"\n\
+         [bus.x]\ninterface = \"vx0\"\nvxcan-peer = \"y\"\n[bus.y]\ninterface = \"vx1\"\n\
+         [[route]]\nname = \"r\"\nfrom = \"fast\"\nto = \"slow\"\n";
+
+    fn written() -> Vec<(String, String)> {
+        units(&config::load(GATEWAY.as_bytes()).unwrap().plan, "car.toml")
+    }
+
+    #[test]
+    fn every_interface_has_its_files() {
+        let texts: Vec<_> = written().into_iter().map(|(name, text)| format!("## {name}\n{text}")).collect();
+        insta::assert_snapshot!(texts.join("\n"));
+    }
+
+    #[test]
+    fn nothing_is_written_over_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("70-vcan0.network");
+        fs::write(&path, "theirs").unwrap();
+        let refused = write(folder.path(), &written(), false).unwrap_err();
+        assert!(refused.ends_with("70-vcan0.network exists; --force overwrites it; nothing was written"), "{refused}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        write(folder.path(), &written(), true).unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains("RequiredForOnline=no"));
+    }
+}
