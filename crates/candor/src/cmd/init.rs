@@ -46,7 +46,7 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
         find_bit_rate(&mut client, one, args.listen / 4)?;
     }
     render::err(&table(&found));
-    let text = gateway_file(&found, args.listen);
+    let text = gateway_file(&found);
     let loaded =
         config::load(text.as_bytes()).map_err(|_findings| "the proposed file is not valid: please report this")?;
     put(&args.output, &text)?;
@@ -212,7 +212,7 @@ fn table(found: &[Found]) -> String {
 }
 
 /// A bus for each interface, and routes in both directions between the first two.
-fn gateway_file(found: &[Found], time: Duration) -> String {
+fn gateway_file(found: &[Found]) -> String {
     let mut text = "# Made by `candor init`. `candor check` checks it, `candor run` runs it.\n".to_owned();
     for one in found {
         let name = &one.name;
@@ -224,7 +224,7 @@ fn gateway_file(found: &[Found], time: Duration) -> String {
         if heard.frames > 0 {
             let more = if heard.ids.len() > MOST_IDS { ", …" } else { "" };
             let ids: Vec<_> = heard.ids.iter().take(MOST_IDS).map(|id| id_text(*id)).collect();
-            text += &format!("# {} identifiers in {time:?}: {}{more}\n", heard.ids.len(), ids.join(", "));
+            text += &format!("# {} identifiers were heard: {}{more}\n", heard.ids.len(), ids.join(", "));
         }
     }
     if let [first, second, ..] = found {
@@ -263,7 +263,7 @@ mod tests {
         };
         let rate = BitRate::from_bits_per_second(500_000);
         let found = [found("can0", "can", (rate, None), heard), found("vcan0", "vcan", (None, None), Heard::default())];
-        let text = gateway_file(&found, Duration::from_secs(2));
+        let text = gateway_file(&found);
         assert!(config::load(text.as_bytes()).is_ok(), "{text}");
         insta::assert_snapshot!(text + "\n" + &table(&found));
     }
