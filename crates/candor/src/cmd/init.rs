@@ -30,14 +30,11 @@ const MOST_IDS: usize = 16;
 pub(crate) fn run(args: &InitArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let mut client = Client::open()?;
-    let mut found = Vec::new();
-    for name in egress::named_or_all(&args.interface)? {
-        let link = link::by_name(&mut client, &name)?.ok_or_else(|| format!("no interface {name}"))?;
-        if link.can.is_none() {
-            return Err(format!("{name} is not a CAN interface; ip -br link show type can lists those").into());
-        }
-        found.push(Found::new(&link));
-    }
+    let links = link::list(&mut client)?;
+    let mut found: Vec<_> = match &args.interface[..] {
+        [] => links.iter().filter(|link| link.can.is_some()).map(Found::new).collect(),
+        names => names.iter().map(|name| named(&links, name).map(Found::new)).collect::<Result<_, _>>()?,
+    };
     if found.is_empty() {
         render::err(egress::NO_INTERFACE);
         return Ok(Exit::No);
@@ -55,6 +52,16 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     let name = args.output.output.as_ref().map_or_else(|| "FILE".to_owned(), |path| path.display().to_string());
     render::err(&format!("Next: candor check {name}, then sudo candor run {name}\n"));
     Ok(Exit::Fine)
+}
+
+fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, String> {
+    match links.iter().find(|link| link.name == name) {
+        None => Err(format!("no interface {name}; ip -br link lists the interfaces")),
+        Some(link) if link.can.is_none() => {
+            Err(format!("{name} is not a CAN interface; ip -br link show type can lists those"))
+        }
+        Some(link) => Ok(link),
+    }
 }
 
 /// An interface, and what arrived on it.
