@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use crate::{docs, package_test, step, tools};
+use crate::{package_test, site, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -10,7 +10,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let steps: [(&str, Check); 7] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
-        ("book", docs::run),
+        ("site", || site::run(&site::Args { browser: true })),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
         ("Miri", tools::miri),
