@@ -51,8 +51,8 @@
     return { controller, queue, ahead, place };
   };
   const SAYS = {
-    before: () => "the urgent frame has not been sent yet",
-    queue: ({ ahead }) => `in the queue, ${count(ahead)} will be sent before it`,
+    before: () => "not sent yet",
+    queue: ({ ahead }) => `in the queue, ${count(ahead)} before it`,
     controller: () => "in the controller, next on the bus",
     bus: () => "on the bus",
     received: () => "received",
@@ -75,8 +75,8 @@
     lane.head = make("i", bus, "head");
     for (let ms = 0; ms * 1000 < to; ms += 5) make("span", find(".axis"), "", ms === 0 ? "sent" : `${ms} ms`).style.left = share(ms * 1000);
     Object.assign(lane, {
-      waited: find(".waited b"), state: find(".state"), count: find(".count"), all: find(".frames.all"),
-      band: find(".frames.urgent"), slots: [...root.querySelectorAll(".slots i")],
+      waited: find(".waited b"), state: find(".state"), count: find(".count"), queue: find(".queue .frames"),
+      band: find(".band .frames"), slots: [...root.querySelectorAll(".slots i")],
     });
   }
 
@@ -85,12 +85,13 @@
     lane.place = place;
     lane.says = SAYS[place]({ ahead });
     lane.state.textContent = lane.says;
-    lane.count.textContent = lane.band ? queue.filter((one) => !one.isUrgent).length : queue.length;
     const fill = (box, frames) => {
       box.replaceChildren();
       for (const one of frames) make("i", box, one.isUrgent ? "urgent" : "", one.isUrgent ? one.id : "");
     };
-    fill(lane.all, lane.band ? queue.filter((one) => !one.isUrgent) : queue);
+    const inQueue = lane.band ? queue.filter((one) => !one.isUrgent) : queue;
+    lane.count.textContent = `: ${count(inQueue.length)}`;
+    fill(lane.queue, inQueue);
     if (lane.band) fill(lane.band, queue.filter((one) => one.isUrgent));
     lane.slots.forEach((slot, at) => {
       const one = controller[at];
@@ -171,7 +172,7 @@
   };
   document.addEventListener("keydown", (event) => {
     const press = KEYS[event.key];
-    const isOwn = event.target.closest("select") || event.key === " " && event.target.closest("button, a, summary");
+    const isOwn = event.target.closest("select, pre, .scroll") || event.key === " " && event.target.closest("button, a, summary");
     if (!press || isOwn || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     press();

@@ -112,13 +112,13 @@ fn recordings_are_played_by_keyboard() {
     let mut page = Page::open(&chromium, &site.join("inversion.html"));
     let begin = now(&mut page);
     assert!(begin < 0.0, "{begin}");
-    assert_eq!(text(&mut page, "#before .state"), "the urgent frame has not been sent yet");
+    assert_eq!(text(&mut page, "#before .state"), "not sent yet");
 
     page.press("End");
     for lane in ["before", "after"] {
         assert_eq!(text(&mut page, &format!("#{lane} .state")), "received");
         assert_eq!(text(&mut page, &format!("#{lane} .waited b")), text(&mut page, &format!("#known-{lane}")));
-        assert_eq!(text(&mut page, &format!("#{lane} .count")), "0");
+        assert_eq!(text(&mut page, &format!("#{lane} .count")), ": 0 frames");
     }
     page.press("Home");
     assert_eq!(now(&mut page), begin);
@@ -130,9 +130,9 @@ fn recordings_are_played_by_keyboard() {
         page.press("ArrowRight");
     }
     assert_eq!(now(&mut page), 0.0);
-    assert_eq!(text(&mut page, "#before .state"), "in the queue, 56 frames will be sent before it");
-    assert_eq!(text(&mut page, "#after .state"), "in the queue, 2 frames will be sent before it");
-    assert_eq!(text(&mut page, "#after .frames.urgent"), "080");
+    assert_eq!(text(&mut page, "#before .state"), "in the queue, 56 frames before it");
+    assert_eq!(text(&mut page, "#after .state"), "in the queue, 2 frames before it");
+    assert_eq!(text(&mut page, "#after .band .frames"), "080");
     let said = text(&mut page, "#said");
     assert!(said.starts_with("0.00 ms. Before: in the queue, 56 frames"), "{said}");
     page.press("ArrowLeft");
