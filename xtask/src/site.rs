@@ -34,7 +34,7 @@ const PARTS: [(&str, &str); 3] = [
     ("{{after}}", "site/after.log"),
 ];
 
-const COPIED: [&str; 3] = ["book.css", "player.js", "burst.log"];
+const COPIED: [&str; 4] = ["book.css", "burst.log", "favicon.svg", "player.js"];
 
 /// What the book refers to.
 const OF_THE_BOOK: [&str; 3] = ["CONTRIBUTING.md", "results/2011-9-1.svg", "results/2014-4.4-1.svg"];
@@ -125,7 +125,8 @@ fn with_style(page: &str) -> String {
     let mut parts = page.split("<style>");
     let mut text = parts.next().unwrap_or_default().to_owned();
     text.extend(parts.filter_map(|part| Some(part.split_once("</style>")?.1)));
-    text.replace("</head>", "<link rel=\"stylesheet\" href=\"../style.css\"></head>")
+    let links = "<link rel=\"icon\" href=\"../favicon.svg\"><link rel=\"stylesheet\" href=\"../style.css\"></head>";
+    text.replace("</head>", links)
 }
 
 /// Copies the gateway files, and lists them with the first sentence of each.
