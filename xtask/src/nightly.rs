@@ -2,15 +2,16 @@
 
 use anyhow::bail;
 
-use crate::{docs, step, tools};
+use crate::{docs, processors, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 5] = [
+    let steps: [(&str, Check); 6] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("book", docs::run),
+        ("other processors", processors::run),
         ("Miri", tools::miri),
         ("fuzzing", || tools::fuzz_smoke(&tools::FuzzArgs { seconds: 30 })),
     ];

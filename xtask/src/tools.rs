@@ -131,7 +131,7 @@ fn nightly_cargo(arguments: &[&str]) -> Command {
 }
 
 /// A check that this machine cannot run: an error if `CANDOR_REQUIRE` lists it.
-fn left_out(feature: &str, reason: &str) -> anyhow::Result<()> {
+pub(crate) fn left_out(feature: &str, reason: &str) -> anyhow::Result<()> {
     if step::is_required(feature) {
         bail!("{feature} is required, but {reason}");
     }

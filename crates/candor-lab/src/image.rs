@@ -11,6 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::device::gateway_program;
 use crate::job::{HOME, IndexedModule, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
 use crate::kernel::modules::{ModuleError, ModuleTree, plain};
@@ -20,9 +21,10 @@ use programs::Needs;
 /// Contents besides candor and the kernel modules.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
+    pub arch: Arch,
     /// For the working directory.
     pub copies: Vec<PathBuf>,
-    /// Of the host, by name or path.
+    /// By path, or by name on the host.
     pub programs: Vec<String>,
     /// Path in the guest and contents.
     pub files: Vec<(String, Vec<u8>)>,
@@ -65,7 +67,7 @@ pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Content
         archive.file(path, FileKind::Data, text.as_bytes().to_vec());
     }
     add_modules(&mut archive, kernel, &mut job, contents)?;
-    add_programs(&mut archive, &contents.programs)?;
+    add_programs(&mut archive, contents)?;
     for path in &contents.copies {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let target = format!("{HOME}/{name}");
@@ -74,7 +76,7 @@ pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Content
         }
         let kind = if is_program(path)? { FileKind::Program } else { FileKind::Data };
         archive.file(&target, kind, read(path)?);
-        add_needs_of_copy(&mut archive, path)?;
+        add_needs_of_copy(&mut archive, path, contents.arch)?;
     }
     for (path, bytes) in &contents.files {
         archive.file(path, FileKind::Data, bytes.clone());
@@ -158,18 +160,18 @@ fn add_modules(
     Ok(())
 }
 
-fn add_programs(archive: &mut Archive, names: &[String]) -> Result<(), ImageError> {
+fn add_programs(archive: &mut Archive, contents: &Contents) -> Result<(), ImageError> {
     let mut needs = Needs::new();
-    for name in names {
-        programs::add(&mut needs, &locate(name)?)?;
+    for name in &contents.programs {
+        programs::add(&mut needs, &locate(name)?, contents.arch)?;
     }
     add_needs(archive, needs)
 }
 
-fn add_needs_of_copy(archive: &mut Archive, path: &Path) -> Result<(), ImageError> {
+fn add_needs_of_copy(archive: &mut Archive, path: &Path, arch: Arch) -> Result<(), ImageError> {
     let mut needs = Needs::new();
     if linkage(path).is_ok() {
-        programs::add_libraries(&mut needs, path)?;
+        programs::add_libraries(&mut needs, path, arch)?;
     }
     add_needs(archive, needs)
 }

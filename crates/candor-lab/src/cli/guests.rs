@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use candor_config::engine::UserEngine;
 use candor_core::units::parse_duration;
+use candor_lab::arch::Arch;
 use candor_lab::job::Topology;
 use candor_lab::kernel::{ModuleParameter, Testbed};
 use clap::{Args, Subcommand};
@@ -63,6 +64,15 @@ const TESTBEDS: Values<Testbed> = &[
     ),
 ];
 
+pub(super) const ARCHS: Values<Arch> = &[
+    ("x86-64", "That of this machine", Arch::X86_64),
+    (
+        "arm64",
+        "An emulated Cortex-A72 (icount only); needs the programs of `cargo xtask static --arch arm64`",
+        Arch::Arm64,
+    ),
+];
+
 pub(super) const TOPOLOGIES: Values<Topology> = &[
     ("vcan", "vcan0, vcan1, vcan2", Topology::Vcan),
     (
@@ -83,6 +93,9 @@ pub(crate) struct GuestArgs {
     /// Kind of guest.
     #[arg(long, default_value = "uml", value_parser = named(TESTBEDS))]
     pub(crate) testbed: Testbed,
+    /// Processor of the guest.
+    #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
+    pub(crate) arch: Arch,
     /// Kernel, by its name in `candor-lab kernels` (icount; default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
@@ -125,6 +138,7 @@ pub(crate) struct GuestArgs {
 Examples:
   candor-lab run --copy gateway.toml -- candor check gateway.toml
   candor-lab run --testbed icount --topology kvaser -- candor doctor      a guest with emulated cards
+  candor-lab run --testbed icount --arch arm64 -- candor doctor           the processor that many gateways have
   candor-lab run --program cangw --copy rules.sh -- sh rules.sh")]
 pub(crate) struct LabRunArgs {
     #[command(flatten)]
@@ -155,6 +169,9 @@ Examples:
   candor-lab kernels
   candor-lab run --testbed icount --kernel backports-6.12 -- uname -r")]
 pub(crate) struct LabKernelsArgs {
+    /// Processor of the guests.
+    #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
+    pub(crate) arch: Arch,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
         command(args, &guest_names(&args.gateways)),
     );
     spec.wire_adapters.extend(adapter);
+    spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.gateways);
     spec.out = Some(args.records.clone());

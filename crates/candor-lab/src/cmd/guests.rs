@@ -77,7 +77,7 @@ fn terminal_description(term: &str) -> Option<(String, Vec<u8>)> {
 
 pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
     let mut progress = Progress::new();
-    let list = kernel::list(&Cache::of_user()?, &mut progress);
+    let list = kernel::list(&Cache::of_user()?.of(args.arch), &mut progress);
     progress.clear();
     let KernelList { kernels, doubt } = list?;
     if args.json {
@@ -112,6 +112,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
         return Err("--wire-adapter is for buses of candor-lab wire: add --topology wire".into());
     }
     spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
+    spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.copy);
     spec.programs.clone_from(&args.program);

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::GuestSpec;
+use crate::arch::Arch;
 use crate::job::Topology;
 use crate::kernel::CachedKernel;
 use crate::qemu::Qemu;
@@ -53,12 +54,17 @@ pub(super) fn icount(
     let mut words = vec![program.into_os_string()];
     words.extend(arguments);
     let mut add = |option: &str, value: OsString| words.extend([option.into(), value]);
-    add("-machine", "pc".into());
+    let (machine, processor) = match spec.arch {
+        // Counting string instructions: without these features they are executed byte by byte.
+        Arch::X86_64 => ("pc", "max,-rdrand,-rdseed,erms=off,fsrm=off"),
+        // Its clock has the resolution of an instruction instead of 16 ns.
+        Arch::Arm64 => ("virt,gic-version=3", "cortex-a72,cntfrq=1000000000"),
+    };
+    add("-machine", machine.into());
     add("-accel", "tcg".into());
     let clock = if terminal { SHARED_CLOCK } else { OWN_CLOCK };
     add("-icount", format!("shift={},{clock}", spec.clock.exponent()).into());
-    // Counting string instructions: without these features they are executed byte by byte.
-    add("-cpu", "max,-rdrand,-rdseed,erms=off,fsrm=off".into());
+    add("-cpu", processor.into());
     add("-seed", "1".into());
     add("-rtc", "base=2026-01-01,clock=vm".into());
     add("-smp", "1".into());
@@ -67,13 +73,18 @@ pub(super) fn icount(
     add("-net", "none".into());
     add("-display", "none".into());
     add("-monitor", "none".into());
+    // The first serial port of `virt` is the channel, so its console and terminal are cards.
+    let ((port, to), channel) = match spec.arch {
+        Arch::X86_64 => (("-serial", "chardev:"), ("-device", "isa-debugcon,iobase=0xe9,chardev=channel")),
+        Arch::Arm64 => (("-device", "pci-serial,chardev="), ("-serial", "chardev:channel")),
+    };
     add("-chardev", option_with_path("file,id=console,path=", &files.console));
-    add("-serial", "chardev:console".into());
+    add(port, format!("{to}console").into());
     add("-chardev", option_with_path("file,id=channel,path=", &files.channel));
-    add("-device", "isa-debugcon,iobase=0xe9,chardev=channel".into());
+    add(channel.0, channel.1.into());
     if terminal {
         add("-chardev", format!("socket,id=terminal,fd={TERMINAL_FD}").into());
-        add("-serial", "chardev:terminal".into());
+        add(port, format!("{to}terminal").into());
     }
     if spec.topology == Topology::Kvaser {
         for bus in ["first", "second"] {
@@ -85,7 +96,11 @@ pub(super) fn icount(
     }
     add("-kernel", kernel.image().into_os_string());
     add("-initrd", files.image.clone().into_os_string());
-    add("-append", KERNEL_ARGUMENTS.into());
+    let kernel_arguments = match spec.arch {
+        Arch::X86_64 => KERNEL_ARGUMENTS,
+        Arch::Arm64 => KERNEL_ARGUMENTS_ARM64,
+    };
+    add("-append", kernel_arguments.into());
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(OsString::from));
     CommandLine { words, environment, memory: None }
 }
@@ -103,6 +118,11 @@ const OWN_CLOCK: &str = "sleep=off,rr=record,rrfile=/dev/null";
 /// No console input, no host randomness, fixed addresses, and no crypto self-tests, which take half of the boot time.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=1 quiet tsc=reliable nokaslr norandmaps random.trust_cpu=off \
                                 random.trust_bootloader=off cryptomgr.notests";
+
+/// The same. After a panic the guest ends at once, because a second of waiting takes half a minute; its init may write to
+/// a serial port that has a driver.
+const KERNEL_ARGUMENTS_ARM64: &str = "console=ttyS0 panic=-1 quiet iomem=relaxed nokaslr norandmaps \
+                                      random.trust_cpu=off random.trust_bootloader=off cryptomgr.notests";
 
 /// Allocated as it is used.
 pub(super) const UML_MEMORY_BYTES: u64 = 512 << 20;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::arch::Arch;
 use crate::device::gateway_program;
 use crate::image::{self, ProgramError};
 use crate::job::Topology;
@@ -11,12 +12,13 @@ use crate::kernel::{ModuleParameter, Testbed};
 #[derive(Clone, Debug)]
 pub struct GuestSpec {
     pub testbed: Testbed,
+    pub arch: Arch,
     /// Name in `candor-lab kernels`; `None`: the default kernel of the stable release.
     pub kernel: Option<String>,
     pub topology: Topology,
     /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
-    /// Static candor-lab: the guest's init, and its guard on the host.
+    /// Static candor-lab: the guest's guard on the host, and its init if it has the same processor ([`lab_for`]).
     pub lab: PathBuf,
     /// Files for the working directory. Programs get their libraries.
     pub copies: Vec<PathBuf>,
@@ -72,6 +74,7 @@ impl GuestSpec {
     pub fn new(testbed: Testbed, topology: Topology, lab: PathBuf, command: Vec<String>) -> Self {
         Self {
             testbed,
+            arch: Arch::X86_64,
             kernel: None,
             topology,
             wire_adapters: Vec::new(),
@@ -94,6 +97,8 @@ impl GuestSpec {
 pub enum StaticBinaryError {
     #[error("{path} needs libraries that guests lack; {HOW}")]
     Dynamic { path: PathBuf },
+    #[error("No program for {} guests at {path}; {HOW_FOR_OTHERS}", .arch.name())]
+    OtherProcessor { arch: Arch, path: PathBuf },
     #[error("Cannot use {path} in guests; {HOW}")]
     Unreadable { path: PathBuf, source: ProgramError },
     #[error("Cannot find the running program")]
@@ -101,6 +106,9 @@ pub enum StaticBinaryError {
 }
 
 const HOW: &str = "build both programs with: cargo xtask static, and name their directory in CANDOR_STATIC";
+
+const HOW_FOR_OTHERS: &str =
+    "build both programs with: cargo xtask static --arch arm64, and name their directory in CANDOR_STATIC_ARM64";
 
 /// The static `candor-lab` for guests, with `candor` next to it: from `$CANDOR_STATIC`, else the running program.
 pub fn static_lab() -> Result<PathBuf, StaticBinaryError> {
@@ -115,4 +123,55 @@ pub fn static_lab() -> Result<PathBuf, StaticBinaryError> {
         }
     }
     Ok(lab)
+}
+
+/// The static `candor-lab` for guests with this processor, with `candor` next to it: `lab` for this machine's, else from
+/// `$CANDOR_STATIC_ARM64`, else where cargo builds them next to `lab`.
+pub(super) fn lab_for(arch: Arch, lab: &Path) -> Result<PathBuf, StaticBinaryError> {
+    if arch.is_here() {
+        return Ok(lab.to_owned());
+    }
+    checked(
+        arch,
+        match std::env::var_os("CANDOR_STATIC_ARM64") {
+            Some(folder) => Path::new(&folder).join("candor-lab"),
+            None => built_next_to(lab, arch),
+        },
+    )
+}
+
+fn checked(arch: Arch, lab: PathBuf) -> Result<PathBuf, StaticBinaryError> {
+    for path in [&lab, &gateway_program(&lab)] {
+        let is_right = image::linkage(path).is_ok_and(|linkage| linkage.is_for(arch) && linkage.interpreter.is_none());
+        if !is_right {
+            return Err(StaticBinaryError::OtherProcessor { arch, path: path.clone() });
+        }
+    }
+    Ok(lab)
+}
+
+/// `target/aarch64-unknown-linux-musl/release/candor-lab` for `target/x86_64-unknown-linux-musl/release/candor-lab`.
+fn built_next_to(lab: &Path, arch: Arch) -> PathBuf {
+    let release = lab.parent().unwrap_or(lab);
+    let target = release.parent().and_then(Path::parent).unwrap_or(release);
+    target.join(arch.target()).join("release").join("candor-lab")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_for_another_processor_are_next_to_those_of_this_machine() {
+        let found = built_next_to(Path::new("/t/x86_64-unknown-linux-musl/release/candor-lab"), Arch::Arm64);
+        assert_eq!(found, Path::new("/t/aarch64-unknown-linux-musl/release/candor-lab"));
+    }
+
+    #[test]
+    fn program_of_this_machine_is_refused_for_another_processor() {
+        let here = std::env::current_exe().unwrap();
+        assert_eq!(lab_for(Arch::X86_64, &here).unwrap(), here);
+        let error = checked(Arch::Arm64, here).unwrap_err().to_string();
+        assert!(error.contains("cargo xtask static --arch arm64"), "{error}");
+    }
 }

@@ -135,6 +135,7 @@ fn specification(
     if order.cells.iter().any(|cell| cell.hardware_stamps) {
         spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
+    spec.arch = place.arch.unwrap_or_default();
     spec.kernel.clone_from(&place.kernel);
     spec.clock = ClockShift::new(place.shift).unwrap_or_default();
     spec.programs = cells::programs(order);
