@@ -11,9 +11,11 @@ mod docs;
 mod guest;
 mod lab;
 mod nightly;
+mod package_test;
 mod processors;
 mod pure;
 mod quick;
+mod release;
 mod saturation;
 mod sizes;
 mod static_build;
@@ -47,6 +49,10 @@ enum Command {
     Guest(guest::Args),
     /// Run the checks that take long or need other tools: msrv, deny, docs, processors, miri, fuzz-smoke.
     Nightly,
+    /// Build packages, archives, container images and lists of components of this version, and write its notes.
+    Release(release::Args),
+    /// Install, upgrade and remove the packages in a new Debian, from a signed repository, and run lintian.
+    PackageTest,
     /// Build the documentation as a book, in target/book, and check its links.
     Docs,
     /// Check licences, duplicates and sources of dependencies, and advisories if their database can be fetched.
@@ -101,6 +107,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Quick => quick::run(),
         Command::Guest(args) => guest::run(&args),
         Command::Nightly => step::with_times(nightly::run),
+        Command::Release(args) => step::with_times(|| release::run(&args)),
+        Command::PackageTest => step::with_times(package_test::run),
         Command::Docs => docs::run(),
         Command::Deny => tools::deny(),
         Command::Msrv => tools::msrv(),

@@ -17,6 +17,9 @@ pub(crate) struct Tool {
 
 pub(crate) const MDBOOK: Tool =
     Tool { name: "mdbook", version: "0.5.4", options: &["--no-default-features", "--features", "search"] };
+pub(crate) const CARGO_AUDITABLE: Tool = Tool { name: "cargo-auditable", version: "0.7.7", options: &[] };
+pub(crate) const CARGO_CYCLONEDX: Tool = Tool { name: "cargo-cyclonedx", version: "0.5.9", options: &[] };
+pub(crate) const CARGO_DEB: Tool = Tool { name: "cargo-deb", version: "3.8.0", options: &["--no-default-features"] };
 const CARGO_DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", options: &[] };
 const CARGO_FUZZ: Tool = Tool { name: "cargo-fuzz", version: "0.13.2", options: &[] };
 
@@ -28,8 +31,9 @@ impl Tool {
     pub(crate) fn obtain(self) -> anyhow::Result<PathBuf> {
         let folder = step::metadata()?.target_directory.join("tools").into_std_path_buf();
         let path = folder.join("bin").join(self.name);
-        let installed = Command::new(&path).arg("--version").output();
-        let is_right = installed.is_ok_and(|found| String::from_utf8_lossy(&found.stdout).contains(self.version));
+        // Not every tool prints its version, and cargo keeps a list.
+        let installed = std::fs::read_to_string(folder.join(".crates.toml")).unwrap_or_default();
+        let is_right = path.exists() && installed.contains(&format!("\"{} {} ", self.name, self.version));
         if !is_right {
             println!("xtask: building {} {}", self.name, self.version);
             let mut command = step::cargo();

@@ -8,7 +8,7 @@
 //! `docs/config.md` describes the keys, `docs/findings.md` the codes.
 
 pub mod code;
-pub mod promises;
+pub mod invariants;
 pub mod spec;
 
 mod check;

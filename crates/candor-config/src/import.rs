@@ -15,7 +15,7 @@
 //! imported.
 
 pub mod code;
-pub mod promises;
+pub mod invariants;
 
 mod entry;
 mod listing;

@@ -52,9 +52,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
             None => return Ok(Exit::No),
         },
     };
-    let mut client = Client::open()?;
-    let found = Found { probed: probe(&mut client)?, network: network(&mut client)?, awake: try_awake(&needs) };
-    let sections = examine(&Machine::here(), &found, &needs);
+    let sections = examine(&Machine::here(), &Found::here(&needs)?, &needs);
     let name = file.as_ref().map(|file| file.source.name());
     let text =
         if args.kernel.json { render::object(&report::json(name, &sections)) } else { report::text(name, &sections) };
@@ -65,9 +63,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
 /// What this machine lacks to run a gateway, with the commands that fix it; empty if nothing.
 pub(super) fn remedies(plan: &Plan) -> Result<String, Box<dyn std::error::Error>> {
     let needs = Needs::of(plan);
-    let mut client = Client::open()?;
-    let found = Found { probed: probe(&mut client)?, network: network(&mut client)?, awake: try_awake(&needs) };
-    let mut sections = examine(&Machine::here(), &found, &needs);
+    let mut sections = examine(&Machine::here(), &Found::here(&needs)?, &needs);
     for section in &mut sections {
         section.checks.retain(|check| check.verdict == Verdict::Missing);
     }
@@ -80,6 +76,13 @@ struct Found {
     probed: Probed,
     network: Network,
     awake: Awake,
+}
+
+impl Found {
+    fn here(needs: &Needs) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut client = Client::open()?;
+        Ok(Self { probed: probe(&mut client)?, network: network(&mut client)?, awake: try_awake(needs) })
+    }
 }
 
 fn examine(machine: &Machine, found: &Found, needs: &Needs) -> Vec<Section> {

@@ -8,6 +8,7 @@ use candor_config::config;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MTU, Frame};
 use candor_core::units::BitRate;
 use candor_io::can::{CanSocket, InterfaceIndex, Options};
+use candor_io::signal::EndingSignals;
 use candor_netlink::client::{Client, Errno, NetlinkError};
 use candor_netlink::link::{self, Link};
 
@@ -29,14 +30,11 @@ const MOST_IDS: usize = 16;
 pub(crate) fn run(args: &InitArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let mut client = Client::open()?;
-    let mut found = Vec::new();
-    for name in egress::named_or_all(&args.interface)? {
-        let link = link::by_name(&mut client, &name)?.ok_or_else(|| format!("no interface {name}"))?;
-        if link.can.is_none() {
-            return Err(format!("{name} is not a CAN interface; ip -br link show type can lists those").into());
-        }
-        found.push(Found::new(&link));
-    }
+    let links = link::list(&mut client)?;
+    let mut found: Vec<_> = match &args.interface[..] {
+        [] => links.iter().filter(|link| link.can.is_some()).map(Found::new).collect(),
+        names => names.iter().map(|name| named(&links, name).map(Found::new)).collect::<Result<_, _>>()?,
+    };
     if found.is_empty() {
         render::err(egress::NO_INTERFACE);
         return Ok(Exit::No);
@@ -54,6 +52,16 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     let name = args.output.output.as_ref().map_or_else(|| "FILE".to_owned(), |path| path.display().to_string());
     render::err(&format!("Next: candor check {name}, then sudo candor run {name}\n"));
     Ok(Exit::Fine)
+}
+
+fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, String> {
+    match links.iter().find(|link| link.name == name) {
+        None => Err(format!("no interface {name}; ip -br link lists the interfaces")),
+        Some(link) if link.can.is_none() => {
+            Err(format!("{name} is not a CAN interface; ip -br link show type can lists those"))
+        }
+        Some(link) => Ok(link),
+    }
 }
 
 /// An interface, and what arrived on it.
@@ -141,7 +149,7 @@ fn listen(
     Ok(())
 }
 
-/// Tries bit rates on an interface that is down, in listen-only mode. Leaves it down, with the bit rate that it found.
+/// Tries bit rates on an interface that is down, in listen-only mode. Leaves it down, with the bit rate that it found or its own.
 fn find_bit_rate(client: &mut Client, found: &mut Found, time: Duration) -> Result<(), Box<dyn std::error::Error>> {
     let (name, index) = (&found.name, found.index);
     render::err(&format!("Trying {} bit rates on {name}, listen-only …\n", BIT_RATES.len()));
@@ -152,23 +160,44 @@ fn find_bit_rate(client: &mut Client, found: &mut Found, time: Duration) -> Resu
         });
         return Ok(());
     }
-    for rate in BIT_RATES.into_iter().filter_map(BitRate::from_bits_per_second) {
-        let heard = match at(client, index, rate, time) {
-            // The clock of this controller cannot generate it.
-            Err(error) if error.is::<NetlinkError>() => continue,
-            heard => heard?,
-        };
-        if heard.frames >= PROOF {
-            found.heard = heard;
-            found.rates = (Some(rate), None);
-            break;
-        }
+    // Whatever happens in between, the controller gets its mode back, and its bit rate if none is found.
+    let _held = EndingSignals::block()?;
+    let tried = try_bit_rates(client, index, time);
+    if !matches!(tried, Ok(Some(_)))
+        && let (Some(nominal), data) = found.rates
+    {
+        link::set_can_bitrates(client, index, nominal, data)?;
     }
     link::set_can_listen_only(client, index, false)?;
-    if found.heard.frames == 0 {
-        found.note = Some("no frame at any common bit rate: is the bus connected, and does a node send?".to_owned());
+    match tried? {
+        Some((rate, heard)) => (found.rates, found.heard) = ((Some(rate), None), heard),
+        None => {
+            let note = "no frame at any common bit rate: is the bus connected, and does a node send?";
+            found.note = Some(note.to_owned());
+        }
     }
     Ok(())
+}
+
+/// The first bit rate at which frames arrive.
+fn try_bit_rates(
+    client: &mut Client,
+    index: InterfaceIndex,
+    time: Duration,
+) -> Result<Option<(BitRate, Heard)>, Box<dyn std::error::Error>> {
+    for rate in BIT_RATES.into_iter().filter_map(BitRate::from_bits_per_second) {
+        match at(client, index, rate, time) {
+            // The clock of this controller cannot generate it.
+            Err(error) if error.is::<NetlinkError>() => {}
+            heard => {
+                let heard = heard?;
+                if heard.frames >= PROOF {
+                    return Ok(Some((rate, heard)));
+                }
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// What arrives on an interface at this bit rate.

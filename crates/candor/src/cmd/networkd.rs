@@ -3,8 +3,7 @@
 //! # Source
 //! `systemd.network(5)`, `systemd.netdev(5)` and `systemd.link(5)` of systemd 252.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use candor_cli::gateway_file::{Form, GatewayFile};
@@ -90,8 +89,7 @@ fn write(folder: &Path, units: &[(String, String)], force: bool) -> Result<(), S
     }
     for (name, text) in units {
         let path = folder.join(name);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| failed(&path, error))?;
+        fs::write(&path, text).map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }

@@ -272,22 +272,31 @@ fn init_finds_the_bit_rate_of_a_controller_that_is_down() {
     link::set_down(client, far).unwrap();
     link::set_can_bitrate(client, far, BitRate::from_bits_per_second(500_000).unwrap()).unwrap();
     let (near, is_over) = (open("t-near"), AtomicBool::new(false));
-    let output = std::thread::scope(|scope| {
+    let found = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 send_all(&near, &[classic(0x123, &[1]), "12345678#02".parse().unwrap()]);
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let output = output(Command::new(program()).args(["init", "t-near", "t-far", "--listen", "400ms"]));
+        let found = output(Command::new(program()).args(["init", "t-near", "t-far", "--listen", "400ms"]));
         is_over.store(true, Ordering::Relaxed);
-        output
+        found
     });
-    output.assert(
+    found.assert(
         0,
         &["[bus.t-far]\ninterface = \"t-far\"\nbitrate = \"125kbit/s\"\n# 2 identifiers were heard: 123, 12345678\n"],
     );
-    assert!(output.err.contains("DOWN: nothing is forwarded"), "{output:?}");
+    assert!(found.err.contains("DOWN: nothing is forwarded"), "{found:?}");
+
+    // Nobody sends now: it keeps its own bit rate, and can send again.
+    link::set_can_bitrate(client, far, BitRate::from_bits_per_second(250_000).unwrap()).unwrap();
+    let silent = output(Command::new(program()).args(["init", "t-far", "--listen", "40ms"]));
+    silent.assert(0, &["bitrate = \"250kbit/s\"\n", "no frame at any common bit rate"]);
+    link::set_can_bitrate(client, far, BitRate::from_bits_per_second(125_000).unwrap()).unwrap();
+    link::set_up(client, far).unwrap();
+    send_all(&open("t-far"), &[classic(0x7, &[3])]);
+    assert_eq!(receive(&near, 1), [classic(0x7, &[3])]);
     let ended = wire.end();
     assert!(!ended.log.contains("\nerror "), "a listener disturbed the bus: {}", ended.log);
 }

@@ -104,7 +104,7 @@ impl<'m> Table<'m> {
     /// With the unit of a latency.
     fn label(&self, figure: &str) -> String {
         let title = title(figure);
-        if title == figure { format!("{title} in {}", self.unit) } else { title.to_owned() }
+        if is_latency(figure) { format!("{title} in {}", self.unit) } else { title.to_owned() }
     }
 
     fn at(&self, part: &Group<'m>, row: &str, column: &str) -> Option<(usize, &'m Cell)> {
@@ -119,7 +119,7 @@ impl<'m> Table<'m> {
         }
         let value = match self.value(index, cell, figure) {
             None => "–".to_owned(),
-            Some(value) if figure == "lost" || (title(figure) == figure && self.unit == "instructions") => {
+            Some(value) if figure == "lost" || (is_latency(figure) && self.unit == "instructions") => {
                 grouped(&value.to_string()).replace('\u{202f}', " ")
             }
             Some(value) => format!("{value:.3}"),
@@ -143,7 +143,10 @@ impl<'m> Table<'m> {
     }
 }
 
-/// Other than the name unless it is a latency.
+fn is_latency(figure: &str) -> bool {
+    !matches!(figure, "lost" | "kernel" | "baseline")
+}
+
 fn title(figure: &str) -> &str {
     match figure {
         "lost" => "lost frames",

@@ -8,6 +8,9 @@ use candor_engine::{BusCounters, RouteCounters};
 use super::Moment;
 use crate::cmd::{self, table::cells};
 
+/// Width of the longest title, after 11 days, so that columns stay in place while the time grows.
+const TITLE_WIDTH: usize = "at the end, after 999999.9 s".len();
+
 pub(super) fn table<'a>(
     rows: impl Iterator<Item = (&'a str, &'a RouteCounters)>,
     elapsed: Duration,
@@ -25,7 +28,7 @@ pub(super) fn table<'a>(
         [vec![name.to_owned()], numbers.into(), vec![dropped]].concat()
     };
     let titles = ["handled", "dropped", "deleted"].map(wide);
-    let titles = [vec![title], titles.into(), cells([""])].concat();
+    let titles = [vec![format!("{title:TITLE_WIDTH$}")], titles.into(), cells([""])].concat();
     let rows: Vec<_> = [titles].into_iter().chain(rows.map(row)).collect();
     cmd::table::table(&rows, 1..4)
 }
@@ -87,5 +90,8 @@ mod tests {
         speed                                              12345             6             0  dropped: full 4, expired 2
         a route with a long name for the dashboard             0             0             0
         ");
+        let after = |seconds| table([rows[0]].into_iter(), Duration::from_secs(seconds), Moment::End);
+        let speed = |text: String| text.lines().nth(1).unwrap().to_owned();
+        assert_eq!(speed(after(9)), speed(after(999_999)));
     }
 }

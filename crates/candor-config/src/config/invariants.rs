@@ -9,7 +9,7 @@ use candor_core::diagnostic::{Diagnostic, Position, Severity};
 ///
 /// # Panics
 /// If [`load`] violates an invariant.
-pub fn hold(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let findings = match load(bytes) {
         Ok(loaded) => {
             let (plan, buses) = (&loaded.plan, loaded.plan.buses().len());

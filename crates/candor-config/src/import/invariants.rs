@@ -1,6 +1,6 @@
 //! Invariants of [`cangw`] for arbitrary text.
 
-use crate::config::{self, promises::can_be_shown};
+use crate::config::{self, invariants::can_be_shown};
 use crate::import::{Imported, Reading, cangw};
 use crate::plan::BusIndex;
 use crate::text;
@@ -12,7 +12,7 @@ use candor_core::job::cangw_arguments;
 ///
 /// # Panics
 /// If [`cangw`] violates an invariant.
-pub fn hold(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let readings = [None, Some(Reading::Listing), Some(Reading::Script)];
     for reading in readings {
         let findings = match cangw(bytes, reading) {

@@ -1,0 +1,99 @@
+//! The targets of a release, and how each is compiled.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::Release;
+use crate::{static_build, step, tools};
+
+/// A kind of machine that a release is for.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) triple: &'static str,
+    /// Program that links; rust-lld comes with Rust.
+    linker: &'static str,
+    /// Packages: the laboratory only where it is static, because guests start it.
+    pub(crate) packages: &'static [&'static str],
+    /// Names of the architecture for rpm and for container images, if there are any.
+    pub(crate) rpm_and_image: Option<(&'static str, &'static str)>,
+}
+
+pub(crate) const TARGETS: [Target; 4] = [
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        linker: "rust-lld",
+        packages: &["candor", "candor-lab"],
+        rpm_and_image: Some(("x86_64", "amd64")),
+    },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        linker: "rust-lld",
+        packages: &["candor", "candor-lab"],
+        rpm_and_image: Some(("aarch64", "arm64")),
+    },
+    Target {
+        triple: "armv7-unknown-linux-gnueabihf",
+        linker: "arm-linux-gnueabihf-gcc",
+        packages: &["candor"],
+        rpm_and_image: None,
+    },
+    Target {
+        triple: "riscv64gc-unknown-linux-gnu",
+        linker: "riscv64-linux-gnu-gcc",
+        packages: &["candor"],
+        rpm_and_image: None,
+    },
+];
+
+/// The target whose programs run here.
+pub(crate) fn of_this_machine() -> anyhow::Result<&'static Target> {
+    let host = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    TARGETS.iter().find(|target| target.triple == host).with_context(|| format!("no release is made for {host}"))
+}
+
+/// Targets by their triples; all for none.
+pub(super) fn selected(triples: &[String]) -> anyhow::Result<Vec<&'static Target>> {
+    if triples.is_empty() {
+        return Ok(TARGETS.iter().collect());
+    }
+    let known = || TARGETS.map(|target| target.triple).join(", ");
+    let find = |triple: &String| TARGETS.iter().find(|target| target.triple == triple);
+    let unknown = |triple: &String| format!("no release is made for {triple}; targets: {}", known());
+    triples.iter().map(|triple| find(triple).with_context(|| unknown(triple))).collect()
+}
+
+impl Target {
+    pub(crate) fn is_static(&self) -> bool {
+        self.triple.ends_with("musl")
+    }
+}
+
+impl Release {
+    /// The folder of the compiled programs.
+    pub(crate) fn programs(&self, target: &Target) -> PathBuf {
+        self.built.join(target.triple).join("dist")
+    }
+
+    /// Compiles the programs of a target with their list of dependencies inside and without names of this machine's folders,
+    /// and writes the pages and completions that come with them.
+    pub(crate) fn build(&self, target: &Target) -> anyhow::Result<()> {
+        static_build::ensure_target(target.triple)?;
+        let home = || std::env::home_dir().map(|home| home.join(".cargo"));
+        let registry =
+            std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("there is no CARGO_HOME")?;
+        // The last that fits counts.
+        let folders = [(step::root(), "candor"), (registry, "cargo"), (self.built.clone(), "target")];
+        let flags = folders.map(|(folder, name)| format!("--remap-path-prefix={}=/{name}", folder.display()));
+        // Cargo 1.95 ignores `strip` of profile dist for candor, whose opt-level is set by package.
+        let flags = flags.join("\x1f") + "\x1f-Clink-arg=-s";
+        let linker = format!("CARGO_TARGET_{}_LINKER", target.triple.to_uppercase().replace('-', "_"));
+        let mut cargo = self.command(tools::CARGO_AUDITABLE.obtain()?);
+        cargo.args(["auditable", "build", "--locked", "--profile", "dist", "--target", target.triple]);
+        cargo.args(target.packages.iter().flat_map(|package| ["--package", package]));
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env(linker, target.linker);
+        cargo.env("CARGO_TARGET_DIR", &self.built);
+        step::run(&mut cargo).context("cargo fetch --locked downloads missing crates")?;
+        target.packages.iter().try_for_each(|package| self.write_pages(target, package))
+    }
+}
