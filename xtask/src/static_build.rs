@@ -1,4 +1,4 @@
-//! The static programs for guests: candor-lab is their first process, candor the device under test.
+//! The programs for guests: candor-lab is their first process, candor the device under test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,21 +24,22 @@ pub(crate) fn lab() -> anyhow::Result<PathBuf> {
 /// this build leaves out what makes it slow: link-time optimisation.
 pub(crate) fn guest_test(name: &str) -> anyhow::Result<PathBuf> {
     ensure_target(&target())?;
-    let arguments = [
-        "test",
-        "--no-run",
-        "--profile",
-        "guest-test",
-        "--package",
-        "candor",
-        "--test",
-        name,
-        "--message-format",
-        "json",
-        "--target",
-    ];
+    test(name, &["--profile", "guest-test", "--package", "candor", "--target", &target()])
+}
+
+/// Plain builds of candor and candor-lab, for guests where only function matters. Returns the path of candor-lab and that of
+/// the test.
+pub(crate) fn plain_lab_and_test(name: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+    const PACKAGES: [&str; 4] = ["--package", "candor", "--package", "candor-lab"];
+    step::run(step::cargo().args(["build"]).args(PACKAGES))?;
+    let lab = step::metadata()?.target_directory.as_std_path().join("debug/candor-lab");
+    Ok((lab, test(name, &PACKAGES)?))
+}
+
+fn test(name: &str, options: &[&str]) -> anyhow::Result<PathBuf> {
+    let arguments = ["test", "--no-run", "--test", name, "--message-format", "json"];
     let output =
-        step::cargo().args(arguments).arg(target()).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+        step::cargo().args(arguments).args(options).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("building the guest test {name}: {}", output.status);
     }

@@ -7,7 +7,7 @@ mod shell;
 mod specification;
 
 pub use shell::{ShellError, shell};
-pub use specification::{ClockShift, GuestSpec, StaticBinaryError, static_lab};
+pub use specification::{ClockShift, GuestSpec, OwnProgramError, guest_lab, lab_program};
 
 use std::fs::{self, File};
 use std::io;
@@ -248,9 +248,14 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
 
 /// Adds the command itself if it is the plain name of a program on the host or in a known package.
 fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, ToolError> {
-    let mut programs = spec.programs.clone();
+    let tools = tools::USUAL.split(' ').filter(|_| spec.tools).map(str::to_owned);
+    // The last of several with the same name is used.
+    let mut programs: Vec<String> = tools.chain(spec.programs.iter().cloned()).collect();
     let name = &spec.command[0];
-    let is_here = || tools::is_known(name) || image::locate(name).is_ok();
+    let is_here = || {
+        let is_applet = spec.tools && image::is_applet(name);
+        !is_applet && (tools::is_known(name) || image::locate(name).is_ok())
+    };
     if !OWN_PROGRAMS.contains(&name.as_str()) && !name.contains('/') && !programs.contains(name) && is_here() {
         programs.push(name.clone());
     }

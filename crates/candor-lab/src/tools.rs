@@ -25,17 +25,31 @@ struct Package {
     programs: &'static str,
 }
 
-const PACKAGES: [Package; 4] = [
+const PACKAGES: [Package; 5] = [
+    Package { name: BUSYBOX, folders: &["bin", "usr/bin"], programs: BUSYBOX },
     Package {
         name: "can-utils",
         folders: &["usr/bin"],
-        programs: "canbusload candump canfdtest cangen cangw canplayer cansend cansequence cansniffer isotpdump isotprecv \
-                   isotpsend j1939cat j1939spy slcan_attach",
+        programs: "asc2log can-calc-bit-timing canbusload candump canfdtest cangen cangw canplayer cansend cansequence \
+                   cansniffer isotpdump isotprecv isotpsend j1939cat j1939spy log2asc slcan_attach",
     },
     Package { name: "iproute2", folders: &["usr/bin", "usr/sbin", "bin", "sbin"], programs: "bridge ip ss tc" },
     Package { name: "openssh-client", folders: &["usr/bin"], programs: "ssh ssh-keygen" },
     Package { name: "openssh-server", folders: &["usr/sbin"], programs: "sshd" },
 ];
+
+/// A shell and the usual small programs.
+const BUSYBOX: &str = "busybox";
+
+/// Programs for scripts: busybox, and those of can-utils and iproute2 that are for CAN. Separated by spaces.
+pub const USUAL: &str = "busybox asc2log bridge can-calc-bit-timing canbusload candump canfdtest cangen cangw canplayer cansend \
+                         cansequence cansniffer ip isotpdump isotprecv isotpsend j1939cat j1939spy log2asc slcan_attach tc";
+
+/// Not true for a static busybox: Debian's prefers its own `ip` and `tc`, which know no CAN, to those in `PATH`.
+fn is_installed(name: &str) -> bool {
+    let is_dynamic = |path: &Path| image::linkage(path).is_ok_and(|linkage| linkage.interpreter.is_some());
+    image::locate(name).is_ok_and(|path| name != BUSYBOX || is_dynamic(&path))
+}
 
 impl Package {
     fn with(program: &str) -> Option<Self> {
@@ -50,7 +64,7 @@ impl Package {
 
 /// Name of an installed program, or its path in a package, which is fetched if necessary. Other names are unchanged.
 pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<String, ToolError> {
-    let package = Package::with(name).filter(|_| image::locate(name).is_err());
+    let package = Package::with(name).filter(|_| !is_installed(name));
     let Some(package) = package else { return Ok(name.to_owned()) };
     let path = packages::obtain(cache, package.name, package.name, observer, || {
         let missing = || PackageError::NotFound { package: format!("{} with {name}", package.name) };
@@ -88,10 +102,7 @@ mod tests {
                 let path = tree.join(package.folders[0]).join(name);
                 fs::write(&path, "").unwrap();
                 let obtained = obtain(&cache, name, &mut Silent).unwrap();
-                let expected = match image::locate(name) {
-                    Ok(_installed) => name.to_owned(),
-                    Err(_) => path.display().to_string(),
-                };
+                let expected = if is_installed(name) { name.to_owned() } else { path.display().to_string() };
                 assert_eq!(obtained, expected);
             }
         }

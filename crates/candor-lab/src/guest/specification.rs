@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::device::gateway_program;
 use crate::image::{self, ProgramError};
 use crate::job::Topology;
 use crate::kernel::{ModuleParameter, Testbed};
@@ -16,12 +15,14 @@ pub struct GuestSpec {
     pub topology: Topology,
     /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
-    /// Static candor-lab: the guest's init, and its guard on the host.
+    /// candor-lab, with candor next to it: the guest's init, and its guard on the host.
     pub lab: PathBuf,
     /// Files for the working directory. Programs get their libraries.
     pub copies: Vec<PathBuf>,
     /// Programs of the host for PATH, by name or path, with their libraries.
     pub programs: Vec<String>,
+    /// Add busybox, can-utils and iproute2.
+    pub tools: bool,
     /// Path in the guest and contents.
     pub files: Vec<(String, Vec<u8>)>,
     pub without_modules: Vec<String>,
@@ -78,6 +79,7 @@ impl GuestSpec {
             lab,
             copies: Vec::new(),
             programs: Vec::new(),
+            tools: false,
             files: Vec::new(),
             without_modules: Vec::new(),
             module_parameters: Vec::new(),
@@ -91,28 +93,31 @@ impl GuestSpec {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum StaticBinaryError {
-    #[error("{path} needs libraries that guests lack; {HOW}")]
-    Dynamic { path: PathBuf },
-    #[error("Cannot use {path} in guests; {HOW}")]
-    Unreadable { path: PathBuf, source: ProgramError },
+pub enum OwnProgramError {
+    #[error(
+        "Cannot use {} in guests; build candor and candor-lab for this machine with: cargo xtask static, and name their directory in \
+         CANDOR_STATIC",
+        path.display()
+    )]
+    Unusable { path: PathBuf, source: ProgramError },
     #[error("Cannot find the running program")]
     Whereabouts(#[source] std::io::Error),
 }
 
-const HOW: &str = "build both programs with: cargo xtask static, and name their directory in CANDOR_STATIC";
+/// The `candor-lab` of `$CANDOR_STATIC`, else the running program.
+pub fn lab_program() -> Result<PathBuf, OwnProgramError> {
+    match std::env::var_os("CANDOR_STATIC") {
+        Some(folder) => Ok(Path::new(&folder).join("candor-lab")),
+        None => std::env::current_exe().map_err(OwnProgramError::Whereabouts),
+    }
+}
 
-/// The static `candor-lab` for guests, with `candor` next to it: from `$CANDOR_STATIC`, else the running program.
-pub fn static_lab() -> Result<PathBuf, StaticBinaryError> {
-    let lab = match std::env::var_os("CANDOR_STATIC") {
-        Some(folder) => Path::new(&folder).join("candor-lab"),
-        None => std::env::current_exe().map_err(StaticBinaryError::Whereabouts)?,
-    };
-    for path in [&lab, &gateway_program(&lab)] {
-        let unreadable = |source| StaticBinaryError::Unreadable { path: path.clone(), source };
-        if image::linkage(path).map_err(unreadable)?.interpreter.is_some() {
-            return Err(StaticBinaryError::Dynamic { path: path.clone() });
-        }
+/// [`lab_program`] for guests. Fails if a guest could not start it, or the `candor` next to it.
+pub fn guest_lab() -> Result<PathBuf, OwnProgramError> {
+    let lab = lab_program()?;
+    let unusable = |path: &Path, source| OwnProgramError::Unusable { path: path.to_owned(), source };
+    for path in image::own_programs(&lab).map_err(|source| unusable(&lab, source))? {
+        image::check(&path).map_err(|source| unusable(&path, source))?;
     }
     Ok(lab)
 }
