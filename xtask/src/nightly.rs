@@ -7,10 +7,11 @@ use crate::{docs, step, tools};
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 5] = [
+    let steps: [(&str, Check); 6] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("book", docs::run),
+        ("systemd-networkd", networkd),
         ("Miri", tools::miri),
         ("fuzzing", || tools::fuzz_smoke(&tools::FuzzArgs { seconds: 30 })),
     ];
@@ -19,4 +20,10 @@ pub(crate) fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("{}", failures.iter().map(|error| format!("{error:#}")).collect::<Vec<_>>().join("\n"))
+}
+
+/// The test of `candor generate networkd`, which needs root and systemd-networkd.
+fn networkd() -> anyhow::Result<()> {
+    let arguments = ["test", "--package", "candor", "--test", "networkd", "--", "--include-ignored"];
+    step::run(step::cargo().args(arguments))
 }

@@ -1,8 +1,8 @@
 //! The gateway files, plans and commands of the README and the book.
 //!
 //! A block ```` ```toml ```` whose first line is `# FILE.toml` is written to that file. In a block ```` ```console ````,
-//! lines `$ …` are commands and all others their output, in which `...` stands for any lines. A block without any output
-//! only has to succeed. Attributes say where a block runs, in the order of the page:
+//! lines `$ …` are commands and all others their output, in which `...` stands for any lines, and any number of spaces for a
+//! space. A block without any output only has to succeed. Attributes say where a block runs, in the order of the page:
 //!
 //! * none: on the host. Blocks with commands of `candor-lab` run only where guests can boot.
 //! * `guest`: as root in user-mode Linux, with vcan0 to vcan2. One guest runs all pages.
@@ -167,7 +167,8 @@ fn judge(page: &str, shown: &Shown, status: Option<i32>, output: &str, wrong: &m
         let line = line.replace(|character: char| character.is_ascii_digit(), "0");
         line.split('0').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("0")
     };
-    let plain = |line: &String| line.trim_end().to_owned();
+    // The width of a column depends on the other lines.
+    let plain = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines = |lines: &[String]| -> Vec<String> {
         lines.iter().map(|line| if shown.about { without_numbers(line) } else { plain(line) }).collect()
     };

@@ -11,8 +11,8 @@ mod change;
 mod decode;
 
 pub use change::{
-    create_vcan, create_vxcan, delete, rename, set_can_bitrate, set_can_bitrates, set_can_restart, set_down, set_mtu,
-    set_tx_queue_len, set_up,
+    create_vcan, create_vxcan, delete, rename, set_can_bitrate, set_can_bitrates, set_can_listen_only, set_can_restart,
+    set_down, set_mtu, set_tx_queue_len, set_up,
 };
 
 use std::num::NonZeroU32;

@@ -3,6 +3,7 @@
 mod check;
 mod egress;
 mod import;
+mod init;
 mod run;
 mod state;
 
@@ -11,6 +12,7 @@ pub(crate) use egress::{
     EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressWatchArgs, WantedArgs,
 };
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
+pub(crate) use init::{GenerateGateway, InitArgs, NetworkdArgs};
 pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs};
 
@@ -18,7 +20,6 @@ use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use candor_cli::generate::GenerateCommand;
 use candor_config::engine::Engine;
 use candor_core::frame::Frame;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -37,7 +38,7 @@ pub(crate) struct Cli {
 
 /// The commands as `candor --help` groups them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Gateway file", &["check", "explain", "show", "import"]),
+    ("Gateway file", &["init", "check", "explain", "show", "import"]),
     ("Running", &["run", "reload", "top"]),
     ("Kernel state", &["plan", "apply", "status", "down", "egress"]),
     ("Diagnostics", &["doctor", "engines"]),
@@ -67,6 +68,7 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Init(InitArgs),
     Check(CheckArgs),
     Explain(ExplainArgs),
     #[command(subcommand)]
@@ -84,7 +86,7 @@ pub(crate) enum Command {
     Engines(EnginesArgs),
     Doctor(DoctorArgs),
     #[command(subcommand)]
-    Generate(GenerateCommand),
+    Generate(GenerateGateway),
     /// Run a command of candor-lab: experiments, kernels, adapters.
     ///
     /// candor lab ARGS runs candor-lab ARGS. So do candor measure, merge, compare, report, tester, conformance, papers, wire

@@ -9,11 +9,12 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, GenerateGateway};
 
 fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&Cli::grouped().get_matches()).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
+        Command::Init(args) => cmd::init::run(&args),
         Command::Check(args) => cmd::check::run(&args),
         Command::Explain(args) => cmd::explain::run(&args),
         Command::Import(command) => cmd::import::run(&command),
@@ -28,7 +29,10 @@ fn main() -> ExitCode {
         Command::Egress(command) => cmd::egress::run(&command),
         Command::Engines(args) => cmd::engines::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
-        Command::Generate(command) => candor_cli::generate::run(&command, "candor", &Cli::grouped()),
+        Command::Generate(GenerateGateway::Networkd(args)) => cmd::networkd::run(&args),
+        Command::Generate(GenerateGateway::Common(command)) => {
+            candor_cli::generate::run(&command, "candor", &Cli::grouped())
+        }
         Command::Lab(args) => cmd::lab::run(&args.arguments),
         Command::Other(arguments) => cmd::lab::moved(&arguments),
     };

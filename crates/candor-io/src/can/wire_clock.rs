@@ -82,6 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri opens no sockets")]
     fn what_has_no_adapter_stamps_nothing() {
         assert!(!stamps_receptions("lo").unwrap());
         assert_eq!(stamps_receptions("no-such-name").unwrap_err().raw_os_error(), Some(libc::ENODEV));

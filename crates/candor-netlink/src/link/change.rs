@@ -15,6 +15,7 @@ use crate::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQ
 const IFF_UP: u32 = 1;
 /// Bit in mask and flags of `struct can_ctrlmode`.
 const CAN_CTRLMODE_FD: u32 = 0x20;
+const CAN_CTRLMODE_LISTENONLY: u32 = 0x02;
 const VXCAN_INFO_PEER: u16 = 1;
 /// Bytes of `struct can_bittiming`: eight 32-bit numbers, the bit rate first.
 const BIT_TIMING_BYTES: usize = 32;
@@ -143,6 +144,22 @@ fn bitrates(index: InterfaceIndex, nominal: BitRate, data: Option<BitRate>) -> M
         });
     });
     message
+}
+
+/// Switches listen-only mode: the controller receives, but sends neither frames nor acknowledgements nor error frames. The
+/// interface must be down.
+///
+/// # Errors
+/// `EBUSY` if the interface is up, `EOPNOTSUPP` if the controller has no such mode; other errnos of the request.
+pub fn set_can_listen_only(client: &mut Client, index: InterfaceIndex, on: bool) -> Result<(), NetlinkError> {
+    let mut message = change(RTM_NEWLINK, index, 0, 0);
+    message.nested(IFLA_LINKINFO, |info| {
+        info.text(IFLA_INFO_KIND, "can").nested(IFLA_INFO_DATA, |of_can| {
+            let flags = if on { CAN_CTRLMODE_LISTENONLY } else { 0 };
+            of_can.attribute(IFLA_CAN_CTRLMODE, &[CAN_CTRLMODE_LISTENONLY.to_ne_bytes(), flags.to_ne_bytes()].concat());
+        });
+    });
+    client.request(message)
 }
 
 /// Sets the automatic restart after bus-off in ms (`restart-ms`); `None` disables it. The interface must be down.

@@ -19,6 +19,7 @@ use std::fs::OpenOptions;
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::UserEngine;
+use candor_config::plan::Plan;
 use candor_egress::netlink::{self, ListedQdisc};
 use candor_engine::UserAbilities;
 use candor_io::can::{self, InterfaceIndex};
@@ -59,6 +60,19 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         if args.kernel.json { render::object(&report::json(name, &sections)) } else { report::text(name, &sections) };
     let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
     render::answer(&text, exit)
+}
+
+/// What this machine lacks to run a gateway, with the commands that fix it; empty if nothing.
+pub(super) fn remedies(plan: &Plan) -> Result<String, Box<dyn std::error::Error>> {
+    let needs = Needs::of(plan);
+    let mut client = Client::open()?;
+    let found = Found { probed: probe(&mut client)?, network: network(&mut client)?, awake: try_awake(&needs) };
+    let mut sections = examine(&Machine::here(), &found, &needs);
+    for section in &mut sections {
+        section.checks.retain(|check| check.verdict == Verdict::Missing);
+    }
+    sections.retain(|section| !section.checks.is_empty());
+    Ok(report::table(&sections))
 }
 
 /// Findings that are not in the kernel's files.

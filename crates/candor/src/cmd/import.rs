@@ -76,7 +76,7 @@ fn left_out(source: &Source, left_out: &[Span]) {
     render::err(&text);
 }
 
-fn put(output: &OutputArgs, text: &str) -> Result<(), Box<dyn std::error::Error>> {
+pub(super) fn put(output: &OutputArgs, text: &str) -> Result<(), Box<dyn std::error::Error>> {
     match &output.output {
         Some(path) => write(path, text, output.force)?,
         None => render::out(text)?,

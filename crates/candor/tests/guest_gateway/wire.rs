@@ -6,6 +6,7 @@ mod ordered;
 mod pace;
 
 use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use candor_core::units::BitRate;
 
@@ -261,4 +262,32 @@ fn receive(socket: &CanSocket, count: usize) -> Vec<Frame> {
         frames.push(frame.unwrap_or_else(|| panic!("{} of {count} frames", frames.len())));
     }
     frames
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn init_finds_the_bit_rate_of_a_controller_that_is_down() {
+    let Some(wire) = Wire::start("--bus b0:125k:t-near,t-peer,t-far") else { return };
+    let (client, far) = (&mut Client::open().unwrap(), index("t-far").unwrap());
+    link::set_down(client, far).unwrap();
+    link::set_can_bitrate(client, far, BitRate::from_bits_per_second(500_000).unwrap()).unwrap();
+    let (near, is_over) = (open("t-near"), AtomicBool::new(false));
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                send_all(&near, &[classic(0x123, &[1]), "12345678#02".parse().unwrap()]);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let output = output(Command::new(program()).args(["init", "t-near", "t-far", "--listen", "400ms"]));
+        is_over.store(true, Ordering::Relaxed);
+        output
+    });
+    output.assert(
+        0,
+        &["[bus.t-far]\ninterface = \"t-far\"\nbitrate = \"125kbit/s\"\n# 2 identifiers were heard: 123, 12345678\n"],
+    );
+    assert!(output.err.contains("DOWN: nothing is forwarded"), "{output:?}");
+    let ended = wire.end();
+    assert!(!ended.log.contains("\nerror "), "a listener disturbed the bus: {}", ended.log);
 }

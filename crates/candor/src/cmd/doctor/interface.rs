@@ -86,6 +86,7 @@ pub(super) fn of_link(
     checks.extend(sends.then(|| queue(link, network.root(link))));
     checks.extend(sends.then(|| qdisc(link, network.root(link))));
     checks.push(driver(machine, link));
+    checks.extend(boot(machine, link));
     checks.extend(napi(machine, threads, link));
     checks.extend(interrupt::check(machine, threads, needs, link));
     checks
@@ -232,6 +233,21 @@ fn qdisc(link: &Link, root: Option<&str>) -> Check {
         Some("netem") => check::QDISC.weak("netem delays or drops frames on purpose", replace),
         Some(kind) => check::QDISC.ok(format!("{kind}, not the default")),
     }
+}
+
+/// systemd-networkd waits at boot for every interface that it configures, unless it is told otherwise.
+fn boot(machine: &Machine, link: &Link) -> Option<Check> {
+    let state = machine.text(&format!("/run/systemd/netif/links/{}", link.index.number()))?;
+    let has = |line: &str| state.lines().any(|written| written == line);
+    if has("ADMIN_STATE=unmanaged") || has("REQUIRED_FOR_ONLINE=no") {
+        return Some(check::BOOT.ok("systemd-networkd does not wait for it"));
+    }
+    has("REQUIRED_FOR_ONLINE=yes").then(|| {
+        check::BOOT.weak(
+            "systemd-networkd waits for it up to 2 minutes: a CAN interface gets no address",
+            "set RequiredForOnline=no in its .network file; candor generate networkd FILE writes it",
+        )
+    })
 }
 
 /// The thread that polls the controller, and its priority.

@@ -137,7 +137,7 @@ fn plan_apply_verify_show_and_clear() {
     place.egress(&["apply", &file], 0, &["t-left: changed"]);
     place.egress(&["plan", "--exit-code", &file], 0, &[]);
     let _other = Group::new("/t-candor/t-logger.service");
-    place.egress(&["plan", &file], 2, &["several units t-logger.service", "\"/t-candor/t-logger.service\""]);
+    place.egress(&["plan", &file], 2, &["several units are named t-logger.service", "\"/t-candor/t-logger.service\""]);
     place.egress(&["clear", &file], 0, &["t-left: cleared"]);
     assert_eq!(found("t-left"), Tree::default());
 }
