@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::demo()?;
+    let candor = static_build::lab()?;
     let records = step::metadata()?.target_directory.join("demo-records");
     step::run(
         Command::new(&candor)

@@ -43,7 +43,7 @@ struct Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// Replays a file of `docs/wire` on these buses, after a shell command. Returns the wire log.
+    /// Replays a file of `docs/wire` on these buses, after a bash command. Returns the wire log.
     fn play(self, name: &str, buses: &str, prepare: &str, traffic: &str) -> anyhow::Result<Utf8PathBuf> {
         let folder = lab::folder("wire-pictures")?;
         let script = format!(
@@ -55,11 +55,12 @@ impl Guest<'_> {
         );
         let mut command = Command::new(self.candor);
         command.args(["run", "--testbed", "icount", "--out", folder.as_str()]);
+        command.args(["bash", "canplayer", "ip", "sleep"].iter().flat_map(|program| ["--program", program]));
         command.arg("--copy").arg(step::root().join("docs/wire").join(traffic));
         if let Some(kernel) = self.kernel {
             command.args(["--kernel", kernel]);
         }
-        let status = command.args(["--", "sh", "-c", &script]).status().context("cannot start candor-lab")?;
+        let status = command.args(["--", "bash", "-c", &script]).status().context("cannot start candor-lab")?;
         if !status.success() {
             bail!("candor-lab run: {status}");
         }
