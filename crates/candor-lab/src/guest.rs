@@ -7,7 +7,7 @@ mod shell;
 mod specification;
 
 pub use shell::{ShellError, shell};
-pub use specification::{ClockShift, GuestSpec, StaticBinaryError, static_lab};
+pub use specification::{ClockShift, GuestSpec, OwnProgramError, guest_lab, lab_program};
 
 use std::fs::{self, File};
 use std::io;
@@ -92,7 +92,7 @@ pub enum LabError {
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
     #[error("No candor for the guest")]
-    Static(#[from] StaticBinaryError),
+    OwnProgram(#[from] OwnProgramError),
     #[error("No program for the guest")]
     Tool(#[from] ToolError),
     #[error("The guest was killed after {} s; --timeout sets the limit", .limit.as_secs())]
@@ -261,9 +261,13 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
 
 /// Adds the command itself if it is the plain name of a program on the host or in a known package.
 fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, ToolError> {
-    let mut programs = spec.programs.clone();
+    let tools = tools::USUAL.split(' ').filter(|_| spec.tools).map(str::to_owned);
+    let is_small = |name: &str| spec.tools && image::is_applet(name);
+    let wanted = spec.programs.iter().filter(|name| spec.arch.is_here() || !is_small(name));
+    // The last of several with the same name is used.
+    let mut programs: Vec<String> = tools.chain(wanted.cloned()).collect();
     let name = &spec.command[0];
-    let is_here = || tools::is_there(name, spec.arch);
+    let is_here = || !is_small(name) && tools::is_there(name, spec.arch);
     if !OWN_PROGRAMS.contains(&name.as_str()) && !name.contains('/') && !programs.contains(name) && is_here() {
         programs.push(name.clone());
     }
@@ -354,7 +358,7 @@ mod tests {
         assert_eq!(counted["CANDOR_PLATFORM"], said);
         assert!(counted.keys().eq(GuestSpec::OWN_VARIABLES));
         let other = Platform { arch: Arch::Arm64, ..platform(None) };
-        assert!(environment(Testbed::Icount, &other)["CANDOR_PLATFORM"].ends_with(r#","arch":"arm64"}"#));
+        assert!(environment(Testbed::Icount, &other)["CANDOR_PLATFORM"].contains(r#""arch":"arm64""#));
         let uml = environment(Testbed::Uml, &platform(None));
         assert!(!uml.contains_key("CANDOR_INSTRUCTION_NS"));
         assert_eq!(uml["CANDOR_PLATFORM"], r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":null}"#);

@@ -31,17 +31,30 @@ struct Package {
 }
 
 const PACKAGES: [Package; 5] = [
+    Package { name: BUSYBOX, folders: &["bin", "usr/bin"], programs: BUSYBOX },
     Package {
         name: "can-utils",
         folders: &["usr/bin"],
-        programs: "canbusload candump canfdtest cangen cangw canplayer cansend cansequence cansniffer isotpdump isotprecv \
-                   isotpsend j1939cat j1939spy slcan_attach",
+        programs: "asc2log can-calc-bit-timing canbusload candump canfdtest cangen cangw canplayer cansend cansequence \
+                   cansniffer isotpdump isotprecv isotpsend j1939cat j1939spy log2asc slcan_attach",
     },
     Package { name: "iproute2", folders: &["usr/bin", "usr/sbin", "bin", "sbin"], programs: "bridge ip ss tc" },
     Package { name: "openssh-client", folders: &["usr/bin"], programs: "ssh ssh-keygen" },
     Package { name: "openssh-server", folders: &["usr/sbin"], programs: "sshd" },
-    Package { name: "util-linux", folders: &["usr/bin", "bin"], programs: "unshare" },
 ];
+
+/// A shell and the usual small programs.
+const BUSYBOX: &str = "busybox";
+
+/// Programs for scripts: busybox, and those of can-utils and iproute2 that are for CAN. Separated by spaces.
+pub const USUAL: &str = "busybox asc2log bridge can-calc-bit-timing canbusload candump canfdtest cangen cangw canplayer cansend \
+                         cansequence cansniffer ip isotpdump isotprecv isotpsend j1939cat j1939spy log2asc slcan_attach tc";
+
+/// Not true for a static busybox: Debian's prefers its own `ip` and `tc`, which know no CAN, to those in `PATH`.
+fn is_installed(name: &str) -> bool {
+    let is_dynamic = |path: &Path| image::linkage(path).is_ok_and(|linkage| linkage.interpreter.is_some());
+    image::locate(name).is_ok_and(|path| name != BUSYBOX || is_dynamic(&path))
+}
 
 impl Package {
     fn with(program: &str) -> Option<Self> {
@@ -58,7 +71,7 @@ impl Package {
 /// Programs of this machine are no programs for other processors.
 pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<String, ToolError> {
     let is_here = cache.arch().is_here();
-    let package = Package::with(name).filter(|_| !is_here || image::locate(name).is_err());
+    let package = Package::with(name).filter(|_| !is_here || !is_installed(name));
     let Some(package) = package else {
         return if is_here || name.contains('/') {
             Ok(name.to_owned())
@@ -102,10 +115,7 @@ mod tests {
                 let path = tree.join(package.folders[0]).join(name);
                 fs::write(&path, "").unwrap();
                 let obtained = obtain(&cache, name, &mut Silent).unwrap();
-                let expected = match image::locate(name) {
-                    Ok(_installed) => name.to_owned(),
-                    Err(_) => path.display().to_string(),
-                };
+                let expected = if is_installed(name) { name.to_owned() } else { path.display().to_string() };
                 assert_eq!(obtained, expected);
             }
         }
@@ -116,10 +126,10 @@ mod tests {
     fn programs_of_this_machine_are_not_for_other_processors() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().to_owned()).of(Arch::Arm64);
-        let unshare = folder.path().join("arm64/util-linux/usr/bin/unshare");
-        fs::create_dir_all(unshare.parent().unwrap()).unwrap();
-        fs::write(&unshare, "").unwrap();
-        assert_eq!(obtain(&cache, "unshare", &mut Silent).unwrap(), unshare.display().to_string());
+        let busybox = folder.path().join("arm64/busybox/bin/busybox");
+        fs::create_dir_all(busybox.parent().unwrap()).unwrap();
+        fs::write(&busybox, "").unwrap();
+        assert_eq!(obtain(&cache, "busybox", &mut Silent).unwrap(), busybox.display().to_string());
         assert_eq!(obtain(&cache, "./mine", &mut Silent).unwrap(), "./mine");
         assert!(matches!(obtain(&cache, "sh", &mut Silent), Err(ToolError::Unknown { .. })));
         assert!(is_there("sh", Arch::X86_64) && !is_there("sh", Arch::Arm64));

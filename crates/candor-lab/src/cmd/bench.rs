@@ -41,7 +41,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     let mut spec = GuestSpec::new(
         Testbed::Icount,
         args.topology,
-        guest::static_lab()?,
+        guest::guest_lab()?,
         command(args, &guest_names(&args.gateways)),
     );
     spec.wire_adapters.extend(adapter);

@@ -22,7 +22,7 @@ pub enum ProgramError {
     NoLibrary { program: PathBuf, library: String },
     #[error("This machine has no program {0}")]
     NotFound(String),
-    #[error("{path} is not for guests with the processor {}", .arch.name())]
+    #[error("{path} is for another architecture than {}", .arch.name())]
     OtherProcessor { path: PathBuf, arch: Arch },
     #[error("{path} is neither a program for this kind of machine nor a script: {reason}")]
     Odd { path: PathBuf, reason: String },
@@ -63,25 +63,48 @@ pub fn locate(name: &str) -> Result<PathBuf, ProgramError> {
 
 /// Adds a program as `/bin/NAME`, with libraries and loader, or the interpreter of a script.
 pub(super) fn add(needs: &mut Needs, program: &Path, arch: Arch) -> Result<(), ProgramError> {
-    let odd = |reason: &str| ProgramError::Odd { path: program.to_owned(), reason: reason.to_owned() };
-    let name = program.file_name().and_then(OsStr::to_str).ok_or_else(|| odd("its name is not text"))?;
+    let name = program.file_name().and_then(OsStr::to_str).ok_or_else(|| odd(program, "its name is not text"))?;
     needs.insert(format!("/bin/{name}"), program.to_owned());
     let bytes = read(program)?;
-    if let Some(script) = bytes.strip_prefix(b"#!") {
-        let line = script.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let line = std::str::from_utf8(line).map_err(|_not_text| odd("its first line is not text"))?;
-        let mut words = line.split_whitespace();
-        let interpreter = words.next().ok_or_else(|| odd("its first line names no interpreter"))?;
-        // `#!/usr/bin/env NAME` needs both.
-        if interpreter.ends_with("/env")
-            && let Some(name) = words.find(|word| !word.starts_with('-'))
-        {
-            add(needs, &locate(name)?, arch)?;
-        }
-        needs.insert(interpreter.to_owned(), interpreter.into());
-        return add_libraries(needs, Path::new(interpreter), arch);
+    if is_script(&bytes) {
+        add_interpreter(needs, program, &bytes, arch, &|_| false)
+    } else {
+        add_libraries(needs, program, arch)
     }
-    add_libraries(needs, program, arch)
+}
+
+pub(super) fn is_script(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"#!")
+}
+
+/// Adds the interpreter of a script unless the guest has it at this path.
+pub(super) fn add_interpreter(
+    needs: &mut Needs,
+    script: &Path,
+    bytes: &[u8],
+    arch: Arch,
+    has: &dyn Fn(&str) -> bool,
+) -> Result<(), ProgramError> {
+    let line = bytes[2..].split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = std::str::from_utf8(line).map_err(|_not_text| odd(script, "its first line is not text"))?;
+    let mut words = line.split_whitespace();
+    let interpreter = words.next().ok_or_else(|| odd(script, "its first line names no interpreter"))?;
+    // `#!/usr/bin/env NAME` needs both.
+    if interpreter.ends_with("/env")
+        && let Some(name) = words.find(|word| !word.starts_with('-'))
+        && !has(&format!("/bin/{name}"))
+    {
+        add(needs, &locate(name)?, arch)?;
+    }
+    if has(interpreter) {
+        return Ok(());
+    }
+    needs.insert(interpreter.to_owned(), interpreter.into());
+    add_libraries(needs, Path::new(interpreter), arch)
+}
+
+fn odd(path: &Path, reason: &str) -> ProgramError {
+    ProgramError::Odd { path: path.to_owned(), reason: reason.to_owned() }
 }
 
 /// Adds the libraries of a program that is already in the image.
@@ -130,13 +153,18 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path, arch: Arch) -> Re
     Ok(())
 }
 
-/// Fails if the file is not a 64-bit ELF file.
+/// Fails if the file is not an ELF file for this kind of machine.
 pub fn linkage(path: &Path) -> Result<Linkage, ProgramError> {
-    parse(&read(path)?).map_err(|reason| ProgramError::Odd { path: path.to_owned(), reason })
+    parse(&read(path)?).map_err(|reason| odd(path, &reason))
 }
 
-/// Directory of all libraries in guests; `LD_LIBRARY_PATH` names it.
-pub const GUEST_LIBRARIES: &str = "/lib/candor";
+/// Fails if a guest could not start this ELF file.
+pub fn check(path: &Path, arch: Arch) -> Result<(), ProgramError> {
+    add_libraries(&mut Needs::new(), path, arch)
+}
+
+/// Directory of all libraries in guests. Every loader searches it, also for init, which has no `LD_LIBRARY_PATH`.
+pub const GUEST_LIBRARIES: &str = "/lib";
 
 fn parse(bytes: &[u8]) -> Result<Linkage, String> {
     let explain = |error: object::Error| error.to_string();
@@ -162,6 +190,31 @@ fn parse(bytes: &[u8]) -> Result<Linkage, String> {
         }
     }
     Ok(linkage)
+}
+
+/// Leaves out the sections that are not loaded if some of them contain debugging information.
+pub(super) fn without_debug_information(bytes: Vec<u8>) -> Vec<u8> {
+    let has =
+        |file: &ElfFile64<'_>| [".debug_info", ".debug_line"].iter().any(|&name| file.section_by_name(name).is_some());
+    match ElfFile64::parse(&*bytes) {
+        Ok(file) if has(&file) => loaded_part(&bytes, &file),
+        _ => bytes,
+    }
+}
+
+fn loaded_part(bytes: &[u8], file: &ElfFile64<'_>) -> Vec<u8> {
+    /// Of the section headers: offset, then number and index of names.
+    const HEADER_FIELDS: [std::ops::Range<usize>; 2] = [0x28..0x30, 0x3C..0x40];
+    let end = |header: &elf::ProgramHeader64<_>| {
+        let (offset, size) = header.file_range(file.endian());
+        usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX)
+    };
+    let end = file.elf_program_headers().iter().map(end).max().unwrap_or(usize::MAX);
+    let mut loaded = bytes[..end.min(bytes.len())].to_vec();
+    for field in HEADER_FIELDS {
+        loaded[field].fill(0);
+    }
+    loaded
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -238,7 +291,7 @@ mod tests {
         add(&mut needs, &program, Arch::X86_64).unwrap();
         if let Some(interpreter) = linkage(&program).unwrap().interpreter {
             assert!(needs.contains_key(&interpreter));
-            assert!(needs.keys().any(|path| path.starts_with(GUEST_LIBRARIES)));
+            assert!(needs.contains_key(&format!("{GUEST_LIBRARIES}/libc.so.6")), "{needs:?}");
         }
     }
 
@@ -261,6 +314,21 @@ mod tests {
     }
 
     #[test]
+    fn loaded_part_of_a_program_runs() {
+        let whole = read(&std::env::current_exe().unwrap()).unwrap();
+        let loaded = loaded_part(&whole, &ElfFile64::parse(&*whole).unwrap());
+        assert!(loaded.len() < whole.len(), "{} bytes", loaded.len());
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        fs::write(&program, &loaded).unwrap();
+        let listed = std::process::Command::new(&program).arg("--list").output().unwrap();
+        assert!(listed.status.success(), "{listed:?}");
+        // Programs without debugging information keep the names of their functions.
+        assert_eq!(without_debug_information(loaded.clone()), loaded);
+    }
+
+    #[test]
     fn scripts_need_their_interpreter() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("hello");
@@ -269,6 +337,18 @@ mod tests {
         add(&mut needs, &script, Arch::X86_64).unwrap();
         assert_eq!(needs.get("/bin/hello"), Some(&script));
         assert!(needs.contains_key("/bin/sh"));
+    }
+
+    #[test]
+    fn interpreter_of_the_guest_is_used() {
+        let mut needs = Needs::new();
+        let has = |path: &str| ["/bin/ash", "/usr/bin/env"].contains(&path);
+        let add = |needs: &mut Needs, line: &[u8]| add_interpreter(needs, Path::new("x"), line, Arch::X86_64, &has);
+        add(&mut needs, b"#!/usr/bin/env ash\n").unwrap();
+        add(&mut needs, b"#!/bin/ash -e\n").unwrap();
+        assert_eq!(needs, Needs::new());
+        let missing = add(&mut needs, b"#!/usr/bin/env no-such-shell\n");
+        assert!(matches!(missing, Err(ProgramError::NotFound(name)) if name == "no-such-shell"));
     }
 
     #[test]

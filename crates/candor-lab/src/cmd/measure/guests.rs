@@ -61,7 +61,7 @@ pub(super) fn run(
     let total = done + todo.iter().map(|(block, _)| block.cells.len()).sum::<usize>();
     // Guests would take CPU time from a gateway on this machine.
     let (guests, alone): (Vec<_>, Vec<_>) = todo.iter().partition(|(block, _)| block.place.testbed.is_guest());
-    let candor = if guests.is_empty() { std::path::PathBuf::new() } else { guest::static_lab()? };
+    let candor = if guests.is_empty() { std::path::PathBuf::new() } else { guest::guest_lab()? };
     let jobs = limits.jobs.map_or_else(processors, usize::from);
     let progress = Progress::new(total, done);
     let run = Mutex::new(Run::default());
