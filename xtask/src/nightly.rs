@@ -2,15 +2,16 @@
 
 use anyhow::bail;
 
-use crate::{docs, package_test, step, tools};
+use crate::{docs, package_test, processors, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 7] = [
+    let steps: [(&str, Check); 8] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("book", docs::run),
+        ("other processors", processors::run),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
         ("Miri", tools::miri),
