@@ -12,6 +12,7 @@ mod guest;
 mod lab;
 mod nightly;
 mod package_test;
+mod processors;
 mod pure;
 mod quick;
 mod release;
@@ -47,7 +48,7 @@ enum Command {
     Quick,
     /// Run guest tests by name.
     Guest(guest::Args),
-    /// Run the checks that take long or need other tools: msrv, deny, site, miri, fuzz-smoke.
+    /// Run the checks that take long or need other tools: msrv, deny, site, processors, miri, fuzz-smoke.
     Nightly,
     /// Build packages, archives, container images and lists of components of this version, and write its notes.
     Release(release::Args),
@@ -80,8 +81,14 @@ enum Command {
     Saturation(saturation::Args),
     /// Draw the pictures of docs/wire.md: priority inversion, and bus-off with recovery.
     WirePictures(wire_pictures::Args),
+    /// Run the unit and property tests of the pure crates on arm64, 32-bit ARM and the big-endian s390x, which QEMU emulates.
+    Processors,
     /// Build the static candor and candor-lab that guests use, and print their folder.
-    Static,
+    Static {
+        /// Processor of the guests.
+        #[arg(long, value_enum, default_value = "x86-64")]
+        arch: static_build::Arch,
+    },
 }
 
 fn main() -> ExitCode {
@@ -115,8 +122,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::CanSend(args) => can_send::run(&args),
         Command::Saturation(args) => saturation::run(&args),
         Command::WirePictures(args) => wire_pictures::run(&args),
-        Command::Static => {
-            println!("{}", static_build::lab()?.with_file_name("").display());
+        Command::Processors => processors::run(),
+        Command::Static { arch } => {
+            println!("{}", static_build::lab_for(arch)?.with_file_name("").display());
             Ok(())
         }
     }

@@ -2,15 +2,16 @@
 
 use anyhow::bail;
 
-use crate::{package_test, site, step, tools};
+use crate::{package_test, processors, site, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 7] = [
+    let steps: [(&str, Check); 8] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
+        ("other processors", processors::run),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
         ("Miri", tools::miri),

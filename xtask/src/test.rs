@@ -1,6 +1,6 @@
 //! Every check, those that fail fastest first.
 
-use crate::{arrows, circles, docs, guest, pure, site, sizes, step};
+use crate::{arrows, circles, docs, guest, pure, site, sizes, static_build, step};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -35,7 +35,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
         println!("xtask: guest tests left out (--host-only)");
         return Ok(());
     }
-    let (lab, test) = guest::build()?;
+    let (lab, test) = guest::build(static_build::Arch::X86_64)?;
     // A guest has one processor, so there is room for two at a time.
     let [mut user_mode, mut counting] = guest::all(&lab, &test);
     counting.push(ignored("laboratory", "laboratory"));
