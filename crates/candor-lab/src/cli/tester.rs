@@ -248,7 +248,7 @@ impl InterfaceArgs {
 #[derive(Args, Debug)]
 pub(crate) struct TrafficArgs {
     /// Frames to measure for each gateway.
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = frames)]
     pub(crate) frames: u32,
     /// Frame to send, in can-utils notation; a number replaces its first two payload bytes.
     #[arg(long, default_value = "123#0000")]
@@ -270,9 +270,21 @@ pub(crate) struct TrafficArgs {
     pub(crate) lost_after: Duration,
 }
 
+fn frames(text: &str) -> Result<u32, &'static str> {
+    text.parse().ok().filter(|&frames| frames > 0).ok_or("write a number from 1 on, in digits only, such as 2000")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_to_measure_are_at_least_one() {
+        assert_eq!((frames("1"), frames("2000")), (Ok(1), Ok(2000)));
+        for wrong in ["0", "2k", "-1", ""] {
+            assert!(frames(wrong).unwrap_err().contains("such as 2000"), "{wrong}");
+        }
+    }
 
     #[test]
     fn policies_round_trip() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use candor_cli::gateway_file::Form;
 use candor_cli::{Exit, Outcome, render};
-use candor_config::plan::Plan;
+use candor_config::plan::{Bus, Plan};
 use candor_lab::guest::{self, GuestSpec};
 use candor_lab::job::{OUT, Topology, WIRE, WIRE_LISTENERS};
 use candor_lab::kernel::Testbed;
@@ -35,6 +35,9 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
             return Err("Virtual interfaces and emulated cards have no hardware timestamps: add --topology wire".into());
         }
     };
+    if let Some(replaced) = replaced(&args.records, &devices) {
+        render::err(&format!("candor-lab: {replaced}\n"));
+    }
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot create the directory {folder}: {error}"))?;
     args.html.as_deref().map(probe).transpose()?;
@@ -74,8 +77,15 @@ const fn tester_interfaces(topology: Topology) -> [&'static str; 3] {
     }
 }
 
-/// A gateway on the tester's interfaces would lose every frame, which shows only after minutes.
+/// A gateway on interfaces that the guest does not have, or on the tester's, which would lose every frame, fails only after the
+/// boot or after minutes.
 fn check_interfaces(files: &[(PathBuf, Plan)], topology: Topology) -> Result<(), String> {
+    for (file, plan) in files {
+        let used = plan.routes().iter().flat_map(|route| [route.from, route.to]).map(|bus| plan.bus(bus));
+        if let Some(bus) = used.into_iter().find(|bus| !topology.interfaces().contains(&bus.interface.as_str())) {
+            return Err(not_in_guest(&file.display().to_string(), bus, topology));
+        }
+    }
     // Virtual interfaces have no separate side for the gateway.
     if topology == Topology::Vcan {
         return Ok(());
@@ -92,6 +102,23 @@ fn check_interfaces(files: &[(PathBuf, Plan)], topology: Topology) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// The interface of the bus is not one of the guest.
+fn not_in_guest(file: &str, bus: &Bus, topology: Topology) -> String {
+    let has = |topology: &Topology| topology.interfaces().contains(&bus.interface.as_str());
+    let remedy = match [Topology::Kvaser, Topology::Vcan].iter().find(|topology| has(topology)) {
+        Some(other) => format!("add --topology {}", other.name()),
+        None if topology == Topology::Vcan => "use vcan0, where frames arrive, and vcan1".to_owned(),
+        None => "use can2, where frames arrive, and can3".to_owned(),
+    };
+    format!(
+        "{file} has {} for its bus {}, and the guest has {} (topology {}): {remedy}",
+        bus.interface,
+        bus.name,
+        topology.interfaces().join(", "),
+        topology.name()
+    )
 }
 
 /// The tester's command line in the guest.
@@ -138,11 +165,24 @@ fn probe(html: &Path) -> Result<(), String> {
     opened.map(drop).map_err(|error| format!("Cannot write {}: {error}", html.display()))
 }
 
+fn record_of(folder: &Path, device: &DeviceUnderTest) -> PathBuf {
+    folder.join(format!("{}.{RECORD_EXTENSION}", device.name))
+}
+
+/// Records of an earlier run that this one replaces.
+fn replaced(folder: &Path, devices: &[DeviceUnderTest]) -> Option<String> {
+    let paths = devices.iter().map(|device| record_of(folder, device)).filter(|path| path.exists());
+    let names: Vec<_> = paths.map(|path| path.display().to_string()).collect();
+    let list = names.join(", ");
+    (!names.is_empty())
+        .then(|| format!("this run replaces {list} of an earlier one; to keep that, use another --records DIR"))
+}
+
 /// The records of the guest, in the order of the gateways.
 fn read(folder: &Path, devices: &[DeviceUnderTest]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
     let mut records = Vec::new();
-    for DeviceUnderTest { name, .. } in devices {
-        records.extend(report::read(&folder.join(format!("{name}.{RECORD_EXTENSION}")))?);
+    for device in devices {
+        records.extend(report::read(&record_of(folder, device))?);
     }
     Ok(records)
 }
@@ -150,6 +190,22 @@ fn read(folder: &Path, devices: &[DeviceUnderTest]) -> Result<Vec<Record>, Box<d
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_of_an_earlier_run_are_not_replaced_silently() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = |name: &str| DeviceUnderTest {
+            name: name.to_owned(),
+            engine: String::new(),
+            spins: false,
+            gateway: None,
+        };
+        let devices = [device("a"), device("b")];
+        assert_eq!(replaced(folder.path(), &devices), None);
+        fs::write(folder.path().join("b.record.csv"), "").unwrap();
+        let said = replaced(folder.path(), &devices).unwrap();
+        assert!(said.contains("b.record.csv of an earlier one") && !said.contains("a.record.csv"), "{said}");
+    }
 
     #[test]
     fn gateways_on_interfaces_of_the_tester_are_refused() {
@@ -163,5 +219,14 @@ mod tests {
         assert_eq!(check_interfaces(&between("vcan0", "vcan1"), Topology::Vcan), Ok(()));
         let error = check_interfaces(&between("can2", "can4"), Topology::Wire).unwrap_err();
         assert!(error.contains("g.toml has can4 for its bus b"), "{error}");
+        let remedy = |from, to, topology| {
+            let error = check_interfaces(&between(from, to), topology).unwrap_err();
+            error.rsplit_once(": ").unwrap().1.to_owned()
+        };
+        assert_eq!(remedy("vcan0", "vcan1", Topology::Kvaser), "add --topology vcan");
+        assert_eq!(remedy("vcan0", "vcan1", Topology::Wire), "add --topology vcan");
+        assert_eq!(remedy("can2", "can3", Topology::Vcan), "add --topology kvaser");
+        assert_eq!(remedy("vcan0", "vcan5", Topology::Vcan), "use vcan0, where frames arrive, and vcan1");
+        assert_eq!(remedy("can7", "can3", Topology::Kvaser), "use can2, where frames arrive, and can3");
     }
 }
