@@ -93,7 +93,7 @@ impl<'t> Entry<'t> {
     pub fn boolean(&self, findings: &mut Findings) -> Option<Spanned<bool>> {
         match self.value.get_ref() {
             DeValue::Boolean(value) => Some(Spanned { value: *value, span: self.value.span() }),
-            _ => self.wrong_type("true or false", None, findings),
+            _ => self.wrong_type("true or false", Some("write true or false, without quotes".to_owned()), findings),
         }
     }
 

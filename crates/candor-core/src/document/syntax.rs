@@ -88,7 +88,11 @@ impl<'t> Cause<'t> {
         match self {
             Self::Duplicate => duplicate(text, first, span),
             Self::NoValue => at(span, "The value is missing").help("write one after `=`, or remove the line"),
-            Self::Unquoted(raw) => at(span, "Text needs quotes").help(format!("write \"{}\"", raw.escape_debug())),
+            Self::Unquoted(raw) => {
+                let text = raw.trim_matches(['“', '”', '„', '‘', '’']);
+                let straight = if text == *raw { "" } else { ", with straight quotes" };
+                at(span, "Text needs quotes").help(format!("write \"{}\"{straight}", text.escape_debug()))
+            }
             Self::Unclosed(bracket) => at(span, &format!("`{bracket}` is missing"))
                 .label(format!("expected `{bracket}`"))
                 .help(format!("close what was opened with `{bracket}`")),

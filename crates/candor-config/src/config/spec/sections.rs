@@ -8,7 +8,7 @@ use crate::config::code;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::Text;
 use candor_core::document::entry::{Entry, entries, put, quote};
-use candor_core::document::keys::{Key, Keyed, Named, Table, Value, read};
+use candor_core::document::keys::{Key, KeyTable, Keyed, Named, Table, Value, read_with};
 use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 
 /// `has_strays`: some routes are under [`STRAY_ROUTE`].
@@ -88,7 +88,7 @@ pub(super) fn buses(into: &mut Buses, entry: &Entry<'_>, key: &Key, findings: &m
 
 fn bus(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> Named<BusSpec> {
     let name = named.name();
-    let table = read(keys, &name.span, ["A bus", &format!("Bus {}", quote(named.key))], findings);
+    let table = read_with(keys, &name.span, ["A bus", &format!("Bus {}", quote(named.key))], unknown, findings);
     Named { name, table }
 }
 
@@ -121,7 +121,19 @@ pub(super) fn routes(into: &mut Vec<Table<RouteSpec>>, entry: &Entry<'_>, key: &
 }
 
 fn route(header: &Span, keys: &DeTable<'_>, findings: &mut Findings) -> Table<RouteSpec> {
-    read(keys, header, ["A route", "The route"], findings)
+    read_with(keys, header, ["A route", "The route"], unknown, findings)
+}
+
+/// A key that a bus or a route does not have may be one of the file, below the header by mistake.
+fn unknown(entry: &Entry<'_>, place: &str, keys: &KeyTable, findings: &mut Findings) -> Option<&'static str> {
+    let is_of_file = entry.key == "engine" || Spec::KEYS.has(entry.key) && entry.value.get_ref().is_table();
+    if !is_of_file || findings.is_full() {
+        return entry.unknown(place, keys, findings);
+    }
+    let message = format!("{place} has no key {}", quote(entry.key));
+    let help = "it belongs to the whole file: move it above the first line that begins with [";
+    findings.error(code::UNKNOWN_KEY, &entry.key_span(), message, help);
+    None
 }
 
 /// Routes that begin with `[route]`.
