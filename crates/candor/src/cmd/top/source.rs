@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use candor_engine::Running;
+use candor_engine::{Running, reconcile};
 
 use super::sample::Sample;
 use crate::cli::Address;
@@ -65,7 +65,10 @@ impl Source {
             Self::Here(name) => name.as_deref(),
         };
         let running = Running::list()?;
-        let one = running::choose(&running, "candor top", name, is_called)?;
+        let one = running::choose(&running, "candor top", name, is_called).map_err(|unclear| {
+            let owners = reconcile::status(&mut |_notice| {}).map(|status| status.owners).unwrap_or_default();
+            unclear.or_applied(owners.iter().map(|state| &state.owner))
+        })?;
         let file = one.file.as_deref().unwrap_or("standard input");
         let title = format!("{file}, process {}", one.pid);
         Ok(Found { address: Address::Unix(one.metrics.clone()), title })
