@@ -13,6 +13,7 @@ mod verify;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::io;
 
 use candor_config::plan::{Plan, Wish};
 use candor_egress::canonical::{Difference, differences};
@@ -21,6 +22,8 @@ use candor_egress::handle::Handle;
 use candor_egress::kernel::{Interface, Kernel as _, LookError, Target, open};
 use candor_egress::steps;
 use candor_egress::tree::Tree;
+use candor_engine::InterfaceError;
+use candor_io::can::Support;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link;
 
@@ -41,8 +44,13 @@ pub(crate) fn run(command: &EgressCommand) -> Outcome {
 }
 
 /// The note of commands that process all CAN interfaces.
-pub(super) const NO_INTERFACE: &str =
-    "note: this machine has no CAN interface; sudo ip link add dev vcan0 type vcan creates a virtual one\n";
+pub(super) fn no_interface(support: &io::Result<Support>) -> String {
+    match support {
+        Ok(Support::None) => format!("note: {}\n", InterfaceError::NoCan),
+        _ => "note: this machine has no CAN interface; sudo ip link add dev vcan0 type vcan creates a virtual one\n"
+            .into(),
+    }
+}
 
 /// A bus and the tree of its interface.
 #[derive(Debug)]
@@ -155,5 +163,17 @@ impl<'a> Compared<'a> {
 
     fn is_equal(&self) -> bool {
         self.differences.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_interface_is_proposed_if_the_kernel_has_can() {
+        let (none, raw) = (no_interface(&Ok(Support::None)), no_interface(&Ok(Support::Raw)));
+        assert!(none.contains("candor-lab shell") && !none.contains("ip link add"), "{none}");
+        assert!(raw.contains("ip link add"), "{raw}");
     }
 }

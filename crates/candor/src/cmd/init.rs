@@ -7,7 +7,7 @@ use candor_cli::{Exit, Outcome, render};
 use candor_config::config;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MTU, Frame};
 use candor_core::units::BitRate;
-use candor_io::can::{CanSocket, InterfaceIndex, Options};
+use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
 use candor_io::signal::EndingSignals;
 use candor_netlink::client::{Client, Errno, NetlinkError};
 use candor_netlink::link::{self, Link};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
         names => names.iter().map(|name| named(&links, name).map(Found::new)).collect::<Result<_, _>>()?,
     };
     if found.is_empty() {
-        render::err(egress::NO_INTERFACE);
+        render::err(&egress::no_interface(&can::support()));
         return Ok(Exit::No);
     }
     listen_to_all(&mut found, args.listen)?;

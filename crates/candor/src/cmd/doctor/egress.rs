@@ -46,7 +46,7 @@ pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
         return render::answer(&render::object(&report::json(None, &sections)), exit);
     }
     if sections.is_empty() {
-        render::err(egress::NO_INTERFACE);
+        render::err(&egress::no_interface(&candor_io::can::support()));
     }
     render::answer(&report::table(&sections), exit)
 }

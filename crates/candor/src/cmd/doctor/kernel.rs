@@ -91,7 +91,7 @@ fn can(probed: &Probed, needs: &Needs) -> Check {
     let found = if probed.can == Support::None { "no CAN sockets" } else { "CAN, but no CAN_RAW sockets" };
     let no_kernel_routes = matches!(needs.runs, Runs::Unknown | Runs::KernelIfThere) && probed.cangw != Cangw::Ready;
     if needs.engine.is_some() || no_kernel_routes {
-        check::CAN.missing(found, "sudo modprobe can-raw")
+        check::CAN.missing(found, "sudo modprobe can-raw; if that fails, candor-lab shell boots a kernel with CAN")
     } else {
         check::CAN.ok(format!("{found}; not needed for the kernel engine"))
     }
@@ -287,7 +287,8 @@ mod tests {
             verdict(&Probed { cangw: Cangw::Ready, ..none.clone() }, &Needs::unknown(), check::CAN),
             Verdict::Ok
         );
-        assert_eq!(verdict(&none, &needs("read-write", ""), check::CAN), Verdict::Missing);
+        let remedy = one(&[], &none, &needs("read-write", ""), check::CAN).remedy.unwrap();
+        assert!(remedy.contains("candor-lab shell"), "{remedy}");
         assert_eq!(verdict(&none, &needs("kernel", ""), check::CAN), Verdict::Ok);
         // Without can-gw all routes need sockets.
         assert_eq!(verdict(&none, &needs("auto", ""), check::CAN), Verdict::Missing);

@@ -6,7 +6,7 @@ use candor_egress::tree::Tree;
 
 use super::draw::Drawing;
 use super::json::ShowView;
-use super::{NO_INTERFACE, Wanted, draw, named_or_all, wanted};
+use super::{Wanted, draw, named_or_all, no_interface, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
 use crate::netns;
 use candor_cli::gateway_file::{Form, GatewayFile};
@@ -36,7 +36,7 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
                 Some(path) if trees.is_empty() => {
                     render::err(&format!("note: {} has no [egress.BUS]\n", path.display()))
                 }
-                None if trees.is_empty() => render::err(NO_INTERFACE),
+                None if trees.is_empty() => render::err(&no_interface(&candor_io::can::support())),
                 _ => {}
             }
             render::answer(&trees.join("\n"), Exit::Fine)
