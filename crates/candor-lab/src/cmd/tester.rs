@@ -13,7 +13,10 @@ use std::thread;
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::Engine;
-use candor_config::plan::Plan;
+use candor_config::explain::Miss;
+use candor_config::plan::{Echo, Plan};
+use candor_core::frame::{Frame, RawId};
+use candor_core::job::Job;
 use candor_io::can::Stamps;
 use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
@@ -63,16 +66,32 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
         if lost > 0 && lost == record.samples.len() {
             exit = Exit::No;
+            let plan = files.iter().find(|(file, _)| devices::name_of(file) == device).map(|(_, plan)| plan);
             render::err(&format!(
-                "candor-lab: {device}: no frame arrived on {}. Does a gateway forward from the bus of {} to it? Between \
-                 virtual interfaces it needs echo = true (cangw -e).\n",
-                names.receive, names.send
+                "candor-lab: {device}: no frame arrived on {}. {}\n",
+                names.receive,
+                advice(plan, &args.traffic.frame, names.send)
             ));
         }
         let shown = path.display();
         say.event("done", json!({ "lost": lost, "record": shown.to_string() }), &format!("{lost} lost, {shown}"))?;
     }
     Ok(exit)
+}
+
+/// Why no frame may have arrived from the interface `send`; without a plan, something else or a baseline loop forwards.
+fn advice(plan: Option<&Plan>, frame: &Frame, send: &str) -> String {
+    let jobs = plan.map(candor_config::lower).unwrap_or_default();
+    let matches = |job: &Job, frame: &Frame| Miss::of(0, job, frame).is_none();
+    if !jobs.is_empty() && !jobs.iter().any(|job| matches(job, frame)) {
+        let of_job = |job: &Job| Frame { id: RawId(job.filter.normalise().id), ..*frame };
+        let other = jobs.iter().map(|job| (job, of_job(job))).find(|(job, frame)| matches(job, frame));
+        let example = other.map_or_else(String::new, |(_, frame)| format!(", such as --frame {frame}"));
+        return format!("No route matches {frame}, which the tester sends: select a frame with --frame{example}.");
+    }
+    let echoes = !jobs.is_empty() && jobs.iter().filter(|job| matches(job, frame)).all(|job| job.echo == Echo::On);
+    let echo = if echoes { "" } else { " Between virtual interfaces it needs echo = true (cangw -e)." };
+    format!("Does a gateway forward from the bus of {send} to it?{echo}")
 }
 
 /// Processors available to this process.
@@ -282,6 +301,25 @@ impl Say<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn advice_for_silence_depends_on_the_routes() {
+        let of = |keys: &str| {
+            let text = format!(
+                "[bus.a]\ninterface = \"vcan0\"\n[bus.b]\ninterface = \"vcan1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{keys}"
+            );
+            let plan = candor_config::config::load(text.as_bytes()).unwrap().plan;
+            advice(Some(&plan), &"123#0000".parse().unwrap(), "vcan0")
+        };
+        let frame = of("match = \"321\"\necho = true\n");
+        assert!(frame.contains("No route matches 123#0000") && frame.contains("--frame 321#0000"), "{frame}");
+        assert!(!frame.contains("echo"), "{frame}");
+        assert!(!of("echo = true\n").contains("echo"));
+        assert!(
+            of("").contains("echo = true")
+                && advice(None, &"123#0000".parse().unwrap(), "vcan0").contains("echo = true")
+        );
+    }
 
     #[test]
     fn platform_omits_paths_of_command_line() {

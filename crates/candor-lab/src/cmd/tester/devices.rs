@@ -44,7 +44,7 @@ pub(crate) fn devices_under_test(files: &[(PathBuf, Plan)], baselines: bool) -> 
     Ok(all)
 }
 
-fn name_of(file: &Path) -> String {
+pub(super) fn name_of(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
