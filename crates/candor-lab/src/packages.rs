@@ -43,7 +43,7 @@ pub enum PackageError {
     File { path: PathBuf, source: io::Error },
     #[error("This machine has no {program}: candor takes kernels from Debian packages")]
     NoApt { program: &'static str },
-    #[error("Cannot reach the package archive: {message}")]
+    #[error("Cannot reach the package archive, which is needed once (later runs work offline): {message}")]
     NoNetwork { message: String },
     #[error("The package archive of this machine has no package {package}")]
     NotFound { package: String },

@@ -225,10 +225,14 @@ fn finished(cache: &Cache, program: &'static str, output: Output) -> Result<Vec<
     Err(PackageError::Failed { program, message })
 }
 
-/// A download most often fails for lack of a network.
+/// A download most often fails for lack of a network. apt says so for each suite; the first one suffices.
 fn no_network(error: PackageError) -> PackageError {
     match error {
-        PackageError::Failed { message, .. } => PackageError::NoNetwork { message },
+        PackageError::Failed { message, .. } => {
+            let mut all = message.split(SEPARATOR);
+            let message = all.find(|one| one.contains("Failed to fetch")).unwrap_or(&message).to_owned();
+            PackageError::NoNetwork { message }
+        }
         other => other,
     }
 }
@@ -317,7 +321,8 @@ mod tests {
             calls.set(calls.get() + 1);
             Err(failed(message))
         });
-        assert!(matches!(result, Err(PackageError::NoNetwork { .. })) && kept);
+        let said = result.unwrap_err().to_string();
+        assert!(said.contains("work offline") && said.matches("Failed to fetch").count() == 1 && kept, "{said}");
         assert_eq!(calls.get(), 1);
     }
 
