@@ -246,7 +246,10 @@ fn text(records: &[Record]) -> String {
     let mut text = format!("{}\n", table(records, &summaries));
     for summary in &summaries {
         let ratios = [
-            (summary.kernel_ratio, "the kernel gateway's (2011 paper, section 3.7: about three times)"),
+            (
+                summary.kernel_ratio,
+                "the kernel gateway's (a paper of 2011 found about three times, see candor-lab papers)",
+            ),
             (summary.baseline_ratio, "that of the same calls without rules (candor-lab baseline)"),
         ];
         for (ratio, base) in ratios.into_iter().filter_map(|(ratio, base)| Some((ratio?, base))) {

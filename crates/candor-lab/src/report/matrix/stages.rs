@@ -33,7 +33,8 @@ const STAGES: [(&str, &str); 8] = [
     ("received and read", "g6"),
 ];
 
-const QUANTILES: [(&str, Quantile); 3] = [("p50", Quantile::P50), ("p99", Quantile::P99), ("max", Quantile::MAX)];
+const QUANTILES: [(&str, Quantile); 3] =
+    [("p50 of the sum", Quantile::P50), ("p99 of the sum", Quantile::P99), ("max of the sum", Quantile::MAX)];
 
 impl Stages {
     /// Of the frames at [`QUANTILES`] of the sum; `None` if no frame has all timestamps, or if they have two clocks.
@@ -118,7 +119,10 @@ mod tests {
         let parts = [10, 2000, 0, 0, 0, 93, 7, 0].map(LatencyNs);
         assert_eq!(stages[2].0, parts);
         let page = table(&stages).into_string();
-        assert!(page.contains("tester late") && page.contains("width:94.8%"), "{page}");
+        assert!(
+            page.contains("max of the sum") && page.contains("tester late") && page.contains("width:94.8%"),
+            "{page}"
+        );
         let [_, mut slow, _] = Stages::of(&record).unwrap();
         (slow.0[0], slow.0[6]) = (LatencyNs(0), LatencyNs(0));
         assert!(!table(&[slow]).into_string().contains("second bus"));
