@@ -65,7 +65,8 @@ const KILLED_STATUS: u8 = 128;
 /// Runs the guest, until none of its processes is left and candor has closed standard input. If that is a socket, its
 /// other direction is shut down when the guest has ended.
 pub fn run(settings: &Settings<'_>) -> io::Result<Ending> {
-    process::start_session()?;
+    // A leader of its process group, which Ctrl-C does not reach either, cannot start one.
+    let _leads_already = process::start_session();
     process::adopt_orphans()?;
     let (program, arguments) = settings.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);

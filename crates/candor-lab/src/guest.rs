@@ -66,7 +66,7 @@ pub enum LabError {
     DidNotBoot { reason: String, console: Vec<String> },
     #[error("The guest ended before the command did: {reason}")]
     Died { reason: String, console: Vec<String> },
-    #[error("Cannot use {path}")]
+    #[error("Cannot use {path}{}", room(.source))]
     File { path: PathBuf, source: io::Error },
     #[error("{reason}")]
     Guest { reason: String, console: Vec<String> },
@@ -97,6 +97,10 @@ pub enum LabError {
     Tool(#[from] ToolError),
     #[error("The guest was killed after {} s; --timeout sets the limit", .limit.as_secs())]
     Timeout { limit: Duration, console: Vec<String> },
+}
+
+fn room(source: &io::Error) -> &'static str {
+    if source.kind() == io::ErrorKind::StorageFull { "; set TMPDIR to a directory with more space" } else { "" }
 }
 
 impl LabError {
@@ -194,7 +198,10 @@ fn run_on(
         (_, Some(_)) if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: Vec::new() }),
         _ if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: console() }),
         (_, Some(_)) => Err(LabError::Died { reason: ending.reason, console: console() }),
-        (_, None) => Err(LabError::DidNotBoot { reason: ending.reason, console: console() }),
+        (_, None) => {
+            let remedy = kernel.if_damaged(&ending.reason);
+            Err(LabError::DidNotBoot { reason: ending.reason + &remedy, console: console() })
+        }
     }
 }
 

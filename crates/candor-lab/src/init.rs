@@ -186,10 +186,22 @@ fn no_command(program: &str, source: &io::Error, outlet: &Outlet) -> Message {
             let text = format!("no program {program} in the guest; --program and --copy add programs");
             (text, 127)
         }
-        _ => (format!("cannot start {program}: {source}"), 126),
+        _ => (format!("cannot start {program}: {source}{}", start_hint(program, source)), 126),
     };
     outlet.send(Message::Stderr(format!("candor: {text}\n").into_bytes()));
     Message::Exit(status)
+}
+
+fn start_hint(program: &str, source: &io::Error) -> String {
+    const ENOEXEC: i32 = 8;
+    let name = program.trim_start_matches("./");
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => format!("; make it executable: chmod +x {name}"),
+        _ if source.raw_os_error() == Some(ENOEXEC) => {
+            format!("; a script needs a first line such as #!/bin/sh, or its shell: --copy {name} -- sh {name}")
+        }
+        _ => String::new(),
+    }
 }
 
 /// As in shells: 128 + signal.
@@ -259,4 +271,17 @@ fn file(path: &str) -> impl FnOnce(io::Error) -> InitError + use<> {
 fn kernel(what: &str) -> impl FnOnce(io::Error) -> InitError + use<> {
     let what = what.to_owned();
     move |source| InitError::Kernel { what, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_that_cannot_start_get_a_remedy() {
+        let hint = |errno| start_hint("./k.sh", &io::Error::from_raw_os_error(errno));
+        assert!(hint(8).ends_with("--copy k.sh -- sh k.sh"));
+        assert!(hint(13).ends_with("chmod +x k.sh"));
+        assert_eq!(hint(12), "");
+    }
 }

@@ -101,6 +101,14 @@ impl CachedKernel {
         self.room != Some(uml::Room::AsBuilt) || process::extended_state() == ExtendedState::Fits
     }
 
+    /// The remedy if the guest was killed, as with a damaged kernel.
+    pub(crate) fn if_damaged(&self, reason: &str) -> String {
+        if !reason.starts_with("killed by SIGSEGV") && !reason.starts_with("killed by SIGILL") {
+            return String::new();
+        }
+        format!("; if its kernel is damaged, remove {}: it is fetched again", self.folder.display())
+    }
+
     pub fn modules(&self) -> PathBuf {
         self.folder.join("modules")
     }
@@ -204,7 +212,9 @@ fn cached_kernels(cache: &Cache) -> Vec<CachedKernel> {
 
 fn read_manifest(folder: &Path) -> Option<CachedKernel> {
     let kernel: CachedKernel = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
-    (kernel.layout == LAYOUT).then(|| CachedKernel { folder: folder.to_owned(), ..kernel })
+    let kernel = CachedKernel { folder: folder.to_owned(), ..kernel };
+    // One without its program is fetched again.
+    (kernel.layout == LAYOUT && kernel.image().is_file()).then_some(kernel)
 }
 
 /// Moves the files of an unpacked package into the layout of the cache.
@@ -302,6 +312,17 @@ mod tests {
         assert!(list.kernels.len() == 1 && list.kernels[0].cached);
         assert!(matches!(list.doubt, Some(KernelError::Packages(_))));
         assert!(list_of(Vec::new(), || Err(no_network().into())).is_err());
+    }
+
+    #[test]
+    fn kernel_without_its_program_is_not_cached() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(MANIFEST), serde_json::to_vec(&cached()).unwrap()).unwrap();
+        assert_eq!(read_manifest(folder.path()), None);
+        fs::write(folder.path().join("kernel"), "").unwrap();
+        let kernel = read_manifest(folder.path()).unwrap();
+        assert!(kernel.if_damaged("killed by SIGSEGV").contains(&format!("remove {}", folder.path().display())));
+        assert_eq!(kernel.if_damaged("it powered off or restarted"), "");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -11,7 +12,8 @@ fn guard(folder: &Path, guest: &[&str]) -> (Child, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_candor-lab"));
     command.args(["guard", "--seconds", "60", "--remove"]).arg(folder).arg("--").args(guest);
-    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+    // As the laboratory starts it.
+    command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
     (command.spawn().unwrap(), ours)
 }
 

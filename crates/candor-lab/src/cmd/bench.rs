@@ -159,10 +159,12 @@ fn guest_names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(name).collect()
 }
 
-/// Checks that the report can be written before measuring.
+/// Checks that the report can be written before measuring. Leaves no empty file in case the measurement is interrupted.
 fn probe(html: &Path) -> Result<(), String> {
+    let is_new = !html.exists();
     let opened = OpenOptions::new().create(true).append(true).open(html);
-    opened.map(drop).map_err(|error| format!("Cannot write {}: {error}", html.display()))
+    let probed = opened.and_then(|_file| if is_new { fs::remove_file(html) } else { Ok(()) });
+    probed.map_err(|error| format!("Cannot write {}: {error}", html.display()))
 }
 
 fn record_of(folder: &Path, device: &DeviceUnderTest) -> PathBuf {
@@ -192,14 +194,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn probing_a_report_leaves_no_file_and_keeps_an_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.html");
+        assert_eq!((probe(&path), path.exists()), (Ok(()), false));
+        fs::write(&path, "old").unwrap();
+        assert_eq!((probe(&path), fs::read_to_string(&path).unwrap().as_str()), (Ok(()), "old"));
+        assert!(probe(&folder.path().join("none/r.html")).is_err());
+    }
+
+    #[test]
     fn records_of_an_earlier_run_are_not_replaced_silently() {
         let folder = tempfile::tempdir().unwrap();
-        let device = |name: &str| DeviceUnderTest {
-            name: name.to_owned(),
-            engine: String::new(),
-            spins: false,
-            gateway: None,
-        };
+        let device =
+            |name: &str| DeviceUnderTest { name: name.to_owned(), engine: String::new(), spins: false, gateway: None };
         let devices = [device("a"), device("b")];
         assert_eq!(replaced(folder.path(), &devices), None);
         fs::write(folder.path().join("b.record.csv"), "").unwrap();

@@ -1,5 +1,6 @@
 //! `candor-lab run`, `shell` and `kernels`, and what all commands that boot guests share.
 
+use std::io;
 use std::path::Path;
 
 use candor_cli::{Exit, Outcome, render};
@@ -23,6 +24,8 @@ pub(crate) fn run(args: &LabRunArgs) -> Outcome {
         hint_at_copy(args);
     }
     match progress.failed {
+        // The reader has enough, as in `| head -1`.
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Guest(exit.status)),
         Some(error) => Err(error.into()),
         None => Ok(Exit::Guest(exit.status)),
     }
@@ -102,6 +105,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
     for file in &args.copy {
         std::fs::File::open(file).map_err(|error| format!("Cannot read {} for --copy: {error}", file.display()))?;
     }
+    spec.environment.extend(std::env::var("NO_COLOR").ok().map(|value| ("NO_COLOR".to_owned(), value)));
     for written in &args.env {
         let (name, value) = variable(written)?;
         spec.environment.insert(name.to_owned(), value.to_owned());

@@ -71,12 +71,14 @@ impl Observer for Progress {
         if !self.downloading {
             self.downloading = true;
             self.bar.disable_steady_tick();
-            self.bar.set_style(download());
-            self.bar.set_length(total);
-            self.bar.reset_eta();
             self.bar.set_message(format!("Fetching {what}"));
+            self.bar.set_position(bytes);
+            self.bar.set_length(total);
+            // Last, so that no figure of the previous task is drawn.
+            self.bar.set_style(download());
+            self.bar.reset_eta();
             if self.bar.is_hidden() {
-                candor_cli::render::err(&format!("candor-lab: fetching {what} ({} MB)\n", total / 1_000_000));
+                candor_cli::render::err(&format!("candor-lab: fetching {what} ({})\n", size(total)));
             }
         }
         self.bar.set_position(bytes);
@@ -98,6 +100,10 @@ impl Observer for Progress {
     }
 }
 
+fn size(bytes: u64) -> String {
+    if bytes < 1_000_000 { format!("{} kB", bytes.div_ceil(1000)) } else { format!("{} MB", bytes / 1_000_000) }
+}
+
 fn spinner() -> ProgressStyle {
     style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})"))
 }
@@ -113,6 +119,11 @@ fn style(template: Result<ProgressStyle, indicatif::style::TemplateError>) -> Pr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_downloads_are_in_kilobytes() {
+        assert_eq!([size(441_520), size(999_000), size(41_000_000)], ["442 kB", "999 kB", "41 MB"]);
+    }
 
     #[test]
     fn values_are_parsed_from_split_output() {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -51,6 +51,8 @@ impl Running {
         ours.set_nonblocking(true).map_err(file(&spec.lab))?;
         guard.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(console);
         process::give(&mut guard, given);
+        // Ctrl-C must not end it before it removes the directory, not even while it starts.
+        guard.process_group(0);
         let guard = guard.spawn().map_err(file(&spec.lab))?;
         Ok(Self { guard, line: ours, memory: line.memory.clone() })
     }
