@@ -11,7 +11,7 @@ use crate::{static_build, step};
 const FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan,cgroup,guest,tc";
 
 /// Programs that guest tests start: those of can-utils and iproute2, and unshare for the test of root in a user namespace.
-const PROGRAMS: [&str; 4] = ["cangw", "slcan_attach", "tc", "unshare"];
+const PROGRAMS: [&str; 6] = ["cangw", "mount", "slcan_attach", "tc", "umount", "unshare"];
 
 /// Programs for the tests of boards. SSH computes much, so they run only where that is not slow.
 const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
@@ -22,6 +22,9 @@ const HOST_TESTS: [&str; 3] = [
     "explained::list_has_every_example",
     "require::every_feature_is_documented",
 ];
+
+/// The test of `cargo xtask soak`, which runs only by its name.
+pub(crate) const LONG_RUN: &str = "long_run";
 
 /// Tests that compare a kernel with an oracle, or that use drivers.
 const OF_KERNELS: [&str; 10] = [
@@ -68,7 +71,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let (lab, test) = build()?;
     let tests = args.name.as_deref();
-    step::run(&mut command(&lab, &test, args.testbed, args.kernel.as_deref(), tests.as_slice()))
+    step::run(&mut command(&lab, &test, args.testbed, args.kernel.as_deref(), tests.as_slice(), TIMEOUT, &[]))
 }
 
 /// Builds the static candor-lab and the guest tests.
@@ -82,7 +85,7 @@ pub(crate) fn all(lab: &Path, test: &Path) -> [Vec<step::Logged>; 2] {
     let guest = |testbed: Testbed, kernel: Option<&str>, tests: &[&str]| {
         let on = kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
         let name = format!("gateway tests in {}{on}", testbed.name());
-        step::Logged { name, command: command(lab, test, testbed, kernel, tests) }
+        step::Logged { name, command: command(lab, test, testbed, kernel, tests, TIMEOUT, &[]) }
     };
     [
         vec![guest(Testbed::Uml, None, &[])],
@@ -108,15 +111,25 @@ impl Testbed {
 }
 
 /// Runs the test binary as root in a guest. Tests share its interfaces and modules, so one runs at a time.
-fn command(lab: &Path, test: &Path, testbed: Testbed, kernel: Option<&str>, tests: &[&str]) -> Command {
+pub(crate) fn command(
+    lab: &Path,
+    test: &Path,
+    testbed: Testbed,
+    kernel: Option<&str>,
+    tests: &[&str],
+    timeout: &str,
+    further: &[String],
+) -> Command {
     let name = test.file_name().unwrap_or_default().to_string_lossy();
     let (features, programs) = testbed.features();
     let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
-    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen);
+    let variables =
+        [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen).chain(further.iter().cloned());
+    let long_run = (!tests.contains(&LONG_RUN)).then_some(LONG_RUN);
     let mut command = Command::new(lab);
     command
         .current_dir(step::root())
-        .args(["run", "--testbed", testbed.name(), "--timeout", TIMEOUT])
+        .args(["run", "--testbed", testbed.name(), "--timeout", timeout])
         .args(PROGRAMS.iter().chain(programs).flat_map(|program| ["--program", *program]))
         .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
         .arg("--copy")
@@ -125,7 +138,7 @@ fn command(lab: &Path, test: &Path, testbed: Testbed, kernel: Option<&str>, test
         .arg("--")
         .arg(format!("./{name}"))
         .args(["--test-threads=1", "--include-ignored"])
-        .args(HOST_TESTS.iter().flat_map(|name| ["--skip", *name]))
+        .args(HOST_TESTS.iter().chain(&long_run).flat_map(|name| ["--skip", *name]))
         .args(tests);
     command
 }

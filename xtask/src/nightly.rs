@@ -2,17 +2,18 @@
 
 use anyhow::bail;
 
-use crate::{docs, package_test, step, tools};
+use crate::{docs, package_test, soak, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 7] = [
+    let steps: [(&str, Check); 8] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("book", docs::run),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
+        ("long run", soak::short),
         ("Miri", tools::miri),
         ("fuzzing", || tools::fuzz_smoke(&tools::FuzzArgs { seconds: 30 })),
     ];

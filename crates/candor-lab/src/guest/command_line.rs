@@ -125,7 +125,9 @@ pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal:
     }
     fixed.extend(["quiet", "panic=1"].map(str::to_owned));
     words.extend(fixed.into_iter().map(OsString::from));
-    let environment = vec![("TMPDIR".into(), memory.into())];
+    let mut environment = vec![("TMPDIR".into(), memory.into())];
+    // A library that changes the time of the guest.
+    environment.extend(std::env::var_os("LD_PRELOAD").map(|libraries| ("LD_PRELOAD".into(), libraries)));
     CommandLine { words, environment, memory: Some(memory.to_owned()) }
 }
 
