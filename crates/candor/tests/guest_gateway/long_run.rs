@@ -170,15 +170,15 @@ impl Side {
         let (near, far) = (self.interface(), format!("n-{}", self.name));
         link::create_vxcan(client, [&near, &far]).unwrap();
         let [near, node] = [&near, &far].map(|name| link::by_name(client, name).unwrap().unwrap().index);
-        // In this order candor's end has a carrier as soon as it is up.
+        // In this order candor's end has a carrier as soon as it is up, and the nodes miss no frame of it.
         link::set_up(client, node).unwrap();
-        link::set_up(client, near).unwrap();
-        let state = format!("/sys/class/net/{far}/operstate");
-        wait_until("the nodes are on the bus", || fs::read_to_string(&state).unwrap().trim() == "up");
         // One system call for a group; sendmmsg() in static programs makes one for each frame.
         let sender = TransmitRing::open(node, GROUP as usize, None).unwrap();
         let listener = listener_on(node);
         listener.set_receive_buffer(1 << 20).unwrap();
+        link::set_up(client, near).unwrap();
+        let state = format!("/sys/class/net/{far}/operstate");
+        wait_until("the nodes are on the bus", || fs::read_to_string(&state).unwrap().trim() == "up");
         self.adapter = Some(Adapter::Virtual { near, sender, listener });
     }
 
