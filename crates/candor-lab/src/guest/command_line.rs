@@ -23,6 +23,8 @@ pub(super) struct CommandLine {
     pub(super) environment: Vec<(OsString, OsString)>,
     /// Directory of the guest's memory, if it is a file.
     pub(super) memory: Option<PathBuf>,
+    /// The kernel and the processes of the guest alternate: on two processors that takes several times as long.
+    pub(super) one_processor: bool,
 }
 
 /// Descriptors besides the standard streams.
@@ -87,7 +89,7 @@ pub(super) fn icount(
     add("-initrd", files.image.clone().into_os_string());
     add("-append", KERNEL_ARGUMENTS.into());
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(OsString::from));
-    CommandLine { words, environment, memory: None }
+    CommandLine { words, environment, memory: None, one_processor: false }
 }
 
 /// Idle time is skipped.
@@ -128,7 +130,7 @@ pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal:
     let mut environment = vec![("TMPDIR".into(), memory.into())];
     // A library that changes the time of the guest.
     environment.extend(std::env::var_os("LD_PRELOAD").map(|libraries| ("LD_PRELOAD".into(), libraries)));
-    CommandLine { words, environment, memory: Some(memory.to_owned()) }
+    CommandLine { words, environment, memory: Some(memory.to_owned()), one_processor: true }
 }
 
 /// QEMU splits options at commas; a comma in a path is doubled.

@@ -4,20 +4,18 @@
 //!
 //! `cargo xtask soak` runs it for hours of a clock that skips idle time; without that, a minute takes a minute.
 
-use std::io::{Read as _, Write as _};
+mod side;
+
+use std::io::Write as _;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use candor_core::frame::CAN_MTU;
-use candor_core::units::{BitRate, parse_duration};
-use candor_io::can::{Batch, First, MAX_BATCH};
-use candor_io::packet::TransmitRing;
+use candor_core::units::parse_duration;
 
+use self::side::{Adapter, Side};
 use crate::candor::write;
 use crate::metrics::talk;
 use crate::prelude::*;
-use crate::serial::Serial;
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Slcan, Feature::Vcan, Feature::Cangw];
 const ENGINES: &str = "kernel,mmap-adaptive";
@@ -76,185 +74,6 @@ impl Event {
     }
 }
 
-/// What the nodes of a bus have received.
-#[derive(Debug, Default)]
-struct Heard {
-    frames: AtomicU64,
-    /// The number after that of the last frame.
-    next: AtomicU32,
-    /// The last byte of the last frame.
-    marker: AtomicU8,
-    unordered: AtomicU64,
-    /// How often a driver has opened a controller.
-    opened: AtomicU32,
-    /// Errors on the bus: the controller cannot send.
-    is_disturbed: AtomicBool,
-}
-
-impl Heard {
-    fn frame(&self, number: u32, marker: u8) {
-        let before = self.next.swap(number + 1, Relaxed);
-        self.unordered.fetch_add(u64::from(number < before), Relaxed);
-        self.marker.store(marker, Relaxed);
-        self.frames.fetch_add(1, Relaxed);
-    }
-
-    /// Reads what the driver sends to a controller, until that is unplugged.
-    fn listen(&self, mut line: fs::File) {
-        let (mut bytes, mut word) = ([0; 4096], Vec::with_capacity(64));
-        while let Ok(len @ 1..) = line.read(&mut bytes) {
-            for &byte in &bytes[..len] {
-                if byte != b'\r' {
-                    word.push(byte);
-                    continue;
-                }
-                match word[..] {
-                    // `tIIILNNNNNNNN000000MM`
-                    [b't', ..] => {
-                        let digits = std::str::from_utf8(&word).unwrap();
-                        let number = u32::from_str_radix(&digits[5..13], 16).unwrap();
-                        self.frame(number, u8::from_str_radix(&digits[19..21], 16).unwrap());
-                    }
-                    [b'O'] => drop(self.opened.fetch_add(1, Relaxed)),
-                    _ => {}
-                }
-                word.clear();
-            }
-            while self.is_disturbed.load(Relaxed) {
-                std::thread::sleep(INTERVAL);
-            }
-        }
-    }
-}
-
-#[derive(Debug)]
-enum Adapter {
-    /// Its bus is the other end of a vxcan pair.
-    Virtual {
-        near: InterfaceIndex,
-        sender: TransmitRing,
-        listener: CanSocket,
-    },
-    Controller(Serial),
-}
-
-/// A bus with an adapter of the gateway, and nodes that send and receive.
-#[derive(Debug)]
-struct Side {
-    name: &'static str,
-    adapter: Option<Adapter>,
-    heard: Arc<Heard>,
-    /// A controller is on the bus if its driver has opened it since.
-    off_at: u32,
-    sent: u32,
-    id: u32,
-    batch: Batch,
-}
-
-impl Side {
-    fn new(name: &'static str, id: u32) -> Self {
-        Self { name, adapter: None, heard: Arc::default(), off_at: 0, sent: 0, id, batch: Batch::default() }
-    }
-
-    fn interface(&self) -> String {
-        format!("t-{}", self.name)
-    }
-
-    fn statistic(&self, counter: &str) -> u64 {
-        let path = format!("/sys/class/net/{}/statistics/{counter}", self.interface());
-        fs::read_to_string(path).unwrap().trim().parse().unwrap()
-    }
-
-    fn plug_in_virtual(&mut self) {
-        let client = &mut Client::open().unwrap();
-        let (near, far) = (self.interface(), format!("n-{}", self.name));
-        link::create_vxcan(client, [&near, &far]).unwrap();
-        let [near, node] = [&near, &far].map(|name| link::by_name(client, name).unwrap().unwrap().index);
-        // In this order candor's end has a carrier as soon as it is up, and the nodes miss no frame of it.
-        link::set_up(client, node).unwrap();
-        // One system call for a group; sendmmsg() in static programs makes one for each frame.
-        let sender = TransmitRing::open(node, GROUP as usize, None).unwrap();
-        let listener = listener_on(node);
-        listener.set_receive_buffer(1 << 20).unwrap();
-        link::set_up(client, near).unwrap();
-        let state = format!("/sys/class/net/{far}/operstate");
-        wait_until("the nodes are on the bus", || fs::read_to_string(&state).unwrap().trim() == "up");
-        self.adapter = Some(Adapter::Virtual { near, sender, listener });
-    }
-
-    fn plug_in_controller(&mut self) {
-        let serial = Serial::attach(&self.interface());
-        let (heard, line) = (Arc::clone(&self.heard), serial.line.try_clone().unwrap());
-        std::thread::spawn(move || heard.listen(line));
-        self.adapter = Some(Adapter::Controller(serial));
-        let client = &mut Client::open().unwrap();
-        let name = self.interface();
-        wait_until("the interface exists", || link::by_name(client, &name).unwrap().is_some());
-        let index = link::by_name(client, &name).unwrap().unwrap().index;
-        link::set_can_bitrate(client, index, BitRate::from_bits_per_second(1_000_000).unwrap()).unwrap();
-        link::set_tx_queue_len(client, index, QUEUE).unwrap();
-        link::set_up(client, index).unwrap();
-    }
-
-    fn unplug(&mut self) {
-        self.off_at = self.heard.opened.load(Relaxed);
-        match self.adapter.as_mut() {
-            Some(Adapter::Virtual { near, listener, .. }) => {
-                link::delete(&mut Client::open().unwrap(), *near).unwrap();
-                // The first call returns the error of the interface.
-                let _ = listener.recv_batch(&mut self.batch, First::DoesNotWait);
-                self.hear();
-            }
-            Some(Adapter::Controller(serial)) => serial.detach(),
-            None => unreachable!(),
-        }
-        self.adapter = None;
-    }
-
-    fn say(&mut self, words: &str) {
-        let Some(Adapter::Controller(serial)) = self.adapter.as_mut() else { unreachable!() };
-        serial.line.write_all(words.as_bytes()).unwrap();
-    }
-
-    /// The nodes of the bus send, if the adapter can receive. Returns the number of frames.
-    fn send_group(&mut self) -> u64 {
-        let numbers = self.sent..self.sent + GROUP;
-        match &mut self.adapter {
-            Some(Adapter::Virtual { sender, .. }) => {
-                let frames: Vec<_> = numbers.clone().map(|number| frame(self.id, number)).collect();
-                let sent = sender.send(frames.iter().map(<[u8; CAN_MTU]>::as_slice));
-                assert_eq!(sent.taken, GROUP as usize, "{sent:?}");
-            }
-            Some(Adapter::Controller(_)) if self.heard.opened.load(Relaxed) > self.off_at => {
-                let words = numbers.clone().map(|number| format!("t{:03X}8{number:08X}00000000\r", self.id));
-                self.say(&words.collect::<String>());
-            }
-            Some(Adapter::Controller(_)) | None => return 0,
-        }
-        self.sent = numbers.end;
-        GROUP.into()
-    }
-
-    /// The nodes of a virtual bus receive.
-    fn hear(&mut self) {
-        let Some(Adapter::Virtual { listener, .. }) = &self.adapter else { return };
-        let mut received = MAX_BATCH;
-        while received == MAX_BATCH {
-            received = listener.recv_batch(&mut self.batch, First::DoesNotWait).unwrap();
-            for received in self.batch.frames() {
-                let frame = Frame::from_kernel(received.bytes).unwrap();
-                self.heard.frame(number_of(&frame), frame.data[7]);
-            }
-        }
-    }
-}
-
-fn frame(id: u32, number: u32) -> [u8; CAN_MTU] {
-    let mut data = [0; 8];
-    data[..4].copy_from_slice(&number.to_be_bytes());
-    *bytes_of(&classic(id, &data)).first_chunk().unwrap()
-}
-
 /// Frames from one side to the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
@@ -285,27 +104,11 @@ struct Ledger {
     away: u64,
 }
 
-/// What must not grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Held {
-    pages: u64,
-    descriptors: u64,
-    /// All of the kernel.
-    jobs: u64,
-    sockets: u64,
-    filters: u64,
-}
+/// What must not grow: resident pages and descriptors of candor; jobs, sockets and CAN filters of the whole kernel.
+type Held = [u64; 5];
 
-impl Held {
-    fn most(self, other: Self) -> Self {
-        Self {
-            pages: self.pages.max(other.pages),
-            descriptors: self.descriptors.max(other.descriptors),
-            jobs: self.jobs.max(other.jobs),
-            sockets: self.sockets.max(other.sockets),
-            filters: self.filters.max(other.filters),
-        }
-    }
+fn most(one: Held, other: Held) -> Held {
+    std::array::from_fn(|at| one[at].max(other[at]))
 }
 
 struct LongRun {
@@ -521,18 +324,15 @@ impl LongRun {
 
     fn held(&self) -> Held {
         let read = |path: &str| fs::read_to_string(path).unwrap();
-        let proc = format!("/proc/{}", self.candor.pid());
         let word = |text: &str, at: usize| text.split_whitespace().nth(at).unwrap().parse().unwrap();
-        let sockets = read("/proc/net/sockstat");
+        let proc = format!("/proc/{}", self.candor.pid());
+        let pages = word(&read(&format!("{proc}/statm")), 1);
+        let descriptors = fs::read_dir(format!("{proc}/fd")).unwrap().count();
+        let jobs = cangw::dump(&mut Client::open().unwrap()).unwrap().len();
+        let sockets = word(&read("/proc/net/sockstat"), 2);
         let statistics = read("/proc/net/can/stats");
         let filters = statistics.lines().find(|line| line.contains("current receive list entries")).unwrap();
-        Held {
-            pages: word(&read(&format!("{proc}/statm")), 1),
-            descriptors: fs::read_dir(format!("{proc}/fd")).unwrap().count() as u64,
-            jobs: cangw::dump(&mut Client::open().unwrap()).unwrap().len() as u64,
-            sockets: word(&sockets, 2),
-            filters: word(filters, 0),
-        }
+        [pages, descriptors as u64, jobs as u64, sockets, word(filters, 0)]
     }
 }
 
@@ -565,9 +365,9 @@ fn two_buses_under_load_while_everything_happens() {
         let Some(mut run) = LongRun::start(engine) else { return };
         let began = Instant::now();
         let is_short = time < Duration::from_secs(1800);
-        let (mut warm, mut last) = (Held::default(), Held::default());
+        let (mut warm, mut later) = (Held::default(), Held::default());
         while began.elapsed() < time {
-            let mut most = Held::default();
+            let mut held = Held::default();
             for event in EVENTS {
                 // Frames to a controller take longer.
                 let is_slow = run.sides.iter().any(|side| matches!(side.adapter, Some(Adapter::Controller(_))));
@@ -575,20 +375,23 @@ fn two_buses_under_load_while_everything_happens() {
                 run.happen(event);
                 run.flow(SECOND / 2);
                 run.settle(event);
-                most = most.most(run.held());
+                held = most(held, run.held());
             }
             let hours = began.elapsed().as_secs_f64() / 3600.0;
-            println!("{engine}, {hours:.2} h, {} events: {most:?}", run.events);
+            let [pages, descriptors, jobs, sockets, filters] = held;
+            println!(
+                "{engine}, {hours:.2} h, {} events: {pages} pages, {descriptors} descriptors; in the kernel {jobs} jobs, \
+                 {sockets} sockets, {filters} filters",
+                run.events
+            );
             for (name, ledger) in NAMES.iter().zip(&run.ledger) {
                 println!("  from {name}: {ledger:?}");
             }
-            if warm == Held::default() || began.elapsed() < time / 4 {
-                warm = warm.most(most);
-            } else {
-                last = last.most(most);
-            }
+            let is_warm = warm != Held::default() && began.elapsed() >= time / 4;
+            let part = if is_warm { &mut later } else { &mut warm };
+            *part = most(*part, held);
         }
-        last.pages = last.pages.saturating_sub(PAGES);
-        assert_eq!(last.most(warm), warm, "{engine}: something has grown");
+        later[0] = later[0].saturating_sub(PAGES);
+        assert_eq!(most(later, warm), warm, "{engine}: something has grown");
     }
 }
