@@ -387,7 +387,7 @@ fn two_buses_under_load_while_everything_happens() {
             for (name, ledger) in NAMES.iter().zip(&run.ledger) {
                 println!("  from {name}: {ledger:?}");
             }
-            let is_warm = warm != Held::default() && began.elapsed() >= time / 4;
+            let is_warm = warm != Held::default() && began.elapsed() >= time / 2;
             let part = if is_warm { &mut later } else { &mut warm };
             *part = most(*part, held);
         }
