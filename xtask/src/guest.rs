@@ -1,20 +1,20 @@
 //! The guest tests of the gateway: in which guests they run, and with what.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueEnum;
 
-use crate::{static_build, step};
+use anyhow::bail;
+
+use crate::static_build::{self, Arch};
+use crate::step;
 
 /// Features of every guest: a test that misses one fails instead of skipping.
 const FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan,cgroup,guest,tc";
 
-/// Programs that guest tests start: those of can-utils and iproute2, and unshare for the test of root in a user namespace.
-const PROGRAMS: [&str; 6] = ["cangw", "mount", "slcan_attach", "tc", "umount", "unshare"];
-
-/// Programs for the tests of boards. SSH computes much, so they run only where that is not slow.
-const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
+/// Programs for the tests of boards, which guests lack. SSH computes much, so they run only where that is not slow.
+const BOARD_PROGRAMS: [&str; 3] = ["ssh", "sshd", "ssh-keygen"];
 
 /// Tests that run on the host; in guests they would only repeat that.
 const HOST_TESTS: [&str; 3] = [
@@ -62,6 +62,9 @@ pub(crate) struct Args {
     /// Testbed to run on.
     #[arg(long, value_enum, default_value = "uml")]
     testbed: Testbed,
+    /// Processor of the guest.
+    #[arg(long, value_enum, default_value = "x86-64")]
+    arch: Arch,
     /// Kernel to boot, as `candor-lab kernels` lists them [default: that of the testbed]
     #[arg(long)]
     kernel: Option<String>,
@@ -69,15 +72,21 @@ pub(crate) struct Args {
 
 /// `cargo xtask guest`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let (lab, test) = build()?;
+    if args.testbed == Testbed::Uml && args.arch != Arch::X86_64 {
+        bail!("user-mode Linux runs on the processor of this machine only: add --testbed icount");
+    }
     let tests = args.name.as_deref();
-    step::run(&mut command(&lab, &test, args.testbed, args.kernel.as_deref(), tests.as_slice(), TIMEOUT, &[]))
+    let (lab, test) = build(args.arch)?;
+    step::run(&mut command(&lab, &test, args.testbed, args.arch, args.kernel.as_deref(), tests.as_slice()))
 }
 
-/// Builds the static candor-lab and the guest tests.
-pub(crate) fn build() -> anyhow::Result<(std::path::PathBuf, std::path::PathBuf)> {
+/// Builds the static candor-lab and the guest tests. candor-lab finds its programs for guests with another processor.
+pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
     let lab = step::step("static programs", static_build::lab)?;
-    Ok((lab, step::step("static guest tests", || static_build::guest_test("guest_gateway"))?))
+    if arch != Arch::X86_64 {
+        step::step("static programs for guests", || static_build::lab_for(arch))?;
+    }
+    Ok((lab, step::step("static guest tests", || static_build::guest_test("guest_gateway", arch))?))
 }
 
 /// The guests of `cargo xtask test` with user-mode Linux, and those that count instructions.
@@ -85,7 +94,7 @@ pub(crate) fn all(lab: &Path, test: &Path) -> [Vec<step::Logged>; 2] {
     let guest = |testbed: Testbed, kernel: Option<&str>, tests: &[&str]| {
         let on = kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
         let name = format!("gateway tests in {}{on}", testbed.name());
-        step::Logged { name, command: command(lab, test, testbed, kernel, tests, TIMEOUT, &[]) }
+        step::Logged { name, command: command(lab, test, testbed, Arch::X86_64, kernel, tests) }
     };
     [
         vec![guest(Testbed::Uml, None, &[])],
@@ -111,26 +120,18 @@ impl Testbed {
 }
 
 /// Runs the test binary as root in a guest. Tests share its interfaces and modules, so one runs at a time.
-pub(crate) fn command(
-    lab: &Path,
-    test: &Path,
-    testbed: Testbed,
-    kernel: Option<&str>,
-    tests: &[&str],
-    timeout: &str,
-    further: &[String],
-) -> Command {
+fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option<&str>, tests: &[&str]) -> Command {
     let name = test.file_name().unwrap_or_default().to_string_lossy();
     let (features, programs) = testbed.features();
     let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
-    let variables =
-        [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen).chain(further.iter().cloned());
+    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen);
     let long_run = (!tests.contains(&LONG_RUN)).then_some(LONG_RUN);
     let mut command = Command::new(lab);
     command
         .current_dir(step::root())
-        .args(["run", "--testbed", testbed.name(), "--timeout", timeout])
-        .args(PROGRAMS.iter().chain(programs).flat_map(|program| ["--program", *program]))
+        .args(["run", "--testbed", testbed.name(), "--timeout", TIMEOUT])
+        .args(programs.iter().flat_map(|program| ["--program", *program]))
+        .args((arch == Arch::Arm64).then_some(["--arch", "arm64"]).into_iter().flatten())
         .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
         .arg("--copy")
         .arg(test)

@@ -12,10 +12,12 @@ mod guest;
 mod lab;
 mod nightly;
 mod package_test;
+mod processors;
 mod pure;
 mod quick;
 mod release;
 mod saturation;
+mod site;
 mod sizes;
 mod soak;
 mod static_build;
@@ -49,14 +51,14 @@ enum Command {
     Guest(guest::Args),
     /// Run gateways at half load for hours of virtual time, with reloads, bus-offs, unplugged adapters and a full disk.
     Soak(soak::Args),
-    /// Run the checks that take long or need other tools: msrv, deny, docs, miri, fuzz-smoke.
+    /// Run the checks that take long or need other tools: msrv, deny, site, processors, miri, fuzz-smoke.
     Nightly,
     /// Build packages, archives, container images and lists of components of this version, and write its notes.
     Release(release::Args),
     /// Install, upgrade and remove the packages in a new Debian, from a signed repository, and run lintian.
     PackageTest,
-    /// Build the documentation as a book, in target/book, and check its links.
-    Docs,
+    /// Build the site, target/site: front page, book, results and the inversion demo; and check its links.
+    Site(site::Args),
     /// Check licences, duplicates and sources of dependencies, and advisories if their database can be fetched.
     Deny,
     /// Build the workspace with the minimum Rust version.
@@ -82,8 +84,14 @@ enum Command {
     Saturation(saturation::Args),
     /// Draw the pictures of docs/wire.md: priority inversion, and bus-off with recovery.
     WirePictures(wire_pictures::Args),
+    /// Run the unit and property tests of the pure crates on arm64, 32-bit ARM and the big-endian s390x, which QEMU emulates.
+    Processors,
     /// Build the static candor and candor-lab that guests use, and print their folder.
-    Static,
+    Static {
+        /// Processor of the guests.
+        #[arg(long, value_enum, default_value = "x86-64")]
+        arch: static_build::Arch,
+    },
 }
 
 fn main() -> ExitCode {
@@ -106,7 +114,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Nightly => step::with_times(nightly::run),
         Command::Release(args) => step::with_times(|| release::run(&args)),
         Command::PackageTest => step::with_times(package_test::run),
-        Command::Docs => docs::run(),
+        Command::Site(args) => site::run(&args),
         Command::Deny => tools::deny(),
         Command::Msrv => tools::msrv(),
         Command::Miri => tools::miri(),
@@ -118,8 +126,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::CanSend(args) => can_send::run(&args),
         Command::Saturation(args) => saturation::run(&args),
         Command::WirePictures(args) => wire_pictures::run(&args),
-        Command::Static => {
-            println!("{}", static_build::lab()?.with_file_name("").display());
+        Command::Processors => processors::run(),
+        Command::Static { arch } => {
+            println!("{}", static_build::lab_for(arch)?.with_file_name("").display());
             Ok(())
         }
     }

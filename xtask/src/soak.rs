@@ -1,10 +1,11 @@
 //! `cargo xtask soak`: the long run of the gateway tests, in user-mode Linux with a clock that skips idle time.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
 
+use crate::static_build::Arch;
 use crate::{guest, step};
 
 /// All of them run by default. The engines of `candor engines`, as `--engine` of `candor run` takes them.
@@ -33,28 +34,24 @@ pub(crate) fn short() -> anyhow::Result<()> {
     all("2h", &ENGINES)
 }
 
-/// A guest has one processor: as many guests at a time as there are processors, and each stays on its own. The kernel
-/// of a guest and its processes alternate, which takes three times as long on two processors.
+/// As many guests at a time as there are processors, each on its own.
 fn all(time: &str, engines: &[&str]) -> anyhow::Result<()> {
-    let (lab, test) = guest::build()?;
+    let (lab, test) = guest::build(Arch::X86_64)?;
     let library = step::step("library that skips idle time", skip_idle)?;
     let processors = std::thread::available_parallelism().context("cannot count the processors")?.get();
     let mut lanes: Vec<Vec<_>> = (0..processors).map(|_| Vec::new()).collect();
     for (at, engine) in engines.iter().enumerate() {
         let processor = at % processors;
-        lanes[processor].push(long_run((&lab, &test), &library, time, engine, processor));
+        let mut command = Command::new("taskset");
+        command.current_dir(step::root()).env("LD_PRELOAD", &library).arg("--cpu-list").arg(processor.to_string());
+        command.arg(&lab).args(["run", "--timeout", TIMEOUT, "--copy"]).arg(&test);
+        let variables = [("REQUIRE", "root,slcan,vcan,cangw"), ("SOAK_TIME", time), ("SOAK_ENGINES", engine)];
+        command.args(variables.iter().flat_map(|(name, value)| ["--env".into(), format!("CANDOR_{name}={value}")]));
+        command.arg("--").arg(format!("./{}", test.file_name().unwrap_or_default().display()));
+        command.args(["--test-threads=1", "--include-ignored", "--nocapture", guest::LONG_RUN]);
+        lanes[processor].push(step::Logged { name: format!("long run of {engine}"), command });
     }
     step::lanes(lanes)
-}
-
-fn long_run((lab, test): (&Path, &Path), library: &Path, time: &str, engine: &str, processor: usize) -> step::Logged {
-    let variables = [format!("CANDOR_SOAK_TIME={time}"), format!("CANDOR_SOAK_ENGINES={engine}")];
-    let tests = [guest::LONG_RUN, "--nocapture"];
-    let guest = guest::command(lab, test, guest::Testbed::Uml, None, &tests, TIMEOUT, &variables);
-    let mut command = Command::new("taskset");
-    command.current_dir(step::root()).args(["--cpu-list", &processor.to_string()]);
-    command.arg(guest.get_program()).args(guest.get_args()).env("LD_PRELOAD", library);
-    step::Logged { name: format!("long run of {engine}"), command }
 }
 
 fn skip_idle() -> anyhow::Result<PathBuf> {

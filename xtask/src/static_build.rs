@@ -4,26 +4,58 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
+use clap::ValueEnum;
 
 use crate::step;
 
-/// The target that makes static binaries on this machine.
-pub(crate) fn target() -> String {
-    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
+/// Processor of a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Arch {
+    /// That of this machine.
+    #[value(name = "x86-64")]
+    X86_64,
+    Arm64,
 }
 
-/// Builds the static programs, `candor` and `candor-lab`, and returns the path of the second; the first is next to it.
+impl Arch {
+    /// The target that makes static binaries.
+    pub(crate) const fn target(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-unknown-linux-musl",
+            Self::Arm64 => ARM64,
+        }
+    }
+}
+
+/// The linker that Rust brings along is enough for a target whose C library it brings along, too.
+pub(crate) const ARM64: &str = "aarch64-unknown-linux-musl";
+pub(crate) const LINKER_OF_ARM64: (&str, &str) = ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "rust-lld");
+
+fn cargo() -> Command {
+    let (variable, linker) = LINKER_OF_ARM64;
+    let mut command = step::cargo();
+    command.env(variable, linker);
+    command
+}
+
+/// Builds the static programs for guests with the processor of this machine, `candor` and `candor-lab`, and returns the path of
+/// the second; the first is next to it.
 pub(crate) fn lab() -> anyhow::Result<PathBuf> {
-    ensure_target(&target())?;
+    lab_for(Arch::X86_64)
+}
+
+/// The same for guests with another processor.
+pub(crate) fn lab_for(arch: Arch) -> anyhow::Result<PathBuf> {
+    ensure_target(arch.target())?;
     let arguments = ["build", "--release", "--package", "candor", "--package", "candor-lab", "--target"];
-    step::run(step::cargo().args(arguments).arg(target()))?;
-    Ok(step::metadata()?.target_directory.as_std_path().join(target()).join("release/candor-lab"))
+    step::run(cargo().args(arguments).arg(arch.target()))?;
+    Ok(step::metadata()?.target_directory.as_std_path().join(arch.target()).join("release/candor-lab"))
 }
 
 /// Builds a test of the candor crate for guests and returns its path. The programs that guests start are those of [`lab`], so
 /// this build leaves out what makes it slow: link-time optimisation.
-pub(crate) fn guest_test(name: &str) -> anyhow::Result<PathBuf> {
-    ensure_target(&target())?;
+pub(crate) fn guest_test(name: &str, arch: Arch) -> anyhow::Result<PathBuf> {
+    ensure_target(arch.target())?;
     let arguments = [
         "test",
         "--no-run",
@@ -38,7 +70,7 @@ pub(crate) fn guest_test(name: &str) -> anyhow::Result<PathBuf> {
         "--target",
     ];
     let output =
-        step::cargo().args(arguments).arg(target()).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+        cargo().args(arguments).arg(arch.target()).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("building the guest test {name}: {}", output.status);
     }

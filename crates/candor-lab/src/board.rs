@@ -8,7 +8,7 @@
 //! Both watch their standard input. When the connection is lost or silent for too long, they clean up, so nothing stays on
 //! the board even if the tester or the cable fails.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -68,13 +68,14 @@ impl Board {
     pub fn reach(ssh: &Ssh, lab: &Path) -> Result<Self, BoardError> {
         let host = ssh.host.clone();
         let wrong = |why: String| BoardError::Program { path: lab.to_owned(), why };
-        let bytes = fs::read(lab).map_err(|error| wrong(error.to_string()))?;
+        let (bytes, program) =
+            fs::read(lab).and_then(|bytes| Ok((bytes, File::open(lab)?))).map_err(|error| wrong(error.to_string()))?;
         let architecture = Architecture::of(&bytes).ok_or_else(|| wrong("it is not a Linux program".to_owned()))?;
         if architecture.needs_libraries {
             return Err(wrong("it needs shared libraries, which may be missing there".to_owned()));
         }
         let gateway = device::gateway_program(lab);
-        let gateway = fs::read(&gateway).map_err(|error| format!("{error}: {}", gateway.display())).map_err(wrong)?;
+        let gateway = File::open(&gateway).map_err(|error| format!("{error}: {}", gateway.display())).map_err(wrong)?;
         let name = name_of(&bytes);
         let folder = tempfile::Builder::new().prefix("candor-ssh-").tempdir().map_err(BoardError::NoSsh)?;
         let socket = folder.path().join("s").display().to_string();
@@ -86,7 +87,7 @@ impl Board {
         }
         reach.extend(["-S".to_owned(), socket]);
         let mut command = Command::new(&reach[0]);
-        command.args(&reach[1..]).arg("-M").arg(&host).arg(deployment(&name, bytes.len(), gateway.len()));
+        command.args(&reach[1..]).arg("-M").arg(&host).arg(deployment(&name));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut master = process::end_with_parent(&mut command).spawn().map_err(BoardError::NoSsh)?;
         let lines = lines_of(&mut master);
@@ -111,7 +112,11 @@ impl Board {
             let (machine, path) = (machine.to_owned(), lab.to_owned());
             return Err(BoardError::Architecture { host, machine, path, program_is_for: architecture.name });
         }
-        let is_sent = to_board.write_all(&bytes).and_then(|()| to_board.write_all(&gateway)).is_ok();
+        let to = |name: &str| format!("{place}/{name}");
+        let program_there = to(&format!("candor-lab-{name}"));
+        let is_sent = send(&reach, program, &program_there)
+            && send(&reach, gateway, &to("candor"))
+            && to_board.write_all(b"\n").is_ok();
         if !is_sent || next_line().as_deref() != Some(&format!("holds {name}")) {
             drop(to_board);
             let status = end_of(&mut master);
@@ -119,7 +124,7 @@ impl Board {
         }
         let line = Line::new(to_board, true);
         let sudo = if ssh.sudo { "sudo -n " } else { "" };
-        let program = format!("{sudo}{}", quoted(&format!("{place}/candor-lab-{name}")));
+        let program = format!("{sudo}{}", quoted(&program_there));
         Ok(Self { master, lines, line, reach, program, host, _folder: folder })
     }
 
@@ -161,17 +166,32 @@ impl Drop for Board {
     }
 }
 
-/// Shell command for the board: make a directory, report the machine, receive both programs, and run `candor-lab hold`.
-/// The directory is removed on any failure.
-fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
-    let script = format!(
+/// Shell command for the board: make a directory, report the machine, wait for a line after both programs have been
+/// [received](reception), and run `candor-lab hold`. The directory is removed on any failure.
+fn deployment(name: &str) -> String {
+    shell(&format!(
         "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap 'rm -rf -- \"$d\"' EXIT; \
-         echo \"board $(uname -m) $d\"; p=$d/candor-lab-{name}; g=$d/candor; head -c {bytes} > \"$p\"; \
-         head -c {gateway_bytes} > \"$g\"; [ $(wc -c < \"$p\") = {bytes} ] && [ $(wc -c < \"$g\") = {gateway_bytes} ] && \
-         chmod 700 \"$p\" \"$g\" && \"$p\" hold \"$d\""
-    );
-    // The login shell need not be a POSIX shell.
-    format!("exec sh -c {}", quoted(&script))
+         echo \"board $(uname -m) $d\"; read -r sent && \"$d/candor-lab-{name}\" hold \"$d\""
+    ))
+}
+
+/// Shell command for the board: receive a program until the end of the input. Each has an input of its own, because
+/// `head -c` of some boards takes more bytes from a pipe than it prints.
+fn reception(path: &str) -> String {
+    let path = quoted(path);
+    shell(&format!("umask 077; cat > {path} && chmod 700 {path}"))
+}
+
+/// The login shell need not be a POSIX shell.
+fn shell(script: &str) -> String {
+    format!("exec sh -c {}", quoted(script))
+}
+
+/// Copies a program by a connection that exists.
+fn send(reach: &[String], program: File, path: &str) -> bool {
+    let mut command = Command::new(&reach[0]);
+    command.args(&reach[1..]).arg(reception(path)).stdin(program);
+    process::end_with_parent(&mut command).status().is_ok_and(|status| status.success())
 }
 
 fn quoted(text: &str) -> String {
@@ -262,6 +282,8 @@ fn target_of(machine: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+
     use super::*;
 
     #[test]
@@ -272,32 +294,42 @@ mod tests {
         assert_eq!(run.stdout, b"$(x) 'y' \"z\"");
     }
 
-    /// The shell script of the deployment, with another script in place of candor-lab.
+    /// The shell scripts of the deployment, with another script in place of candor-lab.
     #[test]
     fn deployment_removes_its_folder_on_any_failure() {
-        let program = b"#!/bin/sh\necho holds it \"$2\"\nread line\n";
-        let both = [&program[..], b"gateway"].concat();
-        for (sent, is_held) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
+        let lab = b"#!/bin/sh\necho holds $(cat \"$2/candor\")\nread line\n";
+        let gateway = b"gateway";
+        for (sent, is_held) in [(&[&lab[..], gateway][..], true), (&[lab], false), (&[&lab[..10]], false), (&[], false)]
+        {
             let outer = tempfile::tempdir().unwrap();
             // Special characters for a shell, and a file that a wrongly quoted `rm` would remove.
             let folder = outer.path().join("it's $HOME; b c");
             let neighbour = outer.path().join("it's");
             fs::create_dir(&folder).unwrap();
             fs::write(&neighbour, "").unwrap();
-            let mut child = Command::new("sh")
-                .args(["-c", &deployment("x", program.len(), "gateway".len())])
-                .env("TMPDIR", &folder)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            child.stdin.take().unwrap().write_all(sent).unwrap();
-            let output = child.wait_with_output().unwrap();
-            let text = String::from_utf8(output.stdout).unwrap();
-            assert!(text.starts_with(&format!("board {} ", std::env::consts::ARCH)), "{text}");
-            assert_eq!(text.contains("holds it"), is_held, "{text}");
-            assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{text}");
-            assert!(neighbour.exists(), "{text}");
+            let run = |script: &str| {
+                let mut command = Command::new("sh");
+                command.args(["-c", script]).env("TMPDIR", &folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+                command.spawn().unwrap()
+            };
+            let mut child = run(&deployment("x"));
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+            let board = lines.next().unwrap();
+            let place = board.strip_prefix(&format!("board {} ", std::env::consts::ARCH)).expect(&board);
+            for (bytes, name) in sent.iter().zip(["candor-lab-x", "candor"]) {
+                let mut receiver = run(&reception(&format!("{place}/{name}")));
+                receiver.stdin.take().unwrap().write_all(bytes).unwrap();
+                assert!(receiver.wait().unwrap().success());
+            }
+            let mut to_board = child.stdin.take().unwrap();
+            if is_held {
+                to_board.write_all(b"\n").unwrap();
+            }
+            drop(to_board);
+            assert_eq!(lines.next().as_deref(), is_held.then_some("holds gateway"));
+            child.wait().unwrap();
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{place}");
+            assert!(neighbour.exists(), "{place}");
         }
     }
 

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use crate::arch::Arch;
 use crate::observer::Observer;
 
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
+    arch: Arch,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +37,16 @@ impl Cache {
 
     /// The directory need not exist yet.
     pub const fn at(root: PathBuf) -> Self {
-        Self { root }
+        Self { root, arch: Arch::X86_64 }
+    }
+
+    /// Packages, kernels and programs for guests with this processor.
+    pub fn of(&self, arch: Arch) -> Self {
+        if arch.is_here() { self.clone() } else { Self { root: self.root.join(arch.name()), arch } }
+    }
+
+    pub const fn arch(&self) -> Arch {
+        self.arch
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

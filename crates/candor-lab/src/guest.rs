@@ -7,7 +7,7 @@ mod shell;
 mod specification;
 
 pub use shell::{ShellError, shell};
-pub use specification::{ClockShift, GuestSpec, StaticBinaryError, static_lab};
+pub use specification::{ClockShift, GuestSpec, OwnProgramError, guest_lab, lab_program};
 
 use std::fs::{self, File};
 use std::io;
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::arch::Arch;
 use crate::cache::{Cache, CacheError};
 use crate::channel::ChannelError;
 use crate::device::OWN_PROGRAMS;
@@ -51,6 +52,8 @@ pub struct Platform {
     pub kernel_version: String,
     /// In icount.
     pub qemu: Option<String>,
+    #[serde(skip_serializing_if = "Arch::is_here")]
+    pub arch: Arch,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -84,8 +87,12 @@ pub enum LabError {
     NoHardware(Topology),
     #[error("The kernel {kernel} does not support this processor's registers; use --testbed icount")]
     NoRoom { kernel: String },
+    #[error("User-mode Linux runs on the processor of this machine only: add --testbed icount for {}", .0.name())]
+    NoUml(Arch),
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
+    #[error("No candor for the guest")]
+    OwnProgram(#[from] OwnProgramError),
     #[error("No program for the guest")]
     Tool(#[from] ToolError),
     #[error("The guest was killed after {} s; --timeout sets the limit", .limit.as_secs())]
@@ -125,14 +132,19 @@ fn run_on(
     if spec.topology.needs_machine() && spec.testbed != Testbed::Icount {
         return Err(LabError::NoHardware(spec.topology));
     }
+    if spec.testbed == Testbed::Uml && !spec.arch.is_here() {
+        return Err(LabError::NoUml(spec.arch));
+    }
+    let lab = specification::lab_for(spec.arch, &spec.lab)?;
     if let Some(out) = &spec.out {
         make_out(out)?;
     }
     let cache = Cache::of_user()?;
     let qemu = match spec.testbed {
-        Testbed::Icount => Some(Qemu::obtain(&cache, observer)?),
+        Testbed::Icount => Some(Qemu::obtain(&cache, spec.arch, observer)?),
         Testbed::Uml => None,
     };
+    let cache = cache.of(spec.arch);
     let kernel = kernel::obtain(&cache, spec.testbed, spec.kernel.as_deref(), observer)?;
 
     if !kernel.fits_processor() {
@@ -146,9 +158,10 @@ fn run_on(
         release: kernel.release.clone(),
         kernel_version: kernel.version.clone(),
         qemu: qemu.as_ref().map(|qemu| qemu.version.clone()),
+        arch: spec.arch,
     };
     let mut image = Vec::new();
-    let archive = image::build(&kernel, &spec.lab, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
+    let archive = image::build(&kernel, &lab, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
     // As late as possible: only the guard removes the directory if this process is killed.
@@ -248,9 +261,13 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
 
 /// Adds the command itself if it is the plain name of a program on the host or in a known package.
 fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, ToolError> {
-    let mut programs = spec.programs.clone();
+    let tools = tools::USUAL.split(' ').filter(|_| spec.tools).map(str::to_owned);
+    let is_small = |name: &str| spec.tools && image::is_applet(name);
+    let wanted = spec.programs.iter().filter(|name| spec.arch.is_here() || !is_small(name));
+    // The last of several with the same name is used.
+    let mut programs: Vec<String> = tools.chain(wanted.cloned()).collect();
     let name = &spec.command[0];
-    let is_here = || tools::is_known(name) || image::locate(name).is_ok();
+    let is_here = || !is_small(name) && tools::is_there(name, spec.arch);
     if !OWN_PROGRAMS.contains(&name.as_str()) && !name.contains('/') && !programs.contains(name) && is_here() {
         programs.push(name.clone());
     }
@@ -258,6 +275,7 @@ fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Res
         *program = tools::obtain(cache, program, observer)?;
     }
     Ok(Contents {
+        arch: spec.arch,
         copies: spec.copies.clone(),
         programs,
         files: spec.files.clone(),
@@ -299,6 +317,7 @@ mod tests {
             release: "6.1.0-1-amd64".to_owned(),
             kernel_version: "6.1.1-1".to_owned(),
             qemu: qemu.map(str::to_owned),
+            arch: Arch::X86_64,
         }
     }
 
@@ -338,6 +357,8 @@ mod tests {
         let said = r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":"7.2.22 (Debian \"x\")"}"#;
         assert_eq!(counted["CANDOR_PLATFORM"], said);
         assert!(counted.keys().eq(GuestSpec::OWN_VARIABLES));
+        let other = Platform { arch: Arch::Arm64, ..platform(None) };
+        assert!(environment(Testbed::Icount, &other)["CANDOR_PLATFORM"].contains(r#""arch":"arm64""#));
         let uml = environment(Testbed::Uml, &platform(None));
         assert!(!uml.contains_key("CANDOR_INSTRUCTION_NS"));
         assert_eq!(uml["CANDOR_PLATFORM"], r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":null}"#);

@@ -4,14 +4,15 @@ mod archive;
 mod programs;
 
 pub use archive::{Archive, FileKind};
-pub use programs::{GUEST_LIBRARIES, Linkage, ProgramError, linkage, locate};
+pub use programs::{GUEST_LIBRARIES, Linkage, ProgramError, check, linkage, locate};
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::device::gateway_program;
+use crate::arch::Arch;
+use crate::device::{OWN_PROGRAMS, gateway_program};
 use crate::job::{HOME, IndexedModule, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
 use crate::kernel::modules::{ModuleError, ModuleTree, plain};
 use crate::kernel::{CachedKernel, ModuleParameter};
@@ -20,9 +21,10 @@ use programs::Needs;
 /// Contents besides candor and the kernel modules.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
+    pub arch: Arch,
     /// For the working directory.
     pub copies: Vec<PathBuf>,
-    /// Of the host, by name or path.
+    /// By path, or by name on the host.
     pub programs: Vec<String>,
     /// Path in the guest and contents.
     pub files: Vec<(String, Vec<u8>)>,
@@ -48,6 +50,11 @@ pub enum ImageError {
     Twice { name: String },
 }
 
+/// Paths of [`OWN_PROGRAMS`], of which candor-lab is given.
+pub fn own_programs(lab: &Path) -> Result<[PathBuf; 2], ProgramError> {
+    Ok([locate(&gateway_program(lab).to_string_lossy())?, lab.to_owned()])
+}
+
 /// Builds the image, and sets `job.modules`.
 pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Contents) -> Result<Archive, ImageError> {
     let mut archive = Archive::default();
@@ -55,17 +62,23 @@ pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Content
     for folder in ["/bin", "/dev", "/etc", "/lib", "/proc", "/run", "/sbin", "/sys", "/tmp", HOME, OUT] {
         archive.folder(folder);
     }
-    archive.file("/bin/candor", FileKind::Program, read(&gateway_program(lab))?);
-    archive.file("/bin/candor-lab", FileKind::Program, read(lab)?);
+    for (link, target) in FOLDER_LINKS {
+        archive.link(link, target);
+    }
+    for (name, program) in OWN_PROGRAMS.into_iter().zip(own_programs(lab)?) {
+        archive.file(&format!("/bin/{name}"), FileKind::Program, read_program(&program)?);
+        let mut needs = Needs::new();
+        programs::add_libraries(&mut needs, &program, contents.arch)?;
+        add_needs(&mut archive, needs)?;
+    }
     archive.link("/init", "bin/candor-lab");
     archive.link("/sbin/modprobe", "../bin/candor-lab");
-    archive.link("/usr/bin", "../bin");
-    archive.link("/usr/sbin", "../sbin");
     for (path, text) in ETC {
         archive.file(path, FileKind::Data, text.as_bytes().to_vec());
     }
     add_modules(&mut archive, kernel, &mut job, contents)?;
-    add_programs(&mut archive, &contents.programs)?;
+    add_programs(&mut archive, contents)?;
+    add_applets(&mut archive);
     for path in &contents.copies {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let target = format!("{HOME}/{name}");
@@ -73,8 +86,9 @@ pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Content
             return Err(ImageError::Twice { name: name.into_owned() });
         }
         let kind = if is_program(path)? { FileKind::Program } else { FileKind::Data };
-        archive.file(&target, kind, read(path)?);
-        add_needs_of_copy(&mut archive, path)?;
+        let bytes = if kind == FileKind::Program { read_program(path)? } else { read(path)? };
+        add_needs_of_copy(&mut archive, path, kind, &bytes, contents.arch)?;
+        archive.file(&target, kind, bytes);
     }
     for (path, bytes) in &contents.files {
         archive.file(path, FileKind::Data, bytes.clone());
@@ -91,6 +105,38 @@ const ETC: [(&str, &str); 4] = [
     // `TCF_EM_*` of the kernel, for the names in tc.
     ("/etc/iproute2/ematch_map", "1 cmp\n2 nbyte\n3 u32\n4 meta\n7 canid\n8 ipset\n9 ipt\n"),
 ];
+
+/// Folders where programs expect others, and loaders search libraries. An archive cannot write through links.
+const FOLDER_LINKS: [(&str, &str); 5] =
+    [("/lib64", "/lib"), ("/usr/bin", "/bin"), ("/usr/lib", "/lib"), ("/usr/lib64", "/lib"), ("/usr/sbin", "/sbin")];
+
+const BUSYBOX: &str = "/bin/busybox";
+
+/// Programs that are links to busybox. Not those that guests have otherwise: `ip`, `modprobe`, `tc`.
+const APPLETS: &str = "
+    [ ash awk base64 basename cat chgrp chmod chown clear cmp cp cut date dd df diff dirname dmesg du echo egrep env expr
+    false fgrep find free grep groups gunzip gzip head hexdump hostname id ifconfig kill killall less ln ls lsmod md5sum
+    mkdir mkfifo mknod mktemp more mount mv nc nproc nsenter od pidof ping printf ps pwd readlink realpath
+    rm rmdir rmmod sed seq setsid sh sha256sum sleep sort stat stty sync sysctl tac tail tar taskset tee test time timeout
+    top touch tr true truncate tty umount uname uniq unshare uptime usleep vi watch wc which xargs xxd yes
+";
+
+/// True for the programs of busybox.
+pub fn is_applet(name: &str) -> bool {
+    APPLETS.split_whitespace().any(|applet| applet == name)
+}
+
+fn add_applets(archive: &mut Archive) {
+    if !archive.contains(BUSYBOX) {
+        return;
+    }
+    for name in APPLETS.split_whitespace() {
+        let path = format!("/bin/{name}");
+        if !archive.contains(&path) {
+            archive.link(&path, "busybox");
+        }
+    }
+}
 
 const fn required(topology: Topology) -> &'static [&'static str] {
     match topology {
@@ -158,18 +204,27 @@ fn add_modules(
     Ok(())
 }
 
-fn add_programs(archive: &mut Archive, names: &[String]) -> Result<(), ImageError> {
+fn add_programs(archive: &mut Archive, contents: &Contents) -> Result<(), ImageError> {
     let mut needs = Needs::new();
-    for name in names {
-        programs::add(&mut needs, &locate(name)?)?;
+    for name in &contents.programs {
+        programs::add(&mut needs, &locate(name)?, contents.arch)?;
     }
     add_needs(archive, needs)
 }
 
-fn add_needs_of_copy(archive: &mut Archive, path: &Path) -> Result<(), ImageError> {
+fn add_needs_of_copy(
+    archive: &mut Archive,
+    path: &Path,
+    kind: FileKind,
+    bytes: &[u8],
+    arch: Arch,
+) -> Result<(), ImageError> {
     let mut needs = Needs::new();
     if linkage(path).is_ok() {
-        programs::add_libraries(&mut needs, path)?;
+        programs::add_libraries(&mut needs, path, arch)?;
+    } else if kind == FileKind::Program && programs::is_script(bytes) {
+        let has = |path: &str| archive.contains(&without_links(path));
+        programs::add_interpreter(&mut needs, path, bytes, arch, &has)?;
     }
     add_needs(archive, needs)
 }
@@ -177,16 +232,20 @@ fn add_needs_of_copy(archive: &mut Archive, path: &Path) -> Result<(), ImageErro
 fn add_needs(archive: &mut Archive, needs: Needs) -> Result<(), ImageError> {
     for (target, source) in needs {
         let target = without_links(&target);
-        if !archive.contains(target) {
-            archive.file(target, FileKind::Program, read(&source)?);
+        if !archive.contains(&target) {
+            archive.file(&target, FileKind::Program, read_program(&source)?);
         }
     }
     Ok(())
 }
 
-/// `/usr/bin` and `/usr/sbin` are links in the guest, and an archive cannot write through them.
-fn without_links(target: &str) -> &str {
-    target.strip_prefix("/usr").filter(|rest| rest.starts_with("/bin/") || rest.starts_with("/sbin/")).unwrap_or(target)
+/// A path that does not lead through [`FOLDER_LINKS`].
+fn without_links(path: &str) -> String {
+    let real = |(link, target): &(&str, &str)| {
+        let rest = path.strip_prefix(link).filter(|rest| rest.starts_with('/'))?;
+        Some(format!("{target}{rest}"))
+    };
+    FOLDER_LINKS.iter().find_map(real).unwrap_or_else(|| path.to_owned())
 }
 
 fn is_program(path: &Path) -> Result<bool, ImageError> {
@@ -200,6 +259,71 @@ fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
     fs::read(path).map_err(|source| ImageError::File { path: path.to_owned(), source })
 }
 
+/// Without debugging information: a debug build can have more than fits into the memory of a guest.
+fn read_program(path: &Path) -> Result<Vec<u8>, ImageError> {
+    Ok(programs::without_debug_information(read(path)?))
+}
+
 fn json(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("maps with text keys and plain values always have a JSON form")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(archive: &Archive) -> String {
+        let mut bytes = Vec::new();
+        archive.write(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    #[test]
+    fn small_programs_do_not_replace_others() {
+        let mut archive = Archive::default();
+        archive.file("/bin/cat", FileKind::Program, b"other cat".to_vec());
+        add_applets(&mut archive);
+        assert!(!archive.contains("/bin/sh"), "links need busybox");
+        archive.file(BUSYBOX, FileKind::Program, Vec::new());
+        add_applets(&mut archive);
+        assert!(archive.contains("/bin/sh") && text(&archive).contains("other cat"));
+        assert!(
+            ["ip", "tc", "modprobe"]
+                .into_iter()
+                .all(|name| !is_applet(name) && !archive.contains(&format!("/bin/{name}")))
+        );
+    }
+
+    #[test]
+    fn loader_and_libraries_are_in_one_folder() {
+        for (path, real) in [
+            ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-x86-64.so.2"),
+            ("/usr/lib/x.so", "/lib/x.so"),
+            ("/usr/bin/env", "/bin/env"),
+            ("/usr/binary", "/usr/binary"),
+            ("/bin/sh", "/bin/sh"),
+        ] {
+            assert_eq!(without_links(path), real);
+        }
+    }
+
+    #[test]
+    fn copied_scripts_bring_their_interpreter_unless_the_guest_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        let bytes = b"#!/bin/sh\n";
+        fs::write(&script, bytes).unwrap();
+        let image = |kind, with_shell: bool| {
+            let mut archive = Archive::default();
+            if with_shell {
+                archive.file(BUSYBOX, FileKind::Program, Vec::new());
+                add_applets(&mut archive);
+            }
+            add_needs_of_copy(&mut archive, &script, kind, bytes, Arch::X86_64).unwrap();
+            archive
+        };
+        assert!(image(FileKind::Program, false).contains("/bin/sh"));
+        assert!(!image(FileKind::Data, false).contains("/bin/sh"));
+        assert!(!text(&image(FileKind::Program, true)).contains("ELF"), "the machine's own shell");
+    }
 }

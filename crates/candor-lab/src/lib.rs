@@ -1,6 +1,7 @@
 //! The laboratory: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
+pub mod arch;
 pub mod baseline;
 pub mod board;
 pub mod bursts;

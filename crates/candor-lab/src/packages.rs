@@ -8,6 +8,7 @@ pub use sources::SourcesError;
 use std::io;
 use std::path::PathBuf;
 
+use crate::arch::Arch;
 use crate::cache::{Cache, CacheError, CacheLock};
 use crate::observer::Observer;
 
@@ -111,6 +112,11 @@ impl<'cache> Archive<'cache> {
     fn update(&self, observer: &mut dyn Observer) -> Result<(), PackageError> {
         observer.stage("Fetching the lists of Debian packages");
         apt::update(self.cache, &self.configuration)
+    }
+
+    /// The processor of its packages.
+    pub const fn arch(&self) -> Arch {
+        self.cache.arch()
     }
 
     /// The versions of a package, as apt ranks them.

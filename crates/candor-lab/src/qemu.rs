@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::arch::Arch;
 use crate::cache::Cache;
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
@@ -26,11 +27,12 @@ pub enum QemuError {
 
 impl Qemu {
     /// Installed QEMU if it works, else from the cache, else from the archive.
-    pub fn obtain(cache: &Cache, observer: &mut dyn Observer) -> Result<Self, QemuError> {
-        if let Some(installed) = installed().and_then(|program| Self::check(program, None).ok()) {
+    pub fn obtain(cache: &Cache, arch: Arch, observer: &mut dyn Observer) -> Result<Self, QemuError> {
+        let names = Names::of(arch);
+        if let Some(installed) = installed(names.program).and_then(|program| Self::check(program, None).ok()) {
             return Ok(installed);
         }
-        packages::obtain(cache, PACKAGE, FOLDER, observer, || Self::cached(cache))
+        packages::obtain(cache, names.package, names.folder, observer, || Self::cached(cache, names))
     }
 
     /// Program, first arguments and environment.
@@ -46,9 +48,9 @@ impl Qemu {
         (self.program.clone(), arguments, environment)
     }
 
-    fn cached(cache: &Cache) -> Result<Self, QemuError> {
-        let tree = cache.path(FOLDER);
-        Self::check(tree.join("usr/bin").join(PROGRAM), Some(tree))
+    fn cached(cache: &Cache, names: Names) -> Result<Self, QemuError> {
+        let tree = cache.path(names.folder);
+        Self::check(tree.join("usr/bin").join(names.program), Some(tree))
     }
 
     /// Runs it once: libraries may have been removed since it was fetched.
@@ -68,13 +70,27 @@ impl Qemu {
     }
 }
 
-const PACKAGE: &str = "qemu-system-x86";
-const PROGRAM: &str = "qemu-system-x86_64";
-const FOLDER: &str = "qemu";
+#[derive(Clone, Copy, Debug)]
+struct Names {
+    package: &'static str,
+    program: &'static str,
+    /// In the cache.
+    folder: &'static str,
+}
+
+impl Names {
+    const fn of(arch: Arch) -> Self {
+        match arch {
+            Arch::X86_64 => Self { package: "qemu-system-x86", program: "qemu-system-x86_64", folder: "qemu" },
+            Arch::Arm64 => Self { package: "qemu-system-arm", program: "qemu-system-aarch64", folder: "qemu-arm" },
+        }
+    }
+}
+
 const LIBRARIES: [&str; 2] = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
 const FIRMWARE: [&str; 2] = ["usr/share/qemu", "usr/share/seabios"];
 
-fn installed() -> Option<PathBuf> {
+fn installed(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|program| program.is_file())
 }

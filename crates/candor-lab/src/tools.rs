@@ -2,17 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::arch::Arch;
 use crate::cache::Cache;
 use crate::image;
 use crate::observer::Observer;
 use crate::packages::{self, PackageError};
 
 #[derive(Debug, thiserror::Error)]
-#[error("This machine has no program {program}, and the package {package} cannot be fetched")]
-pub struct ToolError {
-    program: String,
-    package: &'static str,
-    source: PackageError,
+pub enum ToolError {
+    #[error("No program {program}: the package {package} cannot be fetched")]
+    Package { program: String, package: &'static str, source: PackageError },
+    #[error(
+        "No package for {arch} guests is known to have the program {program}; name the file of one that was built for {arch} \
+         (--program ./{program})",
+        arch = .arch.name()
+    )]
+    Unknown { program: String, arch: Arch },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,17 +30,31 @@ struct Package {
     programs: &'static str,
 }
 
-const PACKAGES: [Package; 4] = [
+const PACKAGES: [Package; 5] = [
+    Package { name: BUSYBOX, folders: &["bin", "usr/bin"], programs: BUSYBOX },
     Package {
         name: "can-utils",
         folders: &["usr/bin"],
-        programs: "canbusload candump canfdtest cangen cangw canplayer cansend cansequence cansniffer isotpdump isotprecv \
-                   isotpsend j1939cat j1939spy slcan_attach",
+        programs: "asc2log can-calc-bit-timing canbusload candump canfdtest cangen cangw canplayer cansend cansequence \
+                   cansniffer isotpdump isotprecv isotpsend j1939cat j1939spy log2asc slcan_attach",
     },
     Package { name: "iproute2", folders: &["usr/bin", "usr/sbin", "bin", "sbin"], programs: "bridge ip ss tc" },
     Package { name: "openssh-client", folders: &["usr/bin"], programs: "ssh ssh-keygen" },
     Package { name: "openssh-server", folders: &["usr/sbin"], programs: "sshd" },
 ];
+
+/// A shell and the usual small programs.
+const BUSYBOX: &str = "busybox";
+
+/// Programs for scripts: busybox, and those of can-utils and iproute2 that are for CAN. Separated by spaces.
+pub const USUAL: &str = "busybox asc2log bridge can-calc-bit-timing canbusload candump canfdtest cangen cangw canplayer cansend \
+                         cansequence cansniffer ip isotpdump isotprecv isotpsend j1939cat j1939spy log2asc slcan_attach tc";
+
+/// Not true for a static busybox: Debian's prefers its own `ip` and `tc`, which know no CAN, to those in `PATH`.
+fn is_installed(name: &str) -> bool {
+    let is_dynamic = |path: &Path| image::linkage(path).is_ok_and(|linkage| linkage.interpreter.is_some());
+    image::locate(name).is_ok_and(|path| name != BUSYBOX || is_dynamic(&path))
+}
 
 impl Package {
     fn with(program: &str) -> Option<Self> {
@@ -49,20 +68,28 @@ impl Package {
 }
 
 /// Name of an installed program, or its path in a package, which is fetched if necessary. Other names are unchanged.
+/// Programs of this machine are no programs for other processors.
 pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<String, ToolError> {
-    let package = Package::with(name).filter(|_| image::locate(name).is_err());
-    let Some(package) = package else { return Ok(name.to_owned()) };
+    let is_here = cache.arch().is_here();
+    let package = Package::with(name).filter(|_| !is_here || !is_installed(name));
+    let Some(package) = package else {
+        return if is_here || name.contains('/') {
+            Ok(name.to_owned())
+        } else {
+            Err(ToolError::Unknown { program: name.to_owned(), arch: cache.arch() })
+        };
+    };
     let path = packages::obtain(cache, package.name, package.name, observer, || {
         let missing = || PackageError::NotFound { package: format!("{} with {name}", package.name) };
         package.find(&cache.path(package.name), name).ok_or_else(missing)
     });
-    let path = path.map_err(|source| ToolError { program: name.to_owned(), package: package.name, source })?;
+    let path = path.map_err(|source| ToolError::Package { program: name.to_owned(), package: package.name, source })?;
     Ok(path.to_string_lossy().into_owned())
 }
 
 /// True if a guest started on this machine can have this program.
-pub fn is_there(name: &str) -> bool {
-    is_known(name) || image::locate(name).is_ok()
+pub fn is_there(name: &str, arch: Arch) -> bool {
+    is_known(name) || (arch.is_here() || name.contains('/')) && image::locate(name).is_ok()
 }
 
 /// True if every guest can have this program.
@@ -88,13 +115,23 @@ mod tests {
                 let path = tree.join(package.folders[0]).join(name);
                 fs::write(&path, "").unwrap();
                 let obtained = obtain(&cache, name, &mut Silent).unwrap();
-                let expected = match image::locate(name) {
-                    Ok(_installed) => name.to_owned(),
-                    Err(_) => path.display().to_string(),
-                };
+                let expected = if is_installed(name) { name.to_owned() } else { path.display().to_string() };
                 assert_eq!(obtained, expected);
             }
         }
         assert_eq!(obtain(&cache, "no-such-program", &mut Silent).unwrap(), "no-such-program");
+    }
+
+    #[test]
+    fn programs_of_this_machine_are_not_for_other_processors() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_owned()).of(Arch::Arm64);
+        let busybox = folder.path().join("arm64/busybox/bin/busybox");
+        fs::create_dir_all(busybox.parent().unwrap()).unwrap();
+        fs::write(&busybox, "").unwrap();
+        assert_eq!(obtain(&cache, "busybox", &mut Silent).unwrap(), busybox.display().to_string());
+        assert_eq!(obtain(&cache, "./mine", &mut Silent).unwrap(), "./mine");
+        assert!(matches!(obtain(&cache, "sh", &mut Silent), Err(ToolError::Unknown { .. })));
+        assert!(is_there("sh", Arch::X86_64) && !is_there("sh", Arch::Arm64));
     }
 }

@@ -40,6 +40,27 @@ fn invalid_gateway_files_are_reported_as_json() {
     }
 }
 
+#[test]
+fn program_that_guests_cannot_start_is_named_before_they_boot() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = std::fs::read(env!("CARGO_BIN_EXE_candor-lab")).unwrap();
+    // Another architecture, and no sections.
+    program.truncate(4096);
+    program[18] ^= 1;
+    program[0x28..0x30].fill(0);
+    program[0x3C..0x40].fill(0);
+    for name in ["candor", "candor-lab"] {
+        std::fs::write(folder.path().join(name), &program).unwrap();
+    }
+    let output = lab("run -- true").env("CANDOR_STATIC", folder.path()).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    let path = folder.path().join("candor");
+    for part in [path.to_str().unwrap(), "another architecture", "cargo xtask static", "CANDOR_STATIC"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
 const HIDDEN: [&str; 8] = ["cells", "figure", "guard", "hold", "load", "preflight", "relay", "supervise"];
 
 #[test]

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use super::{Release, Target};
-use crate::{static_build, step, tools};
+use super::{Release, Target, of_this_machine};
+use crate::{step, tools};
 
 /// Debian's version after that of candor: older than any `-1` that Debian itself may package.
 const REVISION: &str = "0candor1";
@@ -48,7 +48,7 @@ impl Release {
     pub(super) fn write_pages(&self, target: &Target, package: &str) -> anyhow::Result<()> {
         let share = self.share(target, package);
         self.clear(&share)?;
-        let program = self.built.join(static_build::target()).join("dist").join(package);
+        let program = self.programs(of_this_machine()?).join(package);
         let generate = || {
             let mut command = self.command(&program);
             command.arg("generate");

@@ -48,7 +48,7 @@ pub(crate) const TARGETS: [Target; 4] = [
 
 /// The target whose programs run here.
 pub(crate) fn of_this_machine() -> anyhow::Result<&'static Target> {
-    let host = static_build::target();
+    let host = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     TARGETS.iter().find(|target| target.triple == host).with_context(|| format!("no release is made for {host}"))
 }
 

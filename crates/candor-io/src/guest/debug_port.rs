@@ -1,55 +1,40 @@
-//! The debug port of emulated PCs: output without interrupts or waiting.
+//! A port of emulated machines for output without interrupts or waiting.
 
 use std::io;
 use std::marker::PhantomData;
 
-use crate::process::check;
-
-/// Port of `isa-debugcon`.
-const PORT: u16 = 0xE9;
+#[cfg(target_arch = "aarch64")]
+use board::Port;
+#[cfg(target_arch = "x86_64")]
+use pc::Port;
 
 /// The debug port, usable by the calling thread.
 ///
-/// The kernel keeps the permission per thread, so other threads do not pay for it.
+/// On a PC the kernel keeps the permission per thread, so other threads do not pay for it.
 #[derive(Debug)]
 pub struct DebugPort {
+    port: Port,
     /// The permission is per thread.
     not_send: PhantomData<*const ()>,
 }
 
 impl DebugPort {
-    /// Requests access to the port.
+    /// Requests access to the port: 0xE9 of a PC (`isa-debugcon`), or the serial port of the board `virt`.
     ///
     /// # Kernel
-    /// `CONFIG_X86_IOPL_IOPERM`, CAP_SYS_RAWIO.
+    /// PC: `CONFIG_X86_IOPL_IOPERM`, CAP_SYS_RAWIO. `virt`: `CONFIG_DEVMEM`, `iomem=relaxed`, CAP_SYS_RAWIO.
     ///
     /// # Errors
-    /// `EPERM` without the capability, `ENOSYS` without the option, `Unsupported` on other processors.
+    /// `EPERM` without the capability or the parameter, `ENOSYS` or `ENOENT` without the option, `Unsupported` on other
+    /// processors.
     pub fn open() -> io::Result<Self> {
-        let port = libc::c_ulong::from(PORT);
-        if !cfg!(target_arch = "x86_64") {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
-        // SAFETY: the call takes numbers only; what may be done with port 0xE9 is decided by `write_byte`.
-        check(unsafe { ioperm(port, 1, 1) })?;
-        Ok(Self { not_send: PhantomData })
-    }
-
-    fn write_byte(&mut self, byte: u8) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the kernel granted port 0xE9 to this thread (`open`; the type is neither Send nor Sync), so the
-        // instruction does not fault; it reads two registers and touches no memory, stack or flags.
-        unsafe {
-            std::arch::asm!("out dx, al", in("dx") PORT, in("al") byte, options(nomem, nostack, preserves_flags));
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = byte;
+        Ok(Self { port: Port::open()?, not_send: PhantomData })
     }
 }
 
 impl io::Write for DebugPort {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        buffer.iter().for_each(|&byte| self.write_byte(byte));
+        buffer.iter().for_each(|&byte| self.port.write_byte(byte));
         Ok(buffer.len())
     }
 
@@ -59,9 +44,82 @@ impl io::Write for DebugPort {
 }
 
 #[cfg(target_arch = "x86_64")]
-use libc::ioperm;
+mod pc {
+    use std::io;
 
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn ioperm(_from: libc::c_ulong, _count: libc::c_ulong, _on: libc::c_int) -> libc::c_int {
-    -1
+    use crate::process::check;
+
+    /// Port of `isa-debugcon`.
+    const PORT: u16 = 0xE9;
+
+    #[derive(Debug)]
+    pub(super) struct Port;
+
+    impl Port {
+        pub(super) fn open() -> io::Result<Self> {
+            // SAFETY: the call takes numbers only; what may be done with port 0xE9 is decided by `write_byte`.
+            check(unsafe { libc::ioperm(libc::c_ulong::from(PORT), 1, 1) })?;
+            Ok(Self)
+        }
+
+        pub(super) fn write_byte(&mut self, byte: u8) {
+            // SAFETY: the kernel granted port 0xE9 to this thread (`open`; `DebugPort` is neither Send nor Sync), so the
+            // instruction does not fault; it reads two registers and touches no memory, stack or flags.
+            unsafe {
+                std::arch::asm!("out dx, al", in("dx") PORT, in("al") byte, options(nomem, nostack, preserves_flags));
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod board {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd as _;
+    use std::ptr::{self, NonNull};
+
+    /// Registers of the PL011 of the board `virt`, whose first one takes a byte to send. QEMU writes it to its file at once.
+    const REGISTERS: libc::off_t = 0x0900_0000;
+    const PAGE_BYTES: usize = 4096;
+
+    /// The mapping lasts as long as the process.
+    #[derive(Debug)]
+    pub(super) struct Port {
+        data: NonNull<u32>,
+    }
+
+    impl Port {
+        pub(super) fn open() -> io::Result<Self> {
+            let memory = File::options().read(true).write(true).open("/dev/mem")?;
+            let (access, kind, file) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, memory.as_raw_fd());
+            // SAFETY: a new mapping of device registers, at an address that the kernel chooses; nothing else is changed.
+            let mapped = unsafe { libc::mmap(ptr::null_mut(), PAGE_BYTES, access, kind, file, REGISTERS) };
+            match NonNull::new(mapped.cast()) {
+                Some(data) if mapped != libc::MAP_FAILED => Ok(Self { data }),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+
+        pub(super) fn write_byte(&mut self, byte: u8) {
+            // SAFETY: `data` points to the first register of the mapping, which is page-aligned, writable and never unmapped; no
+            // reference to it exists.
+            unsafe { self.data.write_volatile(u32::from(byte)) };
+        }
+    }
+}
+
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+#[derive(Debug)]
+enum Port {}
+
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+impl Port {
+    fn open() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn write_byte(&mut self, _byte: u8) {
+        match *self {}
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use candor_config::engine::UserEngine;
 use candor_core::units::parse_duration;
+use candor_lab::arch::Arch;
 use candor_lab::job::Topology;
 use candor_lab::kernel::{ModuleParameter, Testbed};
 use clap::{Args, Subcommand};
@@ -63,6 +64,15 @@ const TESTBEDS: Values<Testbed> = &[
     ),
 ];
 
+pub(super) const ARCHS: Values<Arch> = &[
+    ("x86-64", "That of this machine", Arch::X86_64),
+    (
+        "arm64",
+        "An emulated Cortex-A72 (icount only); needs the programs of `cargo xtask static --arch arm64`",
+        Arch::Arm64,
+    ),
+];
+
 pub(super) const TOPOLOGIES: Values<Topology> = &[
     ("vcan", "vcan0, vcan1, vcan2", Topology::Vcan),
     (
@@ -83,6 +93,9 @@ pub(crate) struct GuestArgs {
     /// Kind of guest.
     #[arg(long, default_value = "uml", value_parser = named(TESTBEDS))]
     pub(crate) testbed: Testbed,
+    /// Processor of the guest.
+    #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
+    pub(crate) arch: Arch,
     /// Kernel, by its name in `candor-lab kernels` (icount; default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
@@ -96,7 +109,7 @@ pub(crate) struct GuestArgs {
     /// Copy this file to the guest's working directory (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) copy: Vec<PathBuf>,
-    /// Copy this program and its libraries to the guest's PATH; can-utils and OpenSSH are downloaded if necessary (repeatable).
+    /// Copy this program and its libraries to the guest's PATH; OpenSSH is downloaded if necessary (repeatable).
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) program: Vec<String>,
     /// Set this environment variable for the command (repeatable).
@@ -115,8 +128,8 @@ pub(crate) struct GuestArgs {
 
 /// Boot a guest, run a command in it as root, and exit with its status.
 ///
-/// The guest contains candor, the command if it is a program of this machine (with its libraries), and the files of --copy and
-/// --program. It has no shell unless you add one.
+/// The guest contains candor, a shell with the usual small programs (busybox), can-utils, iproute2, and the files of --copy and
+/// --program. A program or script of this machine that is the command, by name or path, is copied as well.
 ///
 /// Exit status: that of the command, 127 if the guest has no such command, 126 if it cannot be started, 128 plus the number of
 /// the signal if it was killed; 2 if the guest could not run it.
@@ -125,7 +138,9 @@ pub(crate) struct GuestArgs {
 Examples:
   candor-lab run --copy gateway.toml -- candor check gateway.toml
   candor-lab run --testbed icount --topology kvaser -- candor doctor      a guest with emulated cards
-  candor-lab run --program cangw --copy rules.sh -- sh rules.sh")]
+  candor-lab run --testbed icount --arch arm64 -- candor doctor           the processor that many gateways have
+  candor-lab run -- ./rules.sh                                            a script of this machine
+  candor-lab run -- sh -c 'candump -n 1 vcan0 & cangw -L; cansend vcan0 123#11; wait'")]
 pub(crate) struct LabRunArgs {
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
@@ -137,7 +152,7 @@ pub(crate) struct LabRunArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Boot a guest with a shell, and with the can-utils and iproute2 of this machine.
+/// Boot a guest and connect this terminal with its shell. It contains what the guest of `candor-lab run` contains.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -155,6 +170,9 @@ Examples:
   candor-lab kernels
   candor-lab run --testbed icount --kernel backports-6.12 -- uname -r")]
 pub(crate) struct LabKernelsArgs {
+    /// Processor of the guests.
+    #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
+    pub(crate) arch: Arch,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -10,11 +10,12 @@ use candor_core::frame::Frame;
 use candor_core::realtime::{RtPriority, Sched};
 use candor_core::units::{BitRate, parse_duration};
 use candor_io::schedule::Policy;
+use candor_lab::arch::Arch;
 use candor_lab::job::Topology;
 use candor_lab::tester::{Names, Origin, StampSource};
 use clap::Args;
 
-use super::guests::TOPOLOGIES;
+use super::guests::{ARCHS, TOPOLOGIES};
 use super::{Values, named};
 
 /// Measure the latency of gateways between two buses of this machine, one frame at a time.
@@ -73,6 +74,9 @@ pub(crate) struct BenchArgs {
     pub(crate) conditions: ConditionArgs,
     #[command(flatten)]
     pub(crate) stamps: StampArgs,
+    /// Processor of the guest.
+    #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
+    pub(crate) arch: Arch,
     /// Kernel, by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,

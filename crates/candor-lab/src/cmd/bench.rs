@@ -41,10 +41,11 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     let mut spec = GuestSpec::new(
         Testbed::Icount,
         args.topology,
-        guest::static_lab()?,
+        guest::guest_lab()?,
         command(args, &guest_names(&args.gateways)),
     );
     spec.wire_adapters.extend(adapter);
+    spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.gateways);
     spec.out = Some(args.records.clone());

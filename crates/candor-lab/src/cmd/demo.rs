@@ -77,7 +77,7 @@ fn play_in_guest(args: &DemoInversionArgs) -> Result<Report, Failure> {
     let mut words = ["candor-lab", "demo", "inversion", "--here", "--json"].map(str::to_owned).to_vec();
     words.extend([format!("--every={}ns", args.every.as_nanos()), format!("--frames={}", args.frames)]);
     words.push(format!("--depth={}", args.depth));
-    let mut spec = GuestSpec::new(Testbed::Icount, Topology::Vcan, guest::static_lab()?, words);
+    let mut spec = GuestSpec::new(Testbed::Icount, Topology::Vcan, guest::guest_lab()?, words);
     spec.kernel.clone_from(&args.kernel);
     spec.timeout = args.timeout;
     let mut output = Output { progress: Progress::new(), stdout: Vec::new() };

@@ -4,22 +4,13 @@ use std::path::Path;
 
 use candor_cli::{Exit, Outcome, render};
 use candor_lab::cache::Cache;
-use candor_lab::guest::{self, ClockShift, GuestExit, GuestSpec, LabError, ShellError, static_lab};
-use candor_lab::image;
+use candor_lab::guest::{self, ClockShift, GuestExit, GuestSpec, LabError, ShellError, guest_lab};
 use candor_lab::job::Topology;
 use candor_lab::kernel::{self, KernelList};
 use serde_json::json;
 
 use super::progress::Progress;
 use crate::cli::{GuestArgs, LabKernelsArgs, LabRunArgs, LabShellArgs};
-
-/// In order of preference.
-const SHELLS: [&str; 2] = ["bash", "sh"];
-/// Copied to the guest of `candor-lab shell` if the host has them.
-const TOOLS: &str = "asc2log bash bcmserver can-calc-bit-timing canbusload candump canfdtest cangen cangw canlogserver \
-                     canplayer cansend cansequence cansniffer cat cp date dmesg grep head ip isotpdump isotprecv isotpsend \
-                     kill less log2asc ls lsmod mount ps sh sleep ss stty tail tc timeout uname wc";
-const TERMINFO: &str = "/etc/terminfo";
 
 pub(crate) fn run(args: &LabRunArgs) -> Outcome {
     let mut spec = specification(&args.guest, args.command.clone())?;
@@ -49,14 +40,9 @@ fn hint_at_copy(args: &LabRunArgs) {
 }
 
 pub(crate) fn shell(args: &LabShellArgs) -> Outcome {
-    let exists = |name: &&str| image::locate(name).is_ok();
-    let shell = SHELLS.into_iter().find(exists).ok_or("this machine has no shell to copy to the guest")?;
-    let mut spec = specification(&args.guest, vec![shell.to_owned()])?;
-    spec.programs.extend(TOOLS.split(' ').filter(exists).map(str::to_owned));
+    let mut spec = specification(&args.guest, vec!["sh".to_owned()])?;
     let term = std::env::var("TERM").unwrap_or_else(|_| "dumb".to_owned());
-    spec.files.extend(terminal_description(&term));
     spec.environment.insert("TERM".to_owned(), term);
-    spec.environment.insert("TERMINFO".to_owned(), TERMINFO.to_owned());
     spec.environment.insert("PS1".to_owned(), format!("{}:\\w# ", spec.testbed.name()));
     let mut progress = Progress::new();
     let exit = guest::shell(&spec, &mut progress);
@@ -67,17 +53,9 @@ pub(crate) fn shell(args: &LabShellArgs) -> Outcome {
     Ok(Exit::Guest(exit?.status))
 }
 
-/// The terminfo entry, which line editing needs.
-fn terminal_description(term: &str) -> Option<(String, Vec<u8>)> {
-    let first = term.chars().next().filter(char::is_ascii_alphanumeric)?;
-    let folders = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"];
-    let description = folders.iter().find_map(|folder| std::fs::read(format!("{folder}/{first}/{term}")).ok())?;
-    Some((format!("{TERMINFO}/{first}/{term}"), description))
-}
-
 pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
     let mut progress = Progress::new();
-    let list = kernel::list(&Cache::of_user()?, &mut progress);
+    let list = kernel::list(&Cache::of_user()?.of(args.arch), &mut progress);
     progress.clear();
     let KernelList { kernels, doubt } = list?;
     if args.json {
@@ -107,13 +85,16 @@ pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
 
 /// The guest that the options describe.
 fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Box<dyn std::error::Error>> {
-    let mut spec = GuestSpec::new(args.testbed, args.topology, static_lab()?, command);
+    let mut spec = GuestSpec::new(args.testbed, args.topology, guest_lab()?, command);
+    spec.tools = true;
     if !args.wire_adapter.is_empty() && spec.topology != Topology::Wire {
         return Err("--wire-adapter is for buses of candor-lab wire: add --topology wire".into());
     }
     spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
+    spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.copy);
+    bring_command(&mut spec);
     spec.programs.clone_from(&args.program);
     spec.module_parameters.clone_from(&args.module_parameter);
     spec.timeout = args.timeout;
@@ -126,6 +107,18 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
         spec.environment.insert(name.to_owned(), value.to_owned());
     }
     Ok(spec)
+}
+
+/// Copies the command to the working directory if it is the path of a file of this machine, and not a copied one.
+fn bring_command(spec: &mut GuestSpec) {
+    let path = Path::new(&spec.command[0]);
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
+    let is_path = spec.command[0].contains('/') && path.is_file();
+    if is_path && spec.copies.iter().all(|copy| !copy.ends_with(name)) {
+        let copied = format!("./{name}");
+        spec.copies.push(path.to_owned());
+        spec.command[0] = copied;
+    }
 }
 
 /// A variable that the laboratory does not set.
@@ -166,7 +159,29 @@ pub(crate) fn show_console(error: &LabError) {
 
 #[cfg(test)]
 mod tests {
+    use candor_lab::kernel::Testbed;
+
     use super::*;
+
+    #[test]
+    fn command_with_a_path_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "").unwrap();
+        let brought = |command: &str, copies: &[&Path]| {
+            let mut spec = GuestSpec::new(Testbed::Uml, Topology::Vcan, "candor-lab".into(), vec![command.to_owned()]);
+            spec.copies = copies.iter().map(|&path| path.to_owned()).collect();
+            bring_command(&mut spec);
+            (spec.command[0].clone(), spec.copies)
+        };
+        let path = script.to_str().unwrap();
+        let missing = format!("{path}.sh");
+        assert_eq!(brought(path, &[]), ("./script".to_owned(), vec![script.clone()]));
+        assert_eq!(brought(path, &[&script]), (path.to_owned(), vec![script.clone()]));
+        for unchanged in ["./no-such-file", "sh", &missing] {
+            assert_eq!(brought(unchanged, &[]), (unchanged.to_owned(), Vec::new()));
+        }
+    }
 
     #[test]
     fn variables_of_the_laboratory_are_refused() {

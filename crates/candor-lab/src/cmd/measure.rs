@@ -9,11 +9,12 @@ pub(super) mod results;
 pub(super) mod status_table;
 mod verdict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use candor_core::diagnostic::Diagnostic;
+use candor_lab::arch::Arch;
 use candor_lab::cache::Cache;
 use candor_lab::cells::{self, Order, OrderError};
 use candor_lab::experiment::{self, Available, Block, Plan};
@@ -72,9 +73,12 @@ pub(super) fn fill(
         blocks.iter().map(|block| Ok((*block, Order::of(plan, block)?))).collect::<Result<Vec<_>, OrderError>>()?;
     let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
     // A missing program would fail all cells of its guest.
-    let guests = todo.iter().filter(|(block, _)| block.place.testbed.is_guest());
-    if let Some(program) = guests.flat_map(|(_, order)| cells::programs(order)).find(|name| !tools::is_there(name)) {
-        return Err(format!("This machine has no program {program}, which a gateway of the plan runs").into());
+    for (block, order) in todo.iter().filter(|(block, _)| block.place.testbed.is_guest()) {
+        let arch = block.place.arch.unwrap_or_default();
+        if let Some(program) = cells::programs(order).into_iter().find(|name| !tools::is_there(name, arch)) {
+            let arch = arch.name();
+            return Err(format!("No program {program} for {arch} guests, which a gateway of the plan runs").into());
+        }
     }
     let machines = Machines::ready(plan, folder, &todo)?;
     let done = done.iter().map(|(block, _)| block.cells.len()).sum();
@@ -87,8 +91,8 @@ fn check(source: &Source, bytes: &[u8], folder: &Path, form: Form) -> Result<Opt
     let mut checked = experiment::load(bytes, Available::default());
     if let Ok(loaded) = &checked {
         // Listing kernels may need the network.
-        let names_kernels = loaded.plan.cells().iter().any(|cell| cell.place.kernel.is_some());
-        let kernels = if names_kernels { kernels() } else { None };
+        let with_names = loaded.plan.cells().iter().filter(|cell| cell.place.kernel.is_some());
+        let kernels = kernels(with_names.map(|cell| cell.place.arch.unwrap_or_default()).collect());
         let logs = logs(&loaded.plan, folder)?;
         if kernels.is_some() || !logs.is_empty() {
             checked = experiment::load(bytes, Available { kernels: kernels.as_deref(), logs: Some(&logs) });
@@ -129,12 +133,16 @@ fn report_findings(source: &Source, findings: &[Diagnostic], form: Form, verdict
     render::out(&format!("{value:#}\n"))
 }
 
-/// Names of available kernels; `None` if unknown, in which case booting one reports the error.
-fn kernels() -> Option<Vec<String>> {
+/// Names of available kernels for some of these processors; `None` if there are no processors or the kernels are unknown, in
+/// which case booting one reports the error.
+fn kernels(archs: BTreeSet<Arch>) -> Option<Vec<String>> {
+    let cache = Cache::of_user().ok().filter(|_| !archs.is_empty())?;
     let mut progress = crate::cmd::progress::Progress::new();
-    let list = kernel::list(&Cache::of_user().ok()?, &mut progress);
+    let lists: Option<Vec<_>> =
+        { archs.into_iter() }.map(|arch| kernel::list(&cache.of(arch), &mut progress).ok()).collect();
     progress.clear();
-    list.ok().filter(|list| list.doubt.is_none()).map(|list| list.kernels.into_iter().map(|one| one.name).collect())
+    let lists = lists.filter(|lists| lists.iter().all(|list| list.doubt.is_none()))?;
+    Some(lists.into_iter().flat_map(|list| list.kernels).map(|one| one.name).collect())
 }
 
 /// Paths in the plan are relative to it.

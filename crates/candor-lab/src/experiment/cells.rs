@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::arch::Arch;
 use crate::experiment::blocks::Hash;
 use crate::experiment::load::Load;
 use crate::experiment::traffic::Traffic;
@@ -26,6 +27,8 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     pub testbed: Testbed,
+    /// `None`: that of this machine's guests, or of the board.
+    pub arch: Option<Arch>,
     /// As listed by `candor-lab kernels`; `None`: the default of the release.
     pub kernel: Option<String>,
     pub topology: Topology,
@@ -36,6 +39,7 @@ pub struct Place {
 names! {
     pub(super) enum Factor {
         Testbed = "testbed",
+        Arch = "arch",
         Kernel = "kernel",
         Topology = "topology",
         Shift = "shift",
@@ -92,11 +96,11 @@ impl Testbed {
 
 impl Place {
     pub(super) const DEFAULT: Self =
-        Self { testbed: Testbed::Icount, kernel: None, topology: Topology::Vcan, shift: 0 };
+        Self { testbed: Testbed::Icount, arch: None, kernel: None, topology: Topology::Vcan, shift: 0 };
 
     /// The reason, if there can be no such place.
     pub(super) fn impossible(&self) -> Option<String> {
-        let Self { testbed, kernel, topology, shift } = self;
+        let Self { testbed, arch, kernel, topology, shift } = self;
         let name = testbed.name();
         match testbed {
             Testbed::Host | Testbed::Ssh if *topology != Topology::Bench => {
@@ -104,6 +108,9 @@ impl Place {
             }
             Testbed::Host | Testbed::Ssh if *shift != 0 => {
                 Some(format!("{name} counts no instructions, so its shift is 0"))
+            }
+            Testbed::Host | Testbed::Ssh if arch.is_some() => {
+                Some(format!("{name} has the processor that is there, so its arch is \"default\""))
             }
             Testbed::Host | Testbed::Ssh => {
                 kernel.as_ref().map(|_| format!("{name} has the kernel that runs there, so its kernel is \"default\""))
@@ -114,6 +121,9 @@ impl Place {
             Testbed::Icount => None,
             Testbed::Uml if *topology != Topology::Vcan => {
                 Some(format!("uml has neither cards nor USB, so no topology {}", topology.name()))
+            }
+            Testbed::Uml if arch.is_some_and(|arch| !arch.is_here()) => {
+                Some("uml runs on the processor of this machine only".to_owned())
             }
             Testbed::Uml if *shift != 0 => Some("uml counts no instructions, so its shift is 0".to_owned()),
             Testbed::Uml => match kernel.as_deref() {
@@ -126,10 +136,11 @@ impl Place {
 
 impl Cell {
     /// Factors and levels, in the order of output.
-    pub fn levels(&self) -> [(&'static str, String); 9] {
-        let Place { testbed, kernel, topology, shift } = &self.place;
+    pub fn levels(&self) -> [(&'static str, String); 10] {
+        let Place { testbed, arch, kernel, topology, shift } = &self.place;
         [
             ("testbed", testbed.name().to_owned()),
+            ("arch", arch.map_or("default", Arch::name).to_owned()),
             ("kernel", kernel.clone().unwrap_or_else(|| "default".to_owned())),
             ("topology", topology.name().to_owned()),
             ("shift", shift.to_string()),
@@ -144,7 +155,10 @@ impl Cell {
     /// A hash of everything that decides the measurement: levels, numbers of the plan, gateway and rules. 16
     /// hexadecimal digits.
     pub fn name(&self, plan: &Plan) -> String {
-        let levels = self.levels().map(|(factor, level)| format!("{factor}={level}")).join("\n");
+        let levels = self.levels().into_iter();
+        // Only if set, so that names of plans without the factor remain valid.
+        let levels = levels.filter(|(factor, level)| *factor != "arch" || level != "default");
+        let levels = levels.map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join("\n");
         let numbers = format!(
             "{} {} {} {:?} {:?} {} {}",
             plan.seed, plan.frames, plan.warm_up, plan.gap, plan.lost_after, plan.bitrate, self.repeat

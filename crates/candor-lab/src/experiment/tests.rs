@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::arch::Arch;
 use candor_core::diagnostic::Severity;
 
 mod bench;
@@ -39,7 +40,7 @@ fn levels_are_combined_excluded_and_included() {
     assert!(included.iter().all(|cell| cell.place.topology == Topology::Vcan && cell.place.shift == 0));
     assert_eq!(
         included[1].to_string(),
-        "testbed=icount kernel=default topology=vcan shift=0 gateway=kernel rules=all traffic=\"one at a time\" \
+        "testbed=icount arch=default kernel=default topology=vcan shift=0 gateway=kernel rules=all traffic=\"one at a time\" \
          load=\"ethernet 1400\" frame=123#0000112233445566"
     );
 }
@@ -97,6 +98,18 @@ fn cell_name_depends_on_the_gateway() {
     assert_eq!(one.cells()[0].name(&one), plan(&text("a")).cells()[0].name(&one));
 }
 
+/// Results of older plans remain valid.
+#[test]
+fn arch_is_part_of_a_cell_name_only_if_it_is_set() {
+    let text = "[factor]\ngateway = \"kernel\"\n";
+    let (one, two) = (plan(text), plan(&format!("{text}arch = [\"default\", \"arm64\"]\n")));
+    let [here, there] = two.cells() else { panic!("{:?}", two.cells()) };
+    assert_eq!((here.place.arch, there.place.arch), (None, Some(Arch::Arm64)));
+    assert_eq!(one.cells()[0].name(&one), "f624423e573e8586");
+    assert_eq!(here.name(&two), "f624423e573e8586");
+    assert_ne!(there.name(&two), "f624423e573e8586");
+}
+
 #[test]
 fn mistakes_are_found_at_their_places() {
     let gateway = "[factor]\ngateway = [\"kernel\"]\n";
@@ -109,6 +122,8 @@ fn mistakes_are_found_at_their_places() {
         (gateway.to_owned() + "load = [\"disk\"]\n", vec![(code::LEVEL, "\"disk\"")]),
         (gateway.to_owned() + "traffic = [\"flod\"]\n", vec![(code::LEVEL, "\"flod\"")]),
         (gateway.to_owned() + "kernel = [\"debian-6.2\"]\n", vec![(code::UNDEFINED, "\"debian-6.2\"")]),
+        (gateway.to_owned() + "arch = [\"mips\"]\n", vec![(code::LEVEL, "\"mips\"")]),
+        (gateway.to_owned() + "testbed = \"uml\"\narch = \"arm64\"\n", vec![(code::IMPOSSIBLE, "gateway")]),
         (gateway.to_owned() + "rules = [\"few\"]\n", vec![(code::UNDEFINED, "\"few\"")]),
         (gateway.to_owned() + "shift = [0, 11]\n", vec![(code::LEVEL, "11")]),
         (gateway.to_owned() + "shift = [1, 1]\n", vec![(code::LEVEL_TWICE, "1")]),

@@ -3,8 +3,8 @@
 use super::{Kernel, Testbed};
 use crate::packages::{Archive, Offer, PackageError};
 
-/// Meta packages for the newest kernel of a suite, and the suffix of the name.
-const META: [(&str, &str); 2] = [("linux-image-amd64", ""), ("linux-image-rt-amd64", "-rt")];
+/// Meta packages for the newest kernel of a suite, without the processor, and the suffix of the name.
+const META: [(&str, &str); 2] = [("linux-image-", ""), ("linux-image-rt-", "-rt")];
 const UML: &str = "user-mode-linux";
 /// Prefix of kernel packages; the release follows.
 const IMAGE_PREFIX: &str = "linux-image-";
@@ -13,8 +13,9 @@ const IMAGE_PREFIX: &str = "linux-image-";
 pub(super) fn offered(archive: &Archive<'_>) -> Result<Vec<Kernel>, PackageError> {
     let mut kernels = Vec::new();
     for (meta, suffix) in META {
-        for (name, offer) in named(&archive.offers(meta)?, suffix) {
-            let depends = archive.depends(meta, &offer.version)?;
+        let meta = format!("{meta}{}", archive.arch().debian());
+        for (name, offer) in named(&archive.offers(&meta)?, suffix) {
+            let depends = archive.depends(&meta, &offer.version)?;
             let Some(package) = depends.into_iter().find(|package| package.starts_with(IMAGE_PREFIX)) else { continue };
             kernels.push(Kernel {
                 name,
@@ -28,7 +29,8 @@ pub(super) fn offered(archive: &Archive<'_>) -> Result<Vec<Kernel>, PackageError
         }
     }
     kernels.sort_by_key(|kernel| (kernel.name.starts_with("backports"), series_key(&kernel.name), kernel.name.len()));
-    if let Some(offer) = archive.offers(UML)?.into_iter().next()
+    if archive.arch().is_here()
+        && let Some(offer) = archive.offers(UML)?.into_iter().next()
         && let Some(series) = series(&offer.version)
     {
         kernels.push(Kernel {

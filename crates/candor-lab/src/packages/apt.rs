@@ -36,6 +36,8 @@ pub(super) fn configure(cache: &Cache) -> Result<PathBuf, PackageError> {
 /// apt writes only to the cache. The machine's settings for downloads (mainly proxies) apply, but none of its hooks.
 fn private_settings(cache: &Cache, machine: &str) -> String {
     let path = |name| cache.path(name).display().to_string();
+    // Packages for another processor need all of their dependencies.
+    let installed = if cache.arch().is_here() { "/var/lib/dpkg/status" } else { "/dev/null" };
     let own = [
         ("Dir::Etc::main", "/dev/null".to_owned()),
         ("Dir::Etc::parts", path("apt/none")),
@@ -45,10 +47,10 @@ fn private_settings(cache: &Cache, machine: &str) -> String {
         ("Dir::Etc::sourceparts", path("apt/none")),
         ("Dir::State", path("apt/state")),
         ("Dir::State::lists", path("apt/lists")),
-        ("Dir::State::status", "/var/lib/dpkg/status".to_owned()),
+        ("Dir::State::status", installed.to_owned()),
         ("Dir::Cache", path("apt")),
-        ("APT::Architecture", "amd64".to_owned()),
-        ("APT::Architectures", "amd64".to_owned()),
+        ("APT::Architecture", cache.arch().debian().to_owned()),
+        ("APT::Architectures", cache.arch().debian().to_owned()),
         ("APT::Sandbox::User", String::new()),
         ("APT::Update::Error-Mode", "any".to_owned()),
         ("Acquire::Languages", "none".to_owned()),

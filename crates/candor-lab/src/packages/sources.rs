@@ -127,8 +127,7 @@ fn stanza(text: &mut String, source: &Source, suite: &str) {
     let mut add = |name: &str, value: &str| {
         writeln!(text, "{name}: {value}").expect("writing to a String cannot fail");
     };
-    let fixed =
-        [("Types", "deb"), ("URIs", &uris), ("Suites", suite), ("Components", "main"), ("Architectures", "amd64")];
+    let fixed = [("Types", "deb"), ("URIs", &uris), ("Suites", suite), ("Components", "main")];
     fixed.into_iter().for_each(|(name, value)| add(name, value));
     source.options.iter().for_each(|(name, value)| add(name, value));
     text.push('\n');

@@ -12,6 +12,7 @@ mod loads;
 mod measurement;
 mod papers;
 mod plans;
+mod scripts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,21 +30,24 @@ struct Lab {
 impl Lab {
     /// `None` after printing why.
     fn find() -> Option<Self> {
-        let Some(programs) = std::env::var_os("CANDOR_STATIC") else {
-            let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
-            assert!(
-                !demanded.split(',').any(|one| one == "laboratory"),
-                "laboratory is required, but CANDOR_STATIC is unset"
-            );
-            println!("SKIP needs laboratory: CANDOR_STATIC names no static candor");
-            return None;
-        };
-        Some(Self { program: Path::new(&programs).join("candor-lab"), folder: tempfile::tempdir().unwrap() })
+        let program = std::env::var_os("CANDOR_STATIC").map(|folder| Path::new(&folder).join("candor-lab"));
+        Self::of(require("laboratory", program, "CANDOR_STATIC is unset"))
+    }
+
+    /// The programs built with this test.
+    fn of_plain_build() -> Option<Self> {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_candor-lab"));
+        let is_complete = program.with_file_name("candor").is_file();
+        Self::of(require("candor", is_complete.then_some(program), "`cargo build -p candor` has not run"))
+    }
+
+    fn of(program: Option<PathBuf>) -> Option<Self> {
+        Some(Self { program: program?, folder: tempfile::tempdir().unwrap() })
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(arguments);
+        command.args(arguments).env_remove("CANDOR_STATIC");
         command
     }
 
@@ -73,6 +77,15 @@ impl Lab {
         fs::write(self.path(name), text).unwrap();
         self.at(name)
     }
+}
+
+fn require<T>(feature: &str, found: Option<T>, reason: &str) -> Option<T> {
+    if found.is_none() {
+        let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
+        assert!(!demanded.split(',').any(|one| one == feature), "{feature} is required, but {reason}");
+        println!("SKIP needs {feature}: {reason}");
+    }
+    found
 }
 
 /// Exit status and output of a program.

@@ -35,7 +35,7 @@ pub(crate) enum Feature {
     Vhci,
 }
 
-const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
+const BOARD_PROGRAMS: [&str; 9] = ["ssh", "sshd", "ssh-keygen", "sh", "cat", "chmod", "mktemp", "rm", "uname"];
 
 impl Feature {
     fn name(self) -> String {

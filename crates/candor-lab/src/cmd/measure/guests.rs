@@ -61,7 +61,7 @@ pub(super) fn run(
     let total = done + todo.iter().map(|(block, _)| block.cells.len()).sum::<usize>();
     // Guests would take CPU time from a gateway on this machine.
     let (guests, alone): (Vec<_>, Vec<_>) = todo.iter().partition(|(block, _)| block.place.testbed.is_guest());
-    let candor = if guests.is_empty() { std::path::PathBuf::new() } else { guest::static_lab()? };
+    let candor = if guests.is_empty() { std::path::PathBuf::new() } else { guest::guest_lab()? };
     let jobs = limits.jobs.map_or_else(processors, usize::from);
     let progress = Progress::new(total, done);
     let run = Mutex::new(Run::default());
@@ -135,6 +135,7 @@ fn specification(
     if order.cells.iter().any(|cell| cell.hardware_stamps) {
         spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
+    spec.arch = place.arch.unwrap_or_default();
     spec.kernel.clone_from(&place.kernel);
     spec.clock = ClockShift::new(place.shift).unwrap_or_default();
     spec.programs = cells::programs(order);

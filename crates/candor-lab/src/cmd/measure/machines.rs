@@ -56,9 +56,7 @@ impl Machines {
             Some(ssh) if of(Testbed::Ssh).next().is_some() => {
                 let candor = match &ssh.candor {
                     Some(path) => plan_folder.join(path),
-                    None => guest::static_lab().map_err(|error| {
-                        format!("{error}; or name one for the board with candor = \"FILE\" below [ssh]")
-                    })?,
+                    None => guest::lab_program()?,
                 };
                 let board = Board::reach(ssh, &candor)?;
                 lacks(&ssh.host, &board.look(&there.arguments())?)?;

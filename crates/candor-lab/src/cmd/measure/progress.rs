@@ -68,8 +68,9 @@ impl Progress {
 
 /// Levels that identify a cell, without the default ones.
 pub(in crate::cmd) fn in_words(levels: &[(String, String)]) -> String {
-    const DEFAULTS: [(&str, &str); 7] = [
+    const DEFAULTS: [(&str, &str); 8] = [
         ("testbed", "icount"),
+        ("arch", "default"),
         ("kernel", "default"),
         ("shift", "0"),
         ("rules", "all"),

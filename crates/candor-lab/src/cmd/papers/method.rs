@@ -82,7 +82,7 @@ impl Method {
         limits: GuestLimits,
     ) -> Result<bool, Box<dyn std::error::Error>> {
         fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-        let candor = guest::static_lab()?;
+        let candor = guest::guest_lab()?;
         let todo: Vec<_> =
             extent.kernels.iter().filter(|kernel| !answer_file(folder, extent, kernel).is_file()).collect();
         let jobs = limits.jobs.map_or_else(processors, usize::from);

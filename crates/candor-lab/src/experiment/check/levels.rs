@@ -1,5 +1,6 @@
 //! The meaning of levels.
 
+use crate::arch::Arch;
 use crate::experiment::cells::{Cell, Factor, Testbed, Topology};
 use crate::experiment::code::{self, error, suggest};
 use crate::experiment::load::LoadError;
@@ -27,6 +28,11 @@ impl<'a> Terms<'a> {
         let names = |names: Vec<&'static str>| (format!("write {}", names.join(", ")), names);
         match factor {
             Factor::Testbed => cell.place.testbed = Testbed::named(text).ok_or_else(|| names(Testbed::names()))?,
+            Factor::Arch if text == "default" => cell.place.arch = None,
+            Factor::Arch => {
+                let arch = Arch::named(text).ok_or_else(|| names(Arch::ALL.map(Arch::name).to_vec()))?;
+                cell.place.arch = Some(arch);
+            }
             Factor::Topology => cell.place.topology = Topology::named(text).ok_or_else(|| names(Topology::names()))?,
             Factor::Kernel => {
                 let known: Vec<&str> = self.kernels.unwrap_or_default().iter().map(String::as_str).collect();
@@ -100,6 +106,7 @@ impl<'a> Terms<'a> {
 
 const fn noun(factor: Factor) -> &'static str {
     match factor {
+        Factor::Arch => "processor of guests",
         Factor::Shift => "shift of the clock",
         Factor::Gateway => "gateway of this plan",
         Factor::Rules => "name of rules of this plan",

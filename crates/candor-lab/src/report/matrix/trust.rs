@@ -122,7 +122,9 @@ fn nulls(matrix: &Matrix) -> BTreeMap<String, [f64; 2]> {
     for cell in matrix.cells.iter().filter(|cell| cell.level("gateway") == "none") {
         let Some(figures) = cell.valid().and_then(|one| one.figures) else { continue };
         let place = ["testbed", "kernel", "topology", "shift"].map(|factor| cell.level(factor));
-        let place = format!("{}, kernel {}, {}, shift {}", place[0], place[1], place[2], place[3]);
+        let arch = Some(cell.level("arch")).filter(|arch| !["", "default"].contains(arch));
+        let arch = arch.map(|arch| format!(", {arch}")).unwrap_or_default();
+        let place = format!("{}{arch}, kernel {}, {}, shift {}", place[0], place[1], place[2], place[3]);
         let [p50, max] = places.entry(place).or_insert([f64::MIN; 2]);
         *p50 = p50.max(figures.p50.microseconds());
         *max = max.max(figures.max.microseconds());

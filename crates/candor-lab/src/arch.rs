@@ -1,0 +1,67 @@
+//! Processors of guests.
+
+use object::Architecture;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Arch {
+    /// That of the machines on which the laboratory runs.
+    #[default]
+    #[serde(rename = "x86-64")]
+    X86_64,
+    #[serde(rename = "arm64")]
+    Arm64,
+}
+
+impl Arch {
+    pub const ALL: [Self; 2] = [Self::X86_64, Self::Arm64];
+
+    /// As on the command line and in plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86-64",
+            Self::Arm64 => "arm64",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|arch| arch.name() == name)
+    }
+
+    /// True for the processor of this machine, whose programs and libraries its guests can use.
+    pub const fn is_here(&self) -> bool {
+        matches!(self, Self::X86_64)
+    }
+
+    /// In names of Debian packages.
+    pub(crate) const fn debian(self) -> &'static str {
+        match self {
+            Self::X86_64 => "amd64",
+            Self::Arm64 => "arm64",
+        }
+    }
+
+    /// Name of Debian's directories for libraries.
+    pub(crate) const fn libraries(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-linux-gnu",
+            Self::Arm64 => "aarch64-linux-gnu",
+        }
+    }
+
+    /// Rust's target for static programs.
+    pub(crate) const fn target(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-unknown-linux-musl",
+            Self::Arm64 => "aarch64-unknown-linux-musl",
+        }
+    }
+
+    /// In ELF files.
+    pub(crate) const fn of_programs(self) -> Architecture {
+        match self {
+            Self::X86_64 => Architecture::X86_64,
+            Self::Arm64 => Architecture::Aarch64,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Unit and property tests of the pure crates on other processors, by the user emulation of QEMU.
+
+use std::process::Command;
+
+use crate::{pure, static_build, step, tools};
+
+struct Processor {
+    target: &'static str,
+    linker: (&'static str, &'static str),
+    runner: (&'static str, &'static str),
+}
+
+const PROCESSORS: [Processor; 3] = [
+    Processor {
+        target: static_build::ARM64,
+        linker: static_build::LINKER_OF_ARM64,
+        runner: ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER", "qemu-aarch64-static"),
+    },
+    // 32 bits.
+    Processor {
+        target: "armv7-unknown-linux-gnueabihf",
+        linker: ("CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER", "arm-linux-gnueabihf-gcc"),
+        runner: ("CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER", "qemu-arm-static -L /usr/arm-linux-gnueabihf"),
+    },
+    // Big-endian.
+    Processor {
+        target: "s390x-unknown-linux-gnu",
+        linker: ("CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER", "s390x-linux-gnu-gcc"),
+        runner: ("CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER", "qemu-s390x-static -L /usr/s390x-linux-gnu"),
+    },
+];
+
+const PACKAGES: &str = "qemu-user-static gcc-arm-linux-gnueabihf gcc-s390x-linux-gnu";
+
+/// `cargo xtask processors`.
+pub(crate) fn run() -> anyhow::Result<()> {
+    for processor in PROCESSORS {
+        let emulator = processor.runner.1.split(' ').next().unwrap_or_default();
+        let programs = [emulator, processor.linker.1].into_iter().filter(|name| *name != "rust-lld");
+        let missing = { programs }.find(|name| !step::succeeds(Command::new(name).arg("--version")));
+        if let Some(name) = missing {
+            return tools::left_out("processors", &format!("there is no {name}: apt-get install {PACKAGES}"));
+        }
+    }
+    for Processor { target, linker, runner } in PROCESSORS {
+        static_build::ensure_target(target)?;
+        let mut command = step::cargo();
+        command.args(["test", "--quiet", "--lib", "--tests", "--target", target]).envs([linker, runner]);
+        command.args(pure::PURE.iter().flat_map(|package| ["--package", package]));
+        step::step(&format!("tests on {target}"), || step::run(&mut command))?;
+    }
+    Ok(())
+}
