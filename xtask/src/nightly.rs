@@ -2,18 +2,19 @@
 
 use anyhow::bail;
 
-use crate::{package_test, processors, site, step, tools};
+use crate::{package_test, processors, site, soak, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 8] = [
+    let steps: [(&str, Check); 9] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
         ("other processors", processors::run),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
+        ("long run", soak::short),
         ("Miri", tools::miri),
         ("fuzzing", || tools::fuzz_smoke(&tools::FuzzArgs { seconds: 30 })),
     ];
