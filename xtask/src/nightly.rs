@@ -2,16 +2,17 @@
 
 use anyhow::bail;
 
-use crate::{docs, package_test, processors, step, tools};
+use crate::{docs, guest, package_test, processors, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 8] = [
+    let steps: [(&str, Check); 9] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("book", docs::run),
         ("other processors", processors::run),
+        ("guest tests on arm64", guest::on_arm64),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
         ("Miri", tools::miri),
