@@ -1,4 +1,4 @@
-//! The documentation as a book, and its links.
+//! The links of the documentation.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -6,19 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{step, tools};
+use crate::step;
 
 /// Directories whose files the documentation may name as code, `like/this.rs`.
-const NAMED: [&str; 7] = ["crates/", "docs/", "examples/", "fuzz/", "packaging/", "results/", "xtask/"];
+const NAMED: [&str; 8] = ["crates/", "docs/", "examples/", "fuzz/", "packaging/", "results/", "site/", "xtask/"];
 
 /// Pages about the past, whose names of files need not exist today.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/adr/"];
-
-/// `cargo xtask docs`.
-pub(crate) fn run() -> anyhow::Result<()> {
-    check_links()?;
-    step::run(Command::new(tools::MDBOOK.obtain()?).arg("build").arg("docs").current_dir(step::root()))
-}
 
 /// Checks relative links, `#anchors`, names of files, and that the book contains every page of `docs`.
 pub(crate) fn check_links() -> anyhow::Result<()> {
@@ -94,7 +88,8 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-fn check(root: &Path, page: &str, target: &str) -> Result<(), String> {
+/// A link of a page to a file below `root`, and to a heading in it.
+pub(crate) fn check(root: &Path, page: &str, target: &str) -> Result<(), String> {
     if ["https://", "http://", "mailto:"].iter().any(|scheme| target.starts_with(scheme)) {
         return Ok(());
     }
@@ -110,11 +105,13 @@ fn check(root: &Path, page: &str, target: &str) -> Result<(), String> {
         return Err("no such file".to_owned());
     }
     let Some(anchor) = anchor else { return Ok(()) };
-    if file.extension().is_none_or(|extension| extension != "md") {
-        return Ok(());
-    }
-    let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
-    if anchors(&without_blocks(&text)).contains(anchor) { Ok(()) } else { Err("no such heading".to_owned()) }
+    let read = || std::fs::read_to_string(&file).map_err(|error| error.to_string());
+    let is_there = match file.extension().and_then(|extension| extension.to_str()) {
+        Some("md") => anchors(&without_blocks(&read()?)).contains(anchor),
+        Some("html") => read()?.contains(&format!("id=\"{anchor}\"")),
+        _ => true,
+    };
+    if is_there { Ok(()) } else { Err("no such heading".to_owned()) }
 }
 
 /// Resolves `..` without looking at the file system.

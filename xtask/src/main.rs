@@ -17,6 +17,7 @@ mod pure;
 mod quick;
 mod release;
 mod saturation;
+mod site;
 mod sizes;
 mod static_build;
 mod step;
@@ -47,14 +48,14 @@ enum Command {
     Quick,
     /// Run guest tests by name.
     Guest(guest::Args),
-    /// Run the checks that take long or need other tools: msrv, deny, docs, processors, miri, fuzz-smoke.
+    /// Run the checks that take long or need other tools: msrv, deny, site, processors, miri, fuzz-smoke.
     Nightly,
     /// Build packages, archives, container images and lists of components of this version, and write its notes.
     Release(release::Args),
     /// Install, upgrade and remove the packages in a new Debian, from a signed repository, and run lintian.
     PackageTest,
-    /// Build the documentation as a book, in target/book, and check its links.
-    Docs,
+    /// Build the site, target/site: front page, book, results and the inversion demo; and check its links.
+    Site(site::Args),
     /// Check licences, duplicates and sources of dependencies, and advisories if their database can be fetched.
     Deny,
     /// Build the workspace with the minimum Rust version.
@@ -109,7 +110,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Nightly => step::with_times(nightly::run),
         Command::Release(args) => step::with_times(|| release::run(&args)),
         Command::PackageTest => step::with_times(package_test::run),
-        Command::Docs => docs::run(),
+        Command::Site(args) => site::run(&args),
         Command::Deny => tools::deny(),
         Command::Msrv => tools::msrv(),
         Command::Miri => tools::miri(),

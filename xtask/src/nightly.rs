@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use crate::{docs, guest, package_test, processors, step, tools};
+use crate::{guest, package_test, processors, site, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -10,7 +10,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let steps: [(&str, Check); 9] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
-        ("book", docs::run),
+        ("site", || site::run(&site::Args { browser: true })),
         ("other processors", processors::run),
         ("guest tests on arm64", guest::on_arm64),
         ("packages", package_test::run),

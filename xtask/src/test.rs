@@ -1,6 +1,6 @@
 //! Every check, those that fail fastest first.
 
-use crate::{arrows, circles, docs, guest, pure, sizes, static_build, step};
+use crate::{arrows, circles, docs, guest, pure, site, sizes, static_build, step};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -19,6 +19,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
         arrows::run().and_then(|()| circles::run()).and_then(|()| sizes::run()).and_then(|()| pure::run())
     })?;
     step::step("links of the documentation", docs::check_links)?;
+    let site = step::step("site without the book", site::pages)?;
     step::step("lints", || {
         let arguments = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
         step::run(step::cargo().args(arguments))
@@ -38,7 +39,8 @@ fn all(args: &Args) -> anyhow::Result<()> {
     // A guest has one processor, so there is room for two at a time.
     let [mut user_mode, mut counting] = guest::all(&lab, &test);
     counting.push(ignored("laboratory", "laboratory"));
-    user_mode.extend([ignored("book", "laboratory"), ignored("browser", "browser")]);
+    let browser = step::Logged { name: "tests of the browser".to_owned(), command: site::browser_test(&site) };
+    user_mode.extend([ignored("book", "laboratory"), browser]);
     for step in user_mode.iter_mut().chain(&mut counting) {
         step.command.env("CANDOR_STATIC", lab.with_file_name(""));
     }

@@ -8,6 +8,7 @@
 //! `docs/config.md` describes the keys, `docs/findings.md` the codes.
 
 pub mod code;
+#[cfg(any(test, feature = "testing"))]
 pub mod invariants;
 pub mod spec;
 

@@ -15,6 +15,7 @@
 //! imported.
 
 pub mod code;
+#[cfg(any(test, feature = "testing"))]
 pub mod invariants;
 
 mod entry;

@@ -13,6 +13,7 @@
 mod checksum;
 mod error;
 mod exact;
+#[cfg(any(test, feature = "testing"))]
 pub mod invariants;
 mod job;
 mod operand;

@@ -34,6 +34,7 @@ mod exchange;
 pub mod fault;
 mod harness;
 pub mod host;
+#[cfg(any(test, feature = "testing"))]
 pub mod invariants;
 pub mod model;
 mod segment;

@@ -15,6 +15,7 @@ impl Release {
             self.components(package)?;
         }
         self.layer()?;
+        self.compose()?;
         self.notes()
     }
 
@@ -62,6 +63,14 @@ impl Release {
         let lock = fs::read_to_string(step::root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
         fs::write(recipes.join("candor-crates.inc"), crates(&lock)?).context("cannot write candor-crates.inc")?;
         self.tar(&layer, "meta-candor", &format!("meta-candor-{}", self.version))
+    }
+
+    /// The example for containers, with the version of the image.
+    fn compose(&self) -> anyhow::Result<()> {
+        let from = step::root().join("packaging/container/compose.yaml");
+        let text = fs::read_to_string(&from).with_context(|| format!("cannot read {}", from.display()))?;
+        fs::write(self.out.join("compose.yaml"), text.replace("candor:VERSION", &format!("candor:{}", self.version)))
+            .context("cannot write compose.yaml")
     }
 
     fn notes(&self) -> anyhow::Result<()> {

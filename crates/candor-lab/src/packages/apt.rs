@@ -49,6 +49,9 @@ fn private_settings(cache: &Cache, machine: &str) -> String {
         ("Dir::State::lists", path("apt/lists")),
         ("Dir::State::status", installed.to_owned()),
         ("Dir::Cache", path("apt")),
+        // Both take more room than time.
+        ("Dir::Cache::srcpkgcache", String::new()),
+        ("Acquire::GzipIndexes", "true".to_owned()),
         ("APT::Architecture", cache.arch().debian().to_owned()),
         ("APT::Architectures", cache.arch().debian().to_owned()),
         ("APT::Sandbox::User", String::new()),

@@ -5,23 +5,8 @@ use std::fmt::Write as _;
 /// Rules of all plots, one per line. Colours are `var(--NAME)`.
 const RULES: &str = include_str!("plot.css");
 
-/// Name, and values for a light and a dark background.
-const PALETTE: [(&str, [&str; 2]); 14] = [
-    ("paper", ["#fbfaf7", "#14181c"]),
-    ("ink", ["#1d2329", "#e7e5df"]),
-    ("soft", ["#5c6670", "#9aa4ad"]),
-    ("rule", ["#dcd8cf", "#343b42"]),
-    ("grid", ["#e9e5dc", "#262c32"]),
-    ("card", ["#ffffff", "#1b2025"]),
-    ("s0", ["#0b63a5", "#62b3f0"]),
-    ("s1", ["#b5450f", "#f59b62"]),
-    ("s2", ["#0f8265", "#4fcfa8"]),
-    ("s3", ["#94458f", "#d495d0"]),
-    ("s4", ["#8a6d00", "#dcc05a"]),
-    ("s5", ["#44515c", "#aeb9c2"]),
-    ("s6", ["#5b6fd6", "#a3aefc"]),
-    ("s7", ["#c24b7c", "#f58fb4"]),
-];
+/// Custom properties: a line for light backgrounds, one for dark ones. Print is always light.
+const PALETTE: &str = include_str!("palette.css");
 
 const COLOURS: usize = 8;
 
@@ -31,21 +16,21 @@ pub fn class(series: usize) -> String {
     format!("s{}{dashed}", series % COLOURS)
 }
 
-/// For pages: the palette as custom properties, then the rules. Print is always light.
+/// For pages: the palette as custom properties, then the rules.
 pub fn sheet() -> String {
-    let properties = |scheme: usize| -> String {
-        PALETTE.iter().map(|(name, values)| format!("--{name}: {}; ", values[scheme])).collect()
-    };
-    let [light, dark] = [0, 1].map(properties);
-    format!(":root {{ {light}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n{RULES}")
+    format!("{PALETTE}{RULES}")
+}
+
+/// Names and values for a light (0) or a dark (1) background.
+fn palette(scheme: usize) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let properties = PALETTE.lines().nth(scheme).unwrap_or_default().split(['{', ';']);
+    properties.filter_map(|one| one.trim().strip_prefix("--")?.split_once(": "))
 }
 
 /// For files: without custom properties, which many SVG viewers ignore.
 pub(super) fn resolved() -> String {
     let with = |rules: &str, scheme: usize| {
-        PALETTE
-            .iter()
-            .fold(rules.to_owned(), |rules, (name, values)| rules.replace(&format!("var(--{name})"), values[scheme]))
+        palette(scheme).fold(rules.to_owned(), |rules, (name, value)| rules.replace(&format!("var(--{name})"), value))
     };
     let coloured: String = RULES.lines().filter(|line| line.contains("var(")).fold(String::new(), |mut all, line| {
         let _always_fits = writeln!(all, "{line}");
@@ -68,8 +53,10 @@ mod tests {
         let sheet = resolved();
         assert!(!sheet.contains("var("), "{sheet}");
         assert_eq!(sheet.matches('{').count(), sheet.matches('}').count());
-        for (name, values) in PALETTE.iter().filter(|(name, _)| *name != "paper") {
-            assert!(values.iter().all(|value| sheet.contains(value)), "{name}: {sheet}");
+        let all: Vec<_> = palette(0).chain(palette(1)).collect();
+        assert_eq!(all.len(), 2 * 14);
+        for (name, value) in all.into_iter().filter(|(name, _)| *name != "paper") {
+            assert!(sheet.contains(value), "{name}: {sheet}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reports in a browser: 650 cells, by keyboard, in dark mode and in print.
+//! Reports and the site in a browser: 650 cells, by keyboard, in dark mode and in print.
 //!
 //! Without a browser these tests print `SKIP` and the reason; with `CANDOR_REQUIRE=browser` one is fetched, and a skip
 //! is a failure.
@@ -9,6 +9,7 @@
 mod chromium;
 mod page;
 mod plan;
+mod site;
 
 use std::fs;
 use std::sync::LazyLock;

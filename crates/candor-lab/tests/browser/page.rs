@@ -29,7 +29,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Opens a file and waits until it has loaded.
+    /// Opens a file in a new browser.
     pub(crate) fn open(chromium: &Chromium, file: &Path) -> Self {
         let mut page = Self::start(chromium);
         let target = page.ask("Target.createTarget", &json!({ "url": "about:blank" }));
@@ -38,12 +38,18 @@ impl Page {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             page.ask(&format!("{domain}.enable"), &json!({}));
         }
-        page.ask("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
-        while !page.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
-            let event = page.next();
-            page.events.push(event);
-        }
+        page.go(file);
         page
+    }
+
+    /// Opens another file and waits until it has loaded. Requests and complaints begin again.
+    pub(crate) fn go(&mut self, file: &Path) {
+        self.events.clear();
+        self.ask("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = self.next();
+            self.events.push(event);
+        }
     }
 
     /// A shell opens named pipes as descriptors 3 and 4, which safe Rust cannot.
@@ -104,10 +110,18 @@ impl Page {
         let code = match key {
             "Tab" => 9,
             "Enter" => 13,
+            " " => 32,
+            "End" => 35,
+            "Home" => 36,
+            "ArrowLeft" => 37,
             "ArrowRight" => 39,
             other => panic!("no code for {other}"),
         };
-        let text = if key == "Enter" { "\r" } else { "" };
+        let text = match key {
+            "Enter" => "\r",
+            " " => " ",
+            _ => "",
+        };
         for kind in ["keyDown", "keyUp"] {
             let parameters =
                 json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });

@@ -13,7 +13,8 @@ use super::{NetnsArgs, OutputArgs};
 ///
 /// Listens to the interfaces that are up. As root, also tries the common bit rates on controllers that are down, in
 /// listen-only mode, in which a controller sends nothing, and leaves them down with the bit rate at which frames arrived.
-/// Prints a file with a bus for each interface and a route between the first two, and what this machine lacks to run it.
+/// Prints a file with a bus for each interface and a route between the first two, or between the only one and a virtual
+/// interface, and what this machine lacks to run it.
 ///
 /// Exit status: 0 a file was written, 1 this machine has no CAN interface, 2 it could not be examined.
 #[derive(Args, Debug)]

@@ -240,7 +240,8 @@ fn table(found: &[Found]) -> String {
     text + "\n"
 }
 
-/// A bus for each interface, and routes in both directions between the first two.
+/// A bus for each interface, and routes in both directions between the first two. A single one is joined to a virtual
+/// interface: a gateway needs two buses.
 fn gateway_file(found: &[Found]) -> String {
     let mut text = "# Made by `candor init`. `candor check` checks it, `candor run` runs it.\n".to_owned();
     for one in found {
@@ -256,18 +257,27 @@ fn gateway_file(found: &[Found]) -> String {
             text += &format!("# {} identifiers were heard: {}{more}\n", heard.ids.len(), ids.join(", "));
         }
     }
-    if let [first, second, ..] = found {
-        let (from, to) = (&first.name, &second.name);
+    let [first, others @ ..] = found else { return text };
+    let (from, to) = (&first.name, others.first().map_or_else(|| virtual_name(first), |second| second.name.clone()));
+    if others.is_empty() {
         text += &format!(
-            "\n# Every frame in both directions. match = [\"123\", \"200..2FF\"] forwards only these identifiers.\n\
-             [[route]]\nname = \"{from}-{to}\"\nfrom = \"{from}\"\nto = \"{to}\"\nboth-ways = true\n"
+            "\n# A gateway needs two buses: programs on {to} see the frames of {from} until a second bus takes this place.\n\
+             # sudo ip link add {to} type vcan\n[bus.{to}]\ninterface = \"{to}\"\n"
         );
-        // Programs on a virtual interface see sent frames only so.
-        if [first, second].iter().any(|one| !one.is_controller()) {
-            text += "echo = true\n";
-        }
+    }
+    text += &format!(
+        "\n# Every frame in both directions. match = [\"123\", \"200..2FF\"] forwards only these identifiers.\n\
+         [[route]]\nname = \"{from}-{to}\"\nfrom = \"{from}\"\nto = \"{to}\"\nboth-ways = true\n"
+    );
+    // Programs on a virtual interface see sent frames only so.
+    if found.iter().take(2).any(|one| !one.is_controller()) || others.is_empty() {
+        text += "echo = true\n";
     }
     text
+}
+
+fn virtual_name(other: &Found) -> String {
+    if other.name == "vcan0" { "vcan1" } else { "vcan0" }.to_owned()
 }
 
 fn id_text(raw: u32) -> String {
@@ -292,8 +302,13 @@ mod tests {
         };
         let rate = BitRate::from_bits_per_second(500_000);
         let found = [found("can0", "can", (rate, None), heard), found("vcan0", "vcan", (None, None), Heard::default())];
-        let text = gateway_file(&found);
-        assert!(config::load(text.as_bytes()).is_ok(), "{text}");
-        insta::assert_snapshot!(text + "\n" + &table(&found));
+        let both = gateway_file(&found);
+        let one = gateway_file(&found[..1]);
+        let virtual_one = gateway_file(&found[1..]);
+        for text in [&both, &one, &virtual_one] {
+            assert!(config::load(text.as_bytes()).is_ok(), "{text}");
+        }
+        assert!(virtual_one.contains("[bus.vcan1]"), "{virtual_one}");
+        insta::assert_snapshot!(both + "\n" + &table(&found) + "\nOf can0 alone:\n" + &one);
     }
 }

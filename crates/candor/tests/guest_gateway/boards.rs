@@ -180,7 +180,7 @@ fn a_broken_connection_leaves_nothing_on_the_board() {
         if broken == "connection" {
             let text = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), Some(1), "{text}");
-            assert!(text.contains("connection to root@127.0.0.1 is gone"), "{text}");
+            assert!(text.contains("the connection to root@127.0.0.1 is gone"), "{text}");
         }
         wait_until("the processes end", || leftovers().is_empty());
         wait_until("the files are removed", || server.temporary_files().is_empty());

@@ -171,7 +171,9 @@ fn reports_what_is_missing_before_it_measures() {
     right.set_down();
     bench.plan(include_str!("measured/missing.toml"));
     bench.edit("send = \"t-left\"", "send = \"t-nowhere\"");
-    bench.run().assert(2, &["not ready to measure", "t-nowhere not found", "t-right is down", "no-such-program"]);
+    bench
+        .run()
+        .assert(2, &["not ready to measure", "Interface t-nowhere not found", "t-right is down", "no-such-program"]);
     assert!(bench.scene.jobs().is_empty());
     // As a user without privileges.
     right.set_up();

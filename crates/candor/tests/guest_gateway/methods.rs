@@ -23,7 +23,7 @@ fn can_send_trace_measures_and_restores_the_kernel() {
     let asked =
         ["can-send", "--interface", "t-traced", "--frames", "40", "--gap", "0ms,1ms", "--trace", "--frame", "123#00"];
     if !has_tracer() {
-        return lab_output(&asked).assert(2, &["kernel has no tracer"]);
+        return lab_output(&asked).assert(2, &["this kernel has no tracer"]);
     }
     let all = figures(&[&asked[..], &["--set-ups", "em-canid"]].concat());
     let measured = all["measured"].as_array().unwrap();

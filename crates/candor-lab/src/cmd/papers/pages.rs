@@ -112,7 +112,7 @@ fn table_of_answers(figure: &Figure, measurement: &Measurement, extent: Extent) 
 }
 
 fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent) -> ClaimTable {
-    let mut head: Vec<String> = ["", "kernel", "frames"].map(str::to_owned).into();
+    let mut head: Vec<String> = ["case", "kernel", "frames"].map(str::to_owned).into();
     head.extend(LATENCIES.map(|column| format!("{column}/µs")));
     head.extend(["lost/%", "state"].map(str::to_owned));
     let mut rows = Vec::new();

@@ -107,13 +107,13 @@ fn a_refused_tree_changes_nothing() {
     );
     assert_ne!(refused, BANDS);
     let file = place.file("candor.toml", &refused);
-    place.egress(&["apply", &file], 2, &["rejected qdisc etf 7: parent root on t-right"]);
+    place.egress(&["apply", &file], 2, &["the kernel rejected qdisc etf 7: parent root on t-right"]);
     assert_tree(LEFT, &before);
     assert!(is_default(RIGHT));
-    place.says(&["run", &file, "--engine", "read-write"], 2, &["rejected qdisc etf"]);
+    place.says(&["run", &file, "--engine", "read-write"], 2, &["the kernel rejected qdisc etf"]);
     assert_tree(LEFT, &before);
     let file = place.file("candor.toml", &BANDS.replace("t-right", "t-none"));
-    place.egress(&["apply", &file], 2, &["t-none (bus b) not found"]);
+    place.egress(&["apply", &file], 2, &["interface t-none (bus b) not found"]);
     assert_tree(LEFT, &before);
 }
 
