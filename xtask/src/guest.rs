@@ -23,6 +23,9 @@ const HOST_TESTS: [&str; 3] = [
     "require::every_feature_is_documented",
 ];
 
+/// The test of `cargo xtask soak`, which runs only by its name.
+pub(crate) const LONG_RUN: &str = "long_run";
+
 /// Tests that compare a kernel with an oracle, or that use drivers.
 const OF_KERNELS: [&str; 10] = [
     "differential",
@@ -129,6 +132,7 @@ fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option
     let (features, programs) = testbed.features();
     let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
     let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen);
+    let long_run = (!tests.contains(&LONG_RUN)).then_some(LONG_RUN);
     let mut command = Command::new(lab);
     command
         .current_dir(step::root())
@@ -142,7 +146,7 @@ fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option
         .arg("--")
         .arg(format!("./{name}"))
         .args(["--test-threads=1", "--include-ignored"])
-        .args(HOST_TESTS.iter().flat_map(|name| ["--skip", *name]))
+        .args(HOST_TESTS.iter().chain(&long_run).flat_map(|name| ["--skip", *name]))
         .args(tests);
     command
 }

@@ -19,6 +19,7 @@ mod release;
 mod saturation;
 mod site;
 mod sizes;
+mod soak;
 mod static_build;
 mod step;
 mod test;
@@ -48,6 +49,8 @@ enum Command {
     Quick,
     /// Run guest tests by name.
     Guest(guest::Args),
+    /// Run gateways at half load for hours of virtual time, with reloads, bus-offs, unplugged adapters and a full disk.
+    Soak(soak::Args),
     /// Run the checks that take long or need other tools: msrv, deny, site, processors, miri, fuzz-smoke.
     Nightly,
     /// Build packages, archives, container images and lists of components of this version, and write its notes.
@@ -107,6 +110,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Test(args) => test::run(&args),
         Command::Quick => quick::run(),
         Command::Guest(args) => guest::run(&args),
+        Command::Soak(args) => soak::run(&args),
         Command::Nightly => step::with_times(nightly::run),
         Command::Release(args) => step::with_times(|| release::run(&args)),
         Command::PackageTest => step::with_times(package_test::run),

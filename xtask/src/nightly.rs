@@ -2,12 +2,12 @@
 
 use anyhow::bail;
 
-use crate::{guest, package_test, processors, site, step, tools};
+use crate::{guest, package_test, processors, site, soak, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 9] = [
+    let steps: [(&str, Check); 10] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
@@ -15,6 +15,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         ("guest tests on arm64", guest::on_arm64),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
+        ("long run", soak::short),
         ("Miri", tools::miri),
         ("fuzzing", || tools::fuzz_smoke(&tools::FuzzArgs { seconds: 30 })),
     ];

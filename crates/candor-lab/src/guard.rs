@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use candor_io::process::{self, Patience, Reaped};
+use candor_io::schedule;
 
 use crate::processes;
 
@@ -26,6 +27,8 @@ pub struct Settings<'a> {
     pub command: &'a [OsString],
     /// A directory to remove when candor is gone or has closed the connection.
     pub remove: Option<&'a Path>,
+    /// The guest stays on one processor.
+    pub one_processor: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +65,21 @@ pub fn killed_by(status: i32) -> Option<i32> {
 
 const KILLED_STATUS: u8 = 128;
 
+/// One of those that this process may use; another one for each guard.
+fn stay_on_one_processor() -> io::Result<()> {
+    let processors = schedule::cpus()?;
+    let at = usize::try_from(std::process::id()).unwrap_or_default() % processors.len().max(1);
+    schedule::set_cpus(processors.get(at..=at).unwrap_or(&processors))
+}
+
 /// Runs the guest, until none of its processes is left and candor has closed standard input. If that is a socket, its
 /// other direction is shut down when the guest has ended.
 pub fn run(settings: &Settings<'_>) -> io::Result<Ending> {
     process::start_session()?;
     process::adopt_orphans()?;
+    if settings.one_processor {
+        stay_on_one_processor()?;
+    }
     let (program, arguments) = settings.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());

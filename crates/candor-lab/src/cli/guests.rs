@@ -208,6 +208,9 @@ pub(crate) struct GuardArgs {
     /// Directory to remove if the candor-lab that started this ends first.
     #[arg(long, value_name = "DIR")]
     pub(crate) remove: Option<PathBuf>,
+    /// Keep the guest on one processor.
+    #[arg(long)]
+    pub(crate) one_processor: bool,
     /// Command line of the guest.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,

@@ -37,6 +37,7 @@ pub(crate) fn guard(args: &GuardArgs) -> Outcome {
         deadline: Duration::from_secs(args.seconds),
         command: &args.command,
         remove: args.remove.as_deref(),
+        one_processor: args.one_processor,
     };
     Ok(Exit::Guest(guard::run(&settings)?.status()))
 }

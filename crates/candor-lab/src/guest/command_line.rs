@@ -24,6 +24,8 @@ pub(super) struct CommandLine {
     pub(super) environment: Vec<(OsString, OsString)>,
     /// Directory of the guest's memory, if it is a file.
     pub(super) memory: Option<PathBuf>,
+    /// The kernel and the processes of the guest alternate: on two processors that takes several times as long.
+    pub(super) one_processor: bool,
 }
 
 /// Descriptors besides the standard streams.
@@ -116,7 +118,7 @@ pub(super) fn icount(
     };
     add("-append", kernel_arguments.into());
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(OsString::from));
-    CommandLine { words, environment, memory: None }
+    CommandLine { words, environment, memory: None, one_processor: false }
 }
 
 /// Idle time is skipped.
@@ -159,8 +161,10 @@ pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal:
     }
     fixed.extend(["quiet", "panic=1"].map(str::to_owned));
     words.extend(fixed.into_iter().map(OsString::from));
-    let environment = vec![("TMPDIR".into(), memory.into())];
-    CommandLine { words, environment, memory: Some(memory.to_owned()) }
+    let mut environment = vec![("TMPDIR".into(), memory.into())];
+    // A library that changes the time of the guest.
+    environment.extend(std::env::var_os("LD_PRELOAD").map(|libraries| ("LD_PRELOAD".into(), libraries)));
+    CommandLine { words, environment, memory: Some(memory.to_owned()), one_processor: true }
 }
 
 /// QEMU splits options at commas; a comma in a path is doubled.

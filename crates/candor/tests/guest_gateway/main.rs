@@ -31,6 +31,7 @@ mod hazards;
 mod kernel;
 mod lateness;
 mod leftovers;
+mod long_run;
 mod many_buses;
 mod measured;
 mod methods;

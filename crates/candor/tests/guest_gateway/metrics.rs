@@ -95,7 +95,7 @@ fn command(scene: &Scenario, address: &str) -> Command {
     command
 }
 
-fn talk(mut stream: impl Read + Write) -> String {
+pub(crate) fn talk(mut stream: impl Read + Write) -> String {
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
