@@ -59,9 +59,9 @@ pub(crate) enum Testbed {
 pub(crate) struct Args {
     /// Run the tests whose name contains this; all if left out.
     name: Option<String>,
-    /// Testbed to run on.
-    #[arg(long, value_enum, default_value = "uml")]
-    testbed: Testbed,
+    /// Testbed to run on [default: uml; icount for another processor]
+    #[arg(long, value_enum)]
+    testbed: Option<Testbed>,
     /// Processor of the guest.
     #[arg(long, value_enum, default_value = "x86-64")]
     arch: Arch,
@@ -72,12 +72,19 @@ pub(crate) struct Args {
 
 /// `cargo xtask guest`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    if args.testbed == Testbed::Uml && args.arch != Arch::X86_64 {
-        bail!("user-mode Linux runs on the processor of this machine only: add --testbed icount");
+    let usual = if args.arch == Arch::X86_64 { Testbed::Uml } else { Testbed::Icount };
+    let testbed = args.testbed.unwrap_or(usual);
+    if testbed == Testbed::Uml && args.arch != Arch::X86_64 {
+        bail!("user-mode Linux runs on the processor of this machine only: leave out --testbed uml");
     }
     let tests = args.name.as_deref();
     let (lab, test) = build(args.arch)?;
-    step::run(&mut command(&lab, &test, args.testbed, args.arch, args.kernel.as_deref(), tests.as_slice()))
+    step::run(&mut command(&lab, &test, testbed, args.arch, args.kernel.as_deref(), tests.as_slice()))
+}
+
+/// All guest tests on arm64.
+pub(crate) fn on_arm64() -> anyhow::Result<()> {
+    run(&Args { name: None, testbed: None, arch: Arch::Arm64, kernel: None })
 }
 
 /// Builds the static candor-lab and the guest tests. candor-lab finds its programs for guests with another processor.

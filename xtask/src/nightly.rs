@@ -2,16 +2,17 @@
 
 use anyhow::bail;
 
-use crate::{package_test, processors, site, soak, step, tools};
+use crate::{guest, package_test, processors, site, soak, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 9] = [
+    let steps: [(&str, Check); 10] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
         ("other processors", processors::run),
+        ("guest tests on arm64", guest::on_arm64),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
         ("long run", soak::short),

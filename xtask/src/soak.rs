@@ -16,7 +16,7 @@ const TIMEOUT: &str = "96h";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Virtual time of each engine, with its unit. 24h take 50 minutes.
+    /// Virtual time of each engine, with its unit. 24h take one to two hours.
     #[arg(long, value_name = "TIME", default_value = "24h")]
     time: String,
     /// Engine of the gateway; can be repeated.

@@ -4,8 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_core::units::parse_duration;
+use candor_lab::arch::Arch;
 use candor_lab::experiment::Shard;
 use clap::{Args, ValueEnum};
+
+use super::guests::ARCHS;
+use super::named;
 
 /// Measure every cell of an experiment plan.
 ///
@@ -124,6 +128,9 @@ pub(crate) struct PapersArgs {
     /// Frames per cell (default: as in the papers; streams always have as many as in the paper).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=65_000))]
     pub(crate) frames: Option<u32>,
+    /// Processor of the guests.
+    #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
+    pub(crate) arch: Arch,
     /// List the figures and exit.
     #[arg(long)]
     pub(crate) list: bool,

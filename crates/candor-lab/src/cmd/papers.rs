@@ -33,6 +33,7 @@ const RECORDS: &str = "records";
 pub(crate) fn run(args: &PapersArgs) -> Outcome {
     let mut extent = if args.quick { Extent::QUICK } else { Extent::WHOLE };
     extent.frames = args.frames.or(extent.frames);
+    extent.arch = args.arch;
     let papers = data::load()?;
     let figures: Vec<_> = papers.iter().flat_map(|paper| paper.figures.iter().map(move |one| (paper, one))).collect();
     let found = |id: &String| {

@@ -208,12 +208,17 @@ impl Experiment {
     pub(super) fn plan_text(&self, extent: Extent) -> Option<String> {
         let kernels = extent.kernels.iter().map(|kernel| format!("\"{kernel}\"")).collect::<Vec<_>>().join(", ");
         let frames = extent.frames.or(self.frames).unwrap_or_default();
-        Some(self.plan.as_ref()?.replace("{frames}", &frames.to_string()).replace("{kernels}", &format!("[{kernels}]")))
+        let text = self.plan.as_ref()?.replace("{frames}", &frames.to_string());
+        let text = text.replace("{kernels}", &format!("[{kernels}]"));
+        let factor = format!("[factor]\narch = \"{}\"", extent.arch.name());
+        Some(if extent.arch.is_here() { text } else { text.replace("[factor]", &factor) })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use candor_lab::arch::Arch;
+
     use super::*;
 
     #[test]
@@ -227,11 +232,12 @@ mod tests {
     #[test]
     fn plans_load_without_warnings() {
         for experiment in load().unwrap().iter().flat_map(|paper| &paper.experiments) {
-            for extent in [Extent::WHOLE, Extent::QUICK] {
+            for extent in [Extent::WHOLE, Extent::QUICK, Extent { arch: Arch::Arm64, ..Extent::WHOLE }] {
                 let Some(text) = experiment.plan_text(extent) else { continue };
                 let loaded = experiment::load(text.as_bytes(), Available::default());
                 let loaded = loaded.unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", experiment.name.get_ref()));
                 assert_eq!(loaded.warnings, [], "{}", experiment.name.get_ref());
+                assert!(loaded.plan.cells().iter().all(|cell| cell.place.arch.unwrap_or_default() == extent.arch));
             }
         }
     }

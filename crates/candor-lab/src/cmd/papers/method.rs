@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use candor_config::engine::Engine;
 use candor_core::causes;
 use candor_core::frame::{Frame, RawId};
+use candor_lab::arch::Arch;
 use candor_lab::experiment::Rules;
 use candor_lab::guest::{self, ClockShift, GuestSpec};
 use candor_lab::job::{HOME, Topology};
@@ -30,17 +31,18 @@ pub(super) fn series(kernel: &str) -> &str {
     kernel.split_once('-').map_or(kernel, |(_origin, series)| series)
 }
 
-/// Kernels and frames of a run.
+/// Kernels, frames and processor of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) kernels: &'static [&'static str],
     /// Of each cell; `None` for the paper's number.
     pub(super) frames: Option<u32>,
+    pub(super) arch: Arch,
 }
 
 impl Extent {
-    pub(super) const WHOLE: Self = Self { kernels: &KERNELS, frames: None };
-    pub(super) const QUICK: Self = Self { kernels: &QUICK_KERNELS, frames: Some(500) };
+    pub(super) const WHOLE: Self = Self { kernels: &KERNELS, frames: None, arch: Arch::X86_64 };
+    pub(super) const QUICK: Self = Self { kernels: &QUICK_KERNELS, frames: Some(500), ..Self::WHOLE };
 
     pub(super) fn is_quick(self) -> bool {
         self.kernels.len() < KERNELS.len()
@@ -115,6 +117,7 @@ impl Method {
         let words = words.chain(frames.into_iter().flatten()).chain(files.iter().map(|(name, _)| name.clone()));
         let mut spec = GuestSpec::new(Testbed::Icount, self.topology, candor.to_owned(), words.collect());
         spec.clock = ClockShift::new(self.shift).unwrap_or_default();
+        spec.arch = extent.arch;
         spec.kernel = Some(kernel.to_owned());
         spec.timeout = limits.timeout;
         spec.wire_adapters = self.wire_adapters.clone();
@@ -155,7 +158,8 @@ pub(super) fn answer(folder: &Path, extent: Extent, kernel: &str) -> Option<Valu
 fn answer_file(folder: &Path, extent: Extent, kernel: &str) -> std::path::PathBuf {
     let quick = if extent.is_quick() { "-quick" } else { "" };
     let frames = extent.frames.map_or_else(String::new, |frames| format!("-{frames}"));
-    folder.join(format!("{kernel}{quick}{frames}.json"))
+    let arch = if extent.arch.is_here() { String::new() } else { format!("-{}", extent.arch.name()) };
+    folder.join(format!("{kernel}{quick}{frames}{arch}.json"))
 }
 
 #[derive(Default)]

@@ -182,8 +182,9 @@ fn notes_of(experiment: &Experiment, figure: &Figure, measurement: &Measurement,
 /// Notes for all pages together.
 pub(super) fn notes(measured: &[(&Experiment, Measurement)], extent: Extent) -> Vec<String> {
     let mut notes = vec![format!(
-        "candor {} in QEMU guests whose clock counts instructions, with Debian's kernels {}.",
+        "candor {} in {}QEMU guests whose clock counts instructions, with Debian's kernels {}.",
         env!("CARGO_PKG_VERSION"),
+        if extent.arch.is_here() { String::new() } else { format!("{} ", extent.arch.name()) },
         extent.kernels.join(", ")
     )];
     for (experiment, measurement) in measured {
