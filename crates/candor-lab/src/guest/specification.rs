@@ -18,7 +18,7 @@ pub struct GuestSpec {
     /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
     /// candor-lab, with candor next to it: the guard on the host, and the guest's init if the guest has this machine's processor
-    /// ([`lab_for`]).
+    /// (`lab_for`).
     pub lab: PathBuf,
     /// Files for the working directory. Programs get their libraries.
     pub copies: Vec<PathBuf>,
