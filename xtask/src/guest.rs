@@ -87,19 +87,13 @@ pub(crate) fn on_arm64() -> anyhow::Result<()> {
     run(&Args { name: None, testbed: None, arch: Arch::Arm64, kernel: None })
 }
 
-/// Builds the static candor-lab and the guest tests, at the same time: each leaves a processor idle while it links. candor-lab
-/// finds its programs for guests with another processor.
+/// Builds the static candor-lab and the guest tests. candor-lab finds its programs for guests with another processor.
 pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
-    static_build::ensure_target(Arch::X86_64.target())?;
-    let (lab, test) = std::thread::scope(|scope| {
-        let test = scope.spawn(|| step::step("static guest tests", || static_build::guest_test("guest_gateway", arch)));
-        (step::step("static programs", static_build::lab), test.join())
-    });
-    let both = (lab?, test.map_err(|_panic| anyhow::anyhow!("the build of the guest tests panicked"))??);
+    let lab = step::step("static programs", static_build::lab)?;
     if arch != Arch::X86_64 {
         step::step("static programs for guests", || static_build::lab_for(arch))?;
     }
-    Ok(both)
+    Ok((lab, step::step("static guest tests", || static_build::guest_test("guest_gateway", arch))?))
 }
 
 /// The guests of `cargo xtask test` with user-mode Linux, and those that count instructions.
