@@ -15,6 +15,9 @@
 #![expect(clippy::print_stdout, reason = "a skipped test prints why")]
 #![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
+#[path = "support/require.rs"]
+mod require;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -22,6 +25,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use candor_lab::experiment;
+
+use require::require;
 
 /// Why a block is not run: it builds, installs as root, needs CAN hardware or USB, runs until it is stopped (or needs
 /// another command that does), takes many minutes, uses results that the page does not create, or is a pattern.
@@ -209,15 +214,6 @@ fn programs() -> Option<PathBuf> {
 fn static_programs() -> Option<PathBuf> {
     let folder = std::env::var_os("CANDOR_STATIC").map(PathBuf::from);
     require("laboratory", folder, "CANDOR_STATIC names no static programs")
-}
-
-fn require<T>(feature: &str, found: Option<T>, reason: &str) -> Option<T> {
-    if found.is_none() {
-        let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
-        assert!(!demanded.split(',').any(|one| one == feature), "{feature} is required, but {reason}");
-        println!("SKIP needs {feature}: {reason}");
-    }
-    found
 }
 
 fn shell(command: &str, folder: &Path, path: &std::ffi::OsStr) -> Command {

@@ -12,6 +12,8 @@ mod loads;
 mod measurement;
 mod papers;
 mod plans;
+#[path = "../support/require.rs"]
+mod require;
 mod scripts;
 
 use std::fs;
@@ -20,6 +22,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use require::require;
 
 /// The static candor-lab, and a directory for the files of a test.
 struct Lab {
@@ -77,15 +81,6 @@ impl Lab {
         fs::write(self.path(name), text).unwrap();
         self.at(name)
     }
-}
-
-fn require<T>(feature: &str, found: Option<T>, reason: &str) -> Option<T> {
-    if found.is_none() {
-        let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
-        assert!(!demanded.split(',').any(|one| one == feature), "{feature} is required, but {reason}");
-        println!("SKIP needs {feature}: {reason}");
-    }
-    found
 }
 
 /// Exit status and output of a program.
