@@ -58,6 +58,7 @@ enum Command {
     /// Install, upgrade and remove the packages in a new Debian, from a signed repository, and run lintian.
     PackageTest,
     /// Build the site, target/site: front page, book, results and the inversion demo; and check its links.
+    #[command(visible_alias = "docs")]
     Site(site::Args),
     /// Check licences, duplicates and sources of dependencies, and advisories if their database can be fetched.
     Deny,
