@@ -1,6 +1,9 @@
 //! Clocks.
 
 use std::io;
+use std::time::Duration;
+
+use crate::socket;
 
 /// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's software receive stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,7 +52,7 @@ pub fn monotonic() -> io::Result<MonotonicNs> {
 /// # Errors
 /// For a time before the epoch of the clock.
 pub fn sleep_until(MonotonicNs(moment): MonotonicNs) -> io::Result<()> {
-    let time = libc::timespec { tv_sec: moment.div_euclid(1_000_000_000), tv_nsec: moment.rem_euclid(1_000_000_000) };
+    let time = timespec(moment)?;
     // SAFETY: `time` is a live timespec that the call reads; with TIMER_ABSTIME the last pointer is not used and may be null.
     let errno = unsafe {
         libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut())
@@ -62,8 +65,7 @@ pub fn sleep_until(MonotonicNs(moment): MonotonicNs) -> io::Result<()> {
 /// # Errors
 /// `EPERM` without CAP_SYS_TIME.
 pub fn set_realtime(RealtimeNs(to): RealtimeNs) -> io::Result<()> {
-    let (seconds, rest) = (to.div_euclid(1_000_000_000), to.rem_euclid(1_000_000_000));
-    let time = libc::timespec { tv_sec: seconds, tv_nsec: rest };
+    let time = timespec(to)?;
     // SAFETY: `time` is a live timespec of the type that the call reads.
     let status = unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &raw const time) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -76,7 +78,15 @@ fn read(clock: libc::clockid_t) -> io::Result<i64> {
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    #[expect(clippy::unnecessary_cast, reason = "32 bits on 32-bit processors")]
+    let (seconds, rest) = (time.tv_sec as i64, time.tv_nsec as i64);
+    Ok(seconds * 1_000_000_000 + rest)
+}
+
+/// Fails with `EINVAL` before the epoch, as the kernel does.
+fn timespec(ns: i64) -> io::Result<libc::timespec> {
+    let ns = u64::try_from(ns).map_err(|_negative| io::Error::from_raw_os_error(libc::EINVAL))?;
+    Ok(socket::timespec(Duration::from_nanos(ns)))
 }
 
 #[cfg(test)]

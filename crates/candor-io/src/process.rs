@@ -259,7 +259,9 @@ pub fn room(folder: &std::path::Path) -> io::Result<Room> {
     // SAFETY: the call succeeded, so it filled the structure.
     let info = unsafe { info.assume_init() };
     // A tmpfs without a limit reports 0 blocks.
-    let free_bytes = if info.f_blocks == 0 { u64::MAX } else { info.f_bavail.saturating_mul(info.f_frsize) };
+    #[expect(clippy::unnecessary_cast, reason = "32 bits on 32-bit processors")]
+    let (blocks, block_bytes) = (info.f_bavail as u64, info.f_frsize as u64);
+    let free_bytes = if info.f_blocks == 0 { u64::MAX } else { blocks.saturating_mul(block_bytes) };
     Ok(Room { allows_exec: info.f_flag & libc::ST_NOEXEC == 0, free_bytes })
 }
 

@@ -25,7 +25,7 @@ pub(crate) const fn socklen<T>() -> socklen_t {
 pub(crate) fn timespec(duration: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: duration.as_secs().try_into().unwrap_or_else(|_beyond| i32::MAX.into()),
-        tv_nsec: duration.subsec_nanos().into(),
+        tv_nsec: duration.subsec_nanos().cast_signed().into(),
     }
 }
 

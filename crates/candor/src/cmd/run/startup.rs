@@ -1,6 +1,10 @@
 //! The process state that must be in place before the gateway starts.
 
 mod privileges;
+#[cfg(target_pointer_width = "64")]
+mod seccomp;
+#[cfg(target_pointer_width = "32")]
+#[path = "startup/no_seccomp.rs"]
 mod seccomp;
 
 use std::error::Error;
