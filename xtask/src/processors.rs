@@ -30,7 +30,7 @@ const PROCESSORS: [Processor; 3] = [
         target: "armv7-unknown-linux-gnueabihf",
         linker: ("CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER", "arm-linux-gnueabihf-gcc"),
         runner: ("CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER", "qemu-arm-static -L /usr/arm-linux-gnueabihf"),
-        packages: &[],
+        packages: WITH_SYSTEM_CALLS,
     },
     // Big-endian.
     Processor {
@@ -53,6 +53,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
             return tools::left_out("processors", &format!("there is no {name}: apt-get install {PACKAGES}"));
         }
     }
+    println!("not run, because QEMU does not emulate their system calls: {}", NOT_EMULATED.join(", "));
     for Processor { target, linker, runner, packages } in PROCESSORS {
         static_build::ensure_target(target)?;
         let mut command = step::cargo();

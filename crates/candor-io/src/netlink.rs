@@ -34,7 +34,8 @@ impl RouteSocket {
             ignore_unknown_option(socket::set_int(&fd, libc::SOL_NETLINK, option, 1))?;
         }
         socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
-        let timeout = libc::timeval { tv_sec: ANSWER_WITHIN.as_secs().try_into().unwrap_or(libc::time_t::MAX), tv_usec: 0 };
+        let timeout =
+            libc::timeval { tv_sec: ANSWER_WITHIN.as_secs().try_into().unwrap_or(libc::time_t::MAX), tv_usec: 0 };
         socket::set_slice(&fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &[timeout])?;
         // A connected netlink socket rejects messages of other processes.
         socket::with_address(&fd, libc::connect, &kernel_address())?;

@@ -43,6 +43,13 @@ fn the_unit_starts_existing_commands() {
     }
 }
 
+#[test]
+fn the_unit_on_armhf_differs_in_seccomp_alone() {
+    let armhf = include_str!("../../../packaging/systemd-armhf/armhf.conf");
+    let command = of_unit("ExecStart=").replace(" --seccomp", "");
+    assert!(armhf.ends_with(&format!("\nExecStart=\nExecStart={command}\n")), "{armhf}");
+}
+
 /// systemd ends a unit whose messages are late.
 #[test]
 fn the_unit_agrees_with_the_messages_of_candor() {

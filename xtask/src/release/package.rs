@@ -36,9 +36,7 @@ impl Release {
         deb.args(["--no-build", "--no-strip", "--locked", "--offline", "--quiet", "--profile", "dist"]);
         deb.args(["--target", target.triple, "--package", package, "--maintainer", &self.maintainer]);
         deb.args(["--deb-version", &debian_version(version), "--output"]).arg(folder);
-        if !target.is_static() {
-            deb.args(["--variant", "glibc"]);
-        }
+        deb.args(target.variant.iter().flat_map(|variant| ["--variant", variant]));
         // cargo-deb prints the path last.
         let printed = step::output(deb.env("CARGO_TARGET_DIR", &self.built))?;
         Ok(printed.lines().last().context("cargo-deb names no package")?.into())

@@ -15,6 +15,8 @@ pub(crate) struct Target {
     linker: &'static str,
     /// Packages: the laboratory only where it is static, because guests start it.
     pub(crate) packages: &'static [&'static str],
+    /// Of the Debian package, in `crates/candor/Cargo.toml`, if it is not the usual one.
+    pub(crate) variant: Option<&'static str>,
     /// Names of the architecture for rpm and for container images, if there are any.
     pub(crate) rpm_and_image: Option<(&'static str, &'static str)>,
 }
@@ -24,24 +26,28 @@ pub(crate) const TARGETS: [Target; 4] = [
         triple: "x86_64-unknown-linux-musl",
         linker: "rust-lld",
         packages: &["candor", "candor-lab"],
+        variant: None,
         rpm_and_image: Some(("x86_64", "amd64")),
     },
     Target {
         triple: "aarch64-unknown-linux-musl",
         linker: "rust-lld",
         packages: &["candor", "candor-lab"],
+        variant: None,
         rpm_and_image: Some(("aarch64", "arm64")),
     },
     Target {
         triple: "armv7-unknown-linux-gnueabihf",
         linker: "arm-linux-gnueabihf-gcc",
         packages: &["candor"],
+        variant: Some("armhf"),
         rpm_and_image: None,
     },
     Target {
         triple: "riscv64gc-unknown-linux-gnu",
         linker: "riscv64-linux-gnu-gcc",
         packages: &["candor"],
+        variant: Some("glibc"),
         rpm_and_image: None,
     },
 ];
@@ -61,12 +67,6 @@ pub(super) fn selected(triples: &[String]) -> anyhow::Result<Vec<&'static Target
     let find = |triple: &String| TARGETS.iter().find(|target| target.triple == triple);
     let unknown = |triple: &String| format!("no release is made for {triple}; targets: {}", known());
     triples.iter().map(|triple| find(triple).with_context(|| unknown(triple))).collect()
-}
-
-impl Target {
-    pub(crate) fn is_static(&self) -> bool {
-        self.triple.ends_with("musl")
-    }
 }
 
 impl Release {
