@@ -62,8 +62,7 @@ fn circles(source: &Path) -> anyhow::Result<Vec<(Vec<String>, Vec<String>)>> {
 
 /// The text without line comments and without the tests at its end.
 fn code(text: &str) -> String {
-    let lines = text.lines().take_while(|line| line.trim_start() != "#[cfg(test)]");
-    lines.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    sizes::without_tests(text).map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// The modules that a file names.

@@ -57,9 +57,18 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result
     Ok(())
 }
 
-/// Tests stand last in a file, so everything from their attribute on is theirs.
 fn lines_without_tests(text: &str) -> usize {
-    text.lines().take_while(|line| line.trim_start() != "#[cfg(test)]").count()
+    without_tests(text).count()
+}
+
+/// Tests stand last in a file, in a module with a body, so everything from its attribute on is theirs.
+pub(crate) fn without_tests(text: &str) -> impl Iterator<Item = &str> {
+    let is_module = |line: &str| line.starts_with("mod ") && line.contains('{');
+    let next = text.lines().skip(1).chain([""]);
+    text.lines()
+        .zip(next)
+        .take_while(move |(line, next)| *line != "#[cfg(test)]" || !is_module(next))
+        .map(|(line, _)| line)
 }
 
 #[cfg(test)]
@@ -70,5 +79,10 @@ mod tests {
     fn tests_at_the_end_do_not_count() {
         assert_eq!(lines_without_tests("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
         assert_eq!(lines_without_tests("a\nb\n"), 2);
+    }
+
+    #[test]
+    fn code_after_a_module_in_another_file_counts() {
+        assert_eq!(lines_without_tests("#[cfg(test)]\nmod tests;\n#[cfg(test)]\nuse a;\nb\n"), 5);
     }
 }

@@ -38,49 +38,109 @@ pub(super) struct Started {
 
 /// Prepares the process; `None` if the gateway file is not valid, which has been reported.
 ///
-/// Each step affects the whole process and works only at its position:
-///
-/// ```text
-///  namespace ─▶ file ─▶ run directory ─▶ privileges ─▶ seccomp ─▶ signals ─▶ output ─▶ metrics
-///                                  single thread up to here ┘          first thread ┘
-/// ```
+/// Each step affects the whole process and works only at its position, so each consumes the result of the one before it.
 pub(super) fn start(args: &RunArgs) -> Result<Option<Started>, Box<dyn Error>> {
-    // First, because setns() moves only the calling thread and no socket that is already open.
-    netns::enter(&args.netns)?;
-    // With the privileges of root: without CAP_DAC_READ_SEARCH the file of another user may not open.
-    let Some((plan, file)) = read(args)? else { return Ok(None) };
-    // Still as root: chown() needs a capability that the next step drops.
-    match args.user {
-        Some(user) => candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?,
-        None => candor_engine::take_run_dir_back()?,
+    let Some(file) = Namespace::enter(args)?.read_file()? else { return Ok(None) };
+    file.own_run_dir()?.give_up_privileges()?.filter_system_calls()?.block_signals()?.start_output().map(Some)
+}
+
+/// In the network namespace of the gateway.
+struct Namespace<'a>(&'a RunArgs);
+
+/// After the step `Done`, with the plan and the name of its file.
+struct After<'a, Done> {
+    args: &'a RunArgs,
+    plan: Plan,
+    file: String,
+    done: Done,
+}
+
+struct FileRead;
+struct RunDirOwned;
+struct PrivilegesGivenUp;
+struct SystemCallsFiltered;
+struct SignalsBlocked(EndingSignals, Hangup);
+
+impl<'a> Namespace<'a> {
+    /// First, because `setns()` moves only the calling thread and no socket that is already open.
+    fn enter(args: &'a RunArgs) -> Result<Self, Box<dyn Error>> {
+        netns::enter(&args.netns)?;
+        Ok(Self(args))
     }
-    // In a single thread, because new threads inherit capabilities and user IDs. Before seccomp, which needs no_new_privs and
-    // denies capset() and setresuid().
-    privileges::give_up(&plan, &args.file, args.user)?;
-    // Before the first thread: a filter applies to the calling thread and to those that it starts.
-    if args.seccomp {
-        seccomp::confine(seccomp::Needs {
-            internet: matches!(args.metrics, Some(Address::Tcp(_))),
-            namespaces: privileges::tries_crc8(&plan),
-            programs: privileges::loads_programs(&plan),
-        })?;
+
+    /// With the privileges of root: without `CAP_DAC_READ_SEARCH` the file of another user may not open.
+    fn read_file(self) -> Result<Option<After<'a, FileRead>>, Box<dyn Error>> {
+        let Some((plan, file)) = read(self.0)? else { return Ok(None) };
+        Ok(Some(After { args: self.0, plan, file, done: FileRead }))
     }
-    // Before the first thread, because threads inherit the mask: only the supervisor receives these signals. Before any can-gw
-    // job: a signal that arrives meanwhile stays pending until the jobs can be removed.
-    let mut signals = EndingSignals::block()?;
-    let hangup = Hangup::new(signals.take_hangups()?);
-    // The writing thread inherits the seccomp filter and the signal mask.
-    let log = args.log.map(Log::open).transpose()?;
-    let form = match (args.json, &log) {
-        (true, _) => report::Form::Json,
-        (false, Some(_)) => report::Form::Log,
-        (false, None) => report::Form::Text,
-    };
-    let report = Report::new(form, Output::start(log)?);
-    // Before the gateway: an address in use is an error while nothing is installed.
-    let mut metrics = Metrics::new();
-    args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
-    Ok(Some(Started { plan, file, signals, hangup, report, metrics }))
+}
+
+impl<'a, Done> After<'a, Done> {
+    fn then<Next>(self, done: Next) -> After<'a, Next> {
+        After { args: self.args, plan: self.plan, file: self.file, done }
+    }
+}
+
+impl<'a> After<'a, FileRead> {
+    /// Still as root: `chown()` needs a capability that the next step drops.
+    fn own_run_dir(self) -> Result<After<'a, RunDirOwned>, Box<dyn Error>> {
+        match self.args.user {
+            Some(user) => candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?,
+            None => candor_engine::take_run_dir_back()?,
+        }
+        Ok(self.then(RunDirOwned))
+    }
+}
+
+impl<'a> After<'a, RunDirOwned> {
+    /// In a single thread, because new threads inherit capabilities and user IDs. Before seccomp, which needs `no_new_privs`
+    /// and denies `capset()` and `setresuid()`.
+    fn give_up_privileges(self) -> Result<After<'a, PrivilegesGivenUp>, Box<dyn Error>> {
+        privileges::give_up(&self.plan, &self.args.file, self.args.user)?;
+        Ok(self.then(PrivilegesGivenUp))
+    }
+}
+
+impl<'a> After<'a, PrivilegesGivenUp> {
+    /// Before the first thread: a filter applies to the calling thread and to those that it starts.
+    fn filter_system_calls(self) -> Result<After<'a, SystemCallsFiltered>, Box<dyn Error>> {
+        if self.args.seccomp {
+            seccomp::confine(seccomp::Needs {
+                internet: matches!(self.args.metrics, Some(Address::Tcp(_))),
+                namespaces: privileges::tries_crc8(&self.plan),
+                programs: privileges::loads_programs(&self.plan),
+            })?;
+        }
+        Ok(self.then(SystemCallsFiltered))
+    }
+}
+
+impl<'a> After<'a, SystemCallsFiltered> {
+    /// Before the first thread, because threads inherit the mask: only the supervisor receives these signals. Before any
+    /// can-gw job: a signal that arrives meanwhile stays pending until the jobs can be removed.
+    fn block_signals(self) -> Result<After<'a, SignalsBlocked>, Box<dyn Error>> {
+        let mut signals = EndingSignals::block()?;
+        let hangup = Hangup::new(signals.take_hangups()?);
+        Ok(self.then(SignalsBlocked(signals, hangup)))
+    }
+}
+
+impl After<'_, SignalsBlocked> {
+    /// Starts the thread that writes, which inherits the seccomp filter and the signal mask. Then listens for metrics before
+    /// the gateway: an address in use is an error while nothing is installed.
+    fn start_output(self) -> Result<Started, Box<dyn Error>> {
+        let Self { args, plan, file, done: SignalsBlocked(signals, hangup) } = self;
+        let log = args.log.map(Log::open).transpose()?;
+        let form = match (args.json, &log) {
+            (true, _) => report::Form::Json,
+            (false, Some(_)) => report::Form::Log,
+            (false, None) => report::Form::Text,
+        };
+        let report = Report::new(form, Output::start(log)?);
+        let mut metrics = Metrics::new();
+        args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
+        Ok(Started { plan, file, signals, hangup, report, metrics })
+    }
 }
 
 /// The plan and the name of the file, whose text and findings are not kept while the gateway runs.
