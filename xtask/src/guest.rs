@@ -89,7 +89,10 @@ pub(crate) fn on_arm64() -> anyhow::Result<()> {
 
 /// Builds the static candor-lab and the guest tests. candor-lab finds its programs for guests with another processor.
 pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
-    let lab = step::step("static programs", static_build::lab)?;
+    let lab = step::step("static programs", || {
+        let lab = static_build::lab()?;
+        static_build::check_size(&lab).map(|()| lab)
+    })?;
     if arch != Arch::X86_64 {
         step::step("static programs for guests", || static_build::lab_for(arch))?;
     }

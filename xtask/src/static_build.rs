@@ -52,6 +52,21 @@ pub(crate) fn lab_for(arch: Arch) -> anyhow::Result<PathBuf> {
     Ok(step::metadata()?.target_directory.as_std_path().join(arch.target()).join("release/candor-lab"))
 }
 
+/// The largest `candor` without symbols that is accepted, in bytes: it runs as root on small boards.
+const LARGEST_GATEWAY: u64 = 6_000_000;
+
+/// Fails if the `candor` beside candor-lab is larger, as packages hold it.
+pub(crate) fn check_size(lab: &Path) -> anyhow::Result<()> {
+    let stripped = lab.with_file_name("candor.stripped");
+    step::run(Command::new("strip").arg("-o").arg(&stripped).arg(lab.with_file_name("candor")))?;
+    let bytes = std::fs::metadata(&stripped).with_context(|| format!("cannot read {}", stripped.display()))?.len();
+    if bytes > LARGEST_GATEWAY {
+        bail!("candor has {bytes} bytes without symbols; {LARGEST_GATEWAY} is the end");
+    }
+    println!("sizes: candor has {bytes} bytes without symbols, at most {LARGEST_GATEWAY}");
+    Ok(())
+}
+
 /// Builds a test of the candor crate for guests and returns its path. The programs that guests start are those of [`lab`], so
 /// this build leaves out what makes it slow: link-time optimisation.
 pub(crate) fn guest_test(name: &str, arch: Arch) -> anyhow::Result<PathBuf> {
