@@ -88,7 +88,7 @@ impl Release {
         // io-uring knows 64-bit processors only. Its structures are the same on 32-bit ARM, as .cargo/config.toml says.
         let flags = flags.join("\x1f") + "\x1f--cfg=io_uring_skip_arch_check";
         // Cargo 1.95 ignores `strip` of profile dist for candor, whose opt-level is set by package.
-        let flags = flags + "\x1f-Clink-arg=-s";
+        let flags = flags + "\x1f-Cstrip=symbols";
         let linker = format!("CARGO_TARGET_{}_LINKER", target.triple.to_uppercase().replace('-', "_"));
         let mut cargo = self.command(tools::CARGO_AUDITABLE.obtain()?);
         cargo.args(["auditable", "build", "--locked", "--profile", "dist", "--target", target.triple]);
