@@ -18,7 +18,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
     step::step("structure", || {
         arrows::run().and_then(|()| circles::run()).and_then(|()| sizes::run()).and_then(|()| pure::run())
     })?;
-    step::step("links of the documentation", docs::check_links)?;
+    step::step("links of the documentation", || docs::check_links().and_then(|()| docs::check_sources()))?;
     let site = step::step("site without the book", site::pages)?;
     step::step("lints", || {
         let arguments = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
