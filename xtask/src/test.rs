@@ -51,6 +51,8 @@ fn all(args: &Args) -> anyhow::Result<()> {
 /// are built already.
 fn ignored(test: &str, feature: &str) -> step::Logged {
     let mut command = step::cargo();
-    command.args(["test", "--workspace", "--test", test, "--", "--include-ignored"]).env("CANDOR_REQUIRE", feature);
+    command
+        .args(["test", "--workspace", "--test", test, "--", "--include-ignored", "--skip", "night"])
+        .env("CANDOR_REQUIRE", feature);
     step::Logged { name: format!("tests of the {test}"), command }
 }
