@@ -1,4 +1,4 @@
-//! The links of the documentation.
+//! The links of the documentation, and the sources in API documentation.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -48,6 +48,41 @@ pub(crate) fn check_links() -> anyhow::Result<()> {
     }
     println!("links: {} pages, {links} links", pages.len());
     Ok(())
+}
+
+/// Checks that each `# Source` section has a URL or names the clause of a standard.
+pub(crate) fn check_sources() -> anyhow::Result<()> {
+    let root = step::root();
+    let listed =
+        step::output(Command::new("git").args(["ls-files", "-co", "--exclude-standard", "*.rs"]).current_dir(&root))?;
+    let (mut count, mut wrong) = (0, Vec::new());
+    for file in listed.lines().filter(|file| root.join(file).exists()) {
+        let text = std::fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"))?;
+        let sections = sources(&text);
+        count += sections.len();
+        let without = sections.iter().filter(|(_, section)| !is_linked(section));
+        wrong.extend(without.map(|(line, _)| format!("{file}:{line}: no URL and no clause of a standard: add one")));
+    }
+    if !wrong.is_empty() {
+        bail!("{}", wrong.join("\n"));
+    }
+    println!("sources: {count} sections");
+    Ok(())
+}
+
+/// The `# Source` sections of documentation comments, with the lines of their headings.
+fn sources(text: &str) -> Vec<(usize, String)> {
+    let comment = |line| ["//!", "///"].iter().find_map(|start| str::trim_start(line).strip_prefix(start));
+    let lines: Vec<_> = text.lines().map(comment).collect();
+    let is_heading = |line: &Option<&str>| line.is_some_and(|line| line.starts_with(" # "));
+    let section =
+        |at: usize| lines[at + 1..].iter().take_while(|line| !is_heading(line)).map_while(|line| *line).collect();
+    let headings = lines.iter().enumerate().filter(|(_, line)| **line == Some(" # Source"));
+    headings.map(|(at, _)| (at + 1, section(at))).collect()
+}
+
+fn is_linked(section: &str) -> bool {
+    ["https://", "http://", " clause ", " clauses ", "§"].iter().any(|sign| section.contains(sign))
 }
 
 /// Replaces code blocks by empty lines.
@@ -148,6 +183,16 @@ mod tests {
     fn links_are_found_outside_of_code() {
         let text = "a [b](c.md#d) `[e](f)` ![g](h.svg)\n```\n[i](j)\n```\n[k](l)";
         assert_eq!(targets(&without_blocks(text)), [(1, "c.md#d"), (1, "h.svg"), (5, "l")]);
+    }
+
+    #[test]
+    fn a_source_has_a_url_or_a_clause() {
+        let text = "//! # Source\n//! ISO 11898-1:2015, clause 10.4.\n\n\
+                    /// # Source\n/// `net/can/gw.c`\n/// # Errors\n/// <https://example.org/>\n\
+                    /// # Source\n/// A paper,\n/// <https://doi.org/10.1/2>\n\
+                    fn next() {}\n/// # Source\nfn last() {} // https://example.org/\n";
+        let found: Vec<_> = sources(text).iter().map(|(line, section)| (*line, is_linked(section))).collect();
+        assert_eq!(found, [(1, true), (4, false), (8, true), (12, false)]);
     }
 
     #[test]

@@ -4,17 +4,18 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use crate::{guest, package_test, processors, site, soak, step, tools};
+use crate::{guest, package_test, processors, site, soak, static_build, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 10] = [
+    let steps: [(&str, Check); 11] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
         ("other processors", processors::run),
         ("guest tests on arm64", guest::on_arm64),
+        ("long commands of the book", book),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
         ("long run", soak::short),
@@ -26,6 +27,14 @@ pub(crate) fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("{}", failures.iter().map(|error| format!("{error:#}")).collect::<Vec<_>>().join("\n"))
+}
+
+/// Commands of the book that take a minute or more. Guests on arm64 have been built.
+fn book() -> anyhow::Result<()> {
+    let lab = step::step("static programs", static_build::lab)?;
+    let arguments = ["test", "--workspace", "--test", "book", "--", "--ignored", "night"];
+    let programs = lab.with_file_name("");
+    step::run(step::cargo().args(arguments).env("CANDOR_REQUIRE", "laboratory").env("CANDOR_STATIC", programs))
 }
 
 /// The test of `candor generate networkd`, which needs root and systemd-networkd.

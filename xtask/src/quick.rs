@@ -12,6 +12,9 @@ pub(crate) fn run() -> anyhow::Result<()> {
         if changed.iter().any(|path| path.ends_with(".md")) {
             step::step("links of the documentation", docs::check_links)?;
         }
+        if changed.iter().any(|path| path.ends_with(".rs")) {
+            step::step("sources of the API documentation", docs::check_sources)?;
+        }
         let packages = packages(&changed)?;
         if packages.is_empty() {
             println!("xtask: no crate has changed");

@@ -52,6 +52,30 @@ impl Target {
 }
 
 /// The faults of one bus.
+///
+/// ```
+/// use candor_bus::{Bus, BusNs, Disturbance, Event, NodeConfig, Order, Tag, Target, Timing};
+///
+/// let timing = Timing { nominal: "500kbit/s".parse().unwrap(), data: None };
+/// let config = NodeConfig { timing, order: Order::Fifo, depth: 1, listen_only: false, one_shot: false };
+/// let mut bus = Bus::new(0);
+/// let nodes = [bus.add_node().unwrap(), bus.add_node().unwrap()];
+/// nodes.map(|node| bus.switch_on(BusNs(0), node, config));
+///
+/// // The first two frames of a node have a wrong bit 20; the node repeats its frame until it is sent.
+/// let target = Target { sender: Some(nodes[0]), ..Target::default() };
+/// bus.faults().plan(target, Disturbance::Flip { bit: 20 }, 2);
+/// bus.submit(BusNs(0), nodes[0], Tag(1), "123#1122".parse().unwrap()).unwrap();
+/// let mut events = Vec::new();
+/// bus.advance(BusNs(1_000_000), &mut events);
+///
+/// let errors = events.iter().filter(|event| matches!(event, Event::Error { bit: 20, .. })).count();
+/// assert_eq!(errors, 2);
+/// assert!(events.iter().any(|event| matches!(event, Event::Delivered { retries: 2, .. })));
+/// // 8 for each error, and 1 less for the frame that was sent.
+/// assert_eq!(bus.counters(nodes[0]).transmit, 15);
+/// assert_eq!(bus.faults().planned(), 0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Faults {
     random: Rng,

@@ -24,7 +24,8 @@ pub struct UserEngine {
 /// Receiver of a user-space engine.
 ///
 /// # Source
-/// Report of 2014, section 3.2 and table 3.1; `uring` is newer.
+/// Performance evaluation of Linux CAN-related system calls (2014), section 3.2 and table 3.1, with the programs in
+/// [can-benchmark](https://rtime.felk.cvut.cz/gitweb/can-benchmark.git); `uring` is newer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Receiver {
     /// A CAN_RAW socket and a blocking `read()`.
@@ -46,7 +47,8 @@ pub enum Receiver {
 /// Sender of a user-space engine.
 ///
 /// # Source
-/// Report of 2014, section 3.2 and table 3.1; `uring` and `adaptive` are newer.
+/// Performance evaluation of Linux CAN-related system calls (2014), section 3.2 and table 3.1, with the programs in
+/// [can-benchmark](https://rtime.felk.cvut.cz/gitweb/can-benchmark.git); `uring` and `adaptive` are newer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sender {
     /// A CAN_RAW socket and one `send()` for each frame.

@@ -11,8 +11,9 @@
 //! No command is run. What only a running shell can know is reported as an error.
 //!
 //! # Source
-//! `cangw.c` (can-utils 2020.11 and 2026) and `net/can/gw.c`; `docs/cangw.md` documents how their peculiarities are
-//! imported.
+//! `cangw.c` of can-utils [2020.11](https://github.com/linux-can/can-utils/blob/v2020.11.0/cangw.c) and 2026;
+//! [`cgw_parse_attr()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L815) in Linux 6.1. `docs/cangw.md` documents
+//! how their peculiarities are imported.
 
 pub mod code;
 #[cfg(any(test, feature = "testing"))]

@@ -3,8 +3,18 @@
 //! The model has no time: queues are never full, and limits are unknown.
 //!
 //! # Source
-//! `prio_classify`, `ets_classify`, `htb_classify`, `drr_classify`, `sfq_classify`, `fq_codel_classify` in `net/sched/sch_*.c`;
-//! `tcf_classify` in `cls_api.c` and the classifiers of Linux 6.1.
+//! Linux 6.1: [`tcf_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_api.c#L1651),
+//! [`prio_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_prio.c#L31),
+//! [`ets_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_ets.c#L380),
+//! [`htb_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_htb.c#L216),
+//! [`drr_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_drr.c#L298),
+//! [`sfq_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_sfq.c#L156),
+//! [`fq_codel_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_fq_codel.c#L76), and the classifiers
+//! [`basic_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_basic.c#L39),
+//! [`flow_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_flow.c#L300),
+//! [`fw_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_fw.c#L50),
+//! [`mall_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_matchall.c#L27),
+//! [`u32_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_u32.c#L113).
 
 mod chain;
 mod expression;

@@ -18,8 +18,10 @@
 //!   (`tbf` takes the next frame out of `sfq` before it may leave.)
 //!
 //! # Source
-//! `sfq_enqueue()` (`NET_XMIT_DROP` at the depth of a flow, `NET_XMIT_CN`, which is no error, at the limit of all),
-//! `tbf_dequeue()`, `__qdisc_calculate_pkt_len()` of Linux 6.1.
+//! Linux 6.1: [`sfq_enqueue()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_sfq.c#L342) (`NET_XMIT_DROP` at the
+//! depth of a flow, `NET_XMIT_CN`, which is no error, at the limit of all),
+//! [`tbf_dequeue()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_tbf.c#L274),
+//! [`__qdisc_calculate_pkt_len()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L587).
 
 use std::collections::{BTreeMap, BTreeSet};
 

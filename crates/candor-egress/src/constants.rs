@@ -1,9 +1,12 @@
 //! Enumerations of the kernel, with their numbers and the words of `tc`.
 //!
 //! # Source
-//! `TC_ACT_…`, `TCF_EM_OPND_…` and `FLOW_KEY_…` in `include/uapi/linux/pkt_cls.h`, `TCA_EGRESS_REDIR` and following in
-//! `include/uapi/linux/tc_act/tc_mirred.h`, `TCF_META_ID_…` in `include/uapi/linux/tc_ematch/tc_em_meta.h`,
-//! `TCF_EM_ALIGN_…` in `include/uapi/linux/tc_ematch/tc_em_cmp.h`.
+//! Linux 6.1: [`TC_ACT_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_cls.h#L63),
+//! [`TCF_EM_OPND_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_cls.h#L799) and
+//! [`FLOW_KEY_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_cls.h#L363);
+//! [`TCA_EGRESS_REDIR`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_act/tc_mirred.h#L8) and following;
+//! [`TCF_META_ID_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_ematch/tc_em_meta.h#L36);
+//! [`TCF_EM_ALIGN_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_ematch/tc_em_cmp.h#L19).
 
 use crate::action::{Mirred, Verdict};
 use crate::ematch::{CmpWidth, MetaId, Relation};

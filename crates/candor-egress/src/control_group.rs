@@ -16,7 +16,8 @@
 //! moved since. Before Linux 5.15 a machine that also uses `net_cls` or `net_prio` of version 1 loses that.
 //!
 //! # Source
-//! `cgroup_sk_alloc()` in `kernel/cgroup/cgroup.c`, `__bpf_sk_ancestor_cgroup_id()` in `net/core/filter.c` of Linux 6.1.
+//! Linux 6.1: [`cgroup_sk_alloc()`](https://github.com/gregkh/linux/blob/v6.1.192/kernel/cgroup/cgroup.c#L7023),
+//! [`__bpf_sk_ancestor_cgroup_id()`](https://github.com/gregkh/linux/blob/v6.1.192/net/core/filter.c#L4946).
 
 use std::fmt;
 

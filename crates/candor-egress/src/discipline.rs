@@ -208,7 +208,7 @@ pub struct Peak {
 /// `n + overhead` where there is no table; never less than `mpu`.
 ///
 /// # Source
-/// `__qdisc_calculate_pkt_len()`, `net/sched/sch_api.c`.
+/// [`__qdisc_calculate_pkt_len()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L587) in Linux 6.1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SizeTable {
     /// Added to each length; may be negative.

@@ -41,7 +41,7 @@ pub enum Ematch {
 /// bits of the identifier are compared, so remote frames match too; for the former `mask` may have `CAN_RTR_FLAG`.
 ///
 /// # Source
-/// `em_canid_match()`, `net/sched/em_canid.c`.
+/// [`em_canid_match()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_canid.c#L93) in Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CanRule {
     pub id: u32,

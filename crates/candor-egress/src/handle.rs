@@ -7,7 +7,8 @@ use std::str::FromStr;
 /// interface, and a 16-bit minor number, 0 for the discipline itself.
 ///
 /// # Source
-/// `TC_H_MAJ`, `TC_H_MIN`, `include/uapi/linux/pkt_sched.h`.
+/// [`TC_H_MAJ`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_sched.h#L70) and
+/// [`TC_H_MIN`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_sched.h#L71) in Linux 6.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle(pub u32);
 

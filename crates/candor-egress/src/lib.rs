@@ -10,7 +10,8 @@
 //! all become one, so the same code compares, lints and draws them.
 //!
 //! # Source
-//! `net/sched/` of Linux 6.1; SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011).
+//! [`net/sched`](https://github.com/gregkh/linux/tree/v6.1.192/net/sched) of Linux 6.1;
+//! [SocketCAN and queueing disciplines](https://rtime.felk.cvut.cz/can/socketcan-qdisc-final.pdf) (Sojka, Lisový, Píša, 2011).
 #![forbid(unsafe_code)]
 
 pub mod action;

@@ -4,7 +4,9 @@
 //! except that it drops the oldest frames if the policy says so. Checks that need an unknown fact are skipped.
 //!
 //! # Source
-//! `net/sched/` of Linux 6.1 and 6.12, and runs on both; SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011).
+//! [`net/sched`](https://github.com/gregkh/linux/tree/v6.1.192/net/sched) of Linux 6.1 and
+//! [of Linux 6.12](https://github.com/gregkh/linux/tree/v6.12.117/net/sched), and runs on both;
+//! [SocketCAN and queueing disciplines](https://rtime.felk.cvut.cz/can/socketcan-qdisc-final.pdf) (Sojka, Lisový, Píša, 2011).
 
 pub mod code;
 

@@ -15,7 +15,13 @@
 //! `etf` since 4.19, `police` in frames since 5.13, `bpf` by control group since 4.19; modules are loaded on demand.
 //!
 //! # Source
-//! `include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls,gen_stats}.h`, `net/sched/` of Linux 6.1.
+//! Linux 6.1: [`struct tcmsg`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/rtnetlink.h#L601),
+//! [`struct tc_sizespec`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_sched.h#L102),
+//! [`TCA_U32_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_cls.h#L223),
+//! [`TCA_STATS_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/gen_stats.h#L8);
+//! [`qdisc_create()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L1237),
+//! [`tc_ctl_tclass()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L2100),
+//! [`tc_new_tfilter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_api.c#L2057).
 
 mod action;
 mod class;

@@ -10,7 +10,8 @@
 //! running shell is an error. All errors are reported at once, with their positions.
 //!
 //! # Source
-//! The manual pages of iproute2 6.1 and the messages of its `tc`; `docs/egress.md` describes the language.
+//! The [manual pages](https://github.com/iproute2/iproute2/tree/v6.1.0/man/man8) of iproute2 6.1 and the messages of its
+//! [`tc`](https://github.com/iproute2/iproute2/tree/v6.1.0/tc); `docs/egress.md` describes the language.
 
 mod actions;
 mod args;

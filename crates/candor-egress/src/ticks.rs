@@ -1,7 +1,8 @@
 //! The unit in which the kernel keeps bursts: the time that they take at a rate, in ticks.
 //!
 //! # Source
-//! `PSCHED_TICKS2NS`, `include/net/pkt_sched.h`; `/proc/net/psched` says `000003e8 00000040`.
+//! [`PSCHED_TICKS2NS`](https://github.com/gregkh/linux/blob/v6.1.192/include/net/pkt_sched.h#L56) in Linux 6.1;
+//! `/proc/net/psched` says `000003e8 00000040`.
 
 pub const TICK_NS: u64 = 64;
 const NS_PER_S: u128 = 1_000_000_000;

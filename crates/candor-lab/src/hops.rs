@@ -8,7 +8,8 @@
 //! of a pass; the intercept is the rest of the system.
 //!
 //! # Source
-//! Timing Analysis of a Linux-Based CAN-to-CAN Gateway (Sojka and others, 2011), section 3.8, figure 15.
+//! [Timing Analysis of a Linux-Based CAN-to-CAN Gateway](https://lwn.net/images/conf/rtlws-2011/proc/Sojka.pdf)
+//! (Sojka and others, 2011), section 3.8, figure 15.
 
 use std::fmt::Write as _;
 

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! # Source
-//! Timing Analysis of a Linux-Based CAN-to-CAN Gateway (Sojka and others, 2011), section 2.4, figures 4 and 5. Its witness was a
-//! CANalyzer.
+//! [Timing Analysis of a Linux-Based CAN-to-CAN Gateway](https://lwn.net/images/conf/rtlws-2011/proc/Sojka.pdf)
+//! (Sojka and others, 2011), section 2.4, figures 4 and 5. Its witness was a CANalyzer.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! # Source
-//! Performance evaluation of Linux CAN-related system calls (Sojka, Píša, 2014), section 3.1.
+//! Performance evaluation of Linux CAN-related system calls (Sojka, Píša, 2014), section 3.1, with the programs in
+//! [can-benchmark](https://rtime.felk.cvut.cz/gitweb/can-benchmark.git).
 
 use std::io;
 use std::ops::Range;

@@ -4,8 +4,9 @@
 //! [`Tracer::own`].
 //!
 //! # Source
-//! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), section 4 and figure 4.1;
-//! Documentation/trace/ftrace.rst.
+//! [SocketCAN and queueing disciplines](https://rtime.felk.cvut.cz/can/socketcan-qdisc-final.pdf) (Sojka, Lisový, Píša, 2011),
+//! section 4 and figure 4.1;
+//! [`Documentation/trace/ftrace.rst`](https://github.com/gregkh/linux/blob/v6.1.192/Documentation/trace/ftrace.rst) of Linux 6.1.
 
 use std::fs;
 use std::io;

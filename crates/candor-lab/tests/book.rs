@@ -6,9 +6,16 @@
 //!
 //! * none: on the host. Blocks with commands of `candor-lab` run only where guests can boot.
 //! * `guest`: as root in user-mode Linux, with vcan0 to vcan2. One guest runs all pages.
-//! * `guest,fails`: the same, and each command exits with 1.
-//! * `guest,about`: the same, but numbers may differ, and standard error is not shown. May follow `fails`.
+//! * `guest:usb`: the same in a guest with USB, for `candor-lab wire`.
+//! * `nightly`: on the host, but only in `cargo xtask nightly`, because it takes a minute or more.
 //! * `ignore:REASON`: nowhere, for one of [`REASONS`].
+//!
+//! After them may follow
+//!
+//! * `fails`: each command exits with 1.
+//! * `about`, in guests: numbers may differ, and standard error is not shown.
+//! * `background`, in guests: each command runs until the next such block, or the end of the page. The output is that until
+//!   shortly after its first line.
 //!
 //! Every command line of the two programs, ignored or not, has to be accepted by their parsers.
 #![forbid(unsafe_code)]
@@ -28,21 +35,49 @@ use candor_lab::experiment;
 
 use require::require;
 
-/// Why a block is not run: it builds, installs as root, needs CAN hardware or USB, runs until it is stopped (or needs
-/// another command that does), takes many minutes, uses results that the page does not create, or is a pattern.
+/// Why a block is not run: it builds, installs as root, needs CAN hardware, is interactive or runs until it is stopped,
+/// takes more than ten minutes, uses results that the page does not create, or is a pattern.
 const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
 
 /// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
-const FILES: [(&str, &str, &str); 5] = [
+const FILES: [(&str, &str, &str); 13] = [
     ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
     ("conformance.md", "two.toml", "two.toml"),
     ("egress.md", "gateway.toml", "priorities.toml"),
+    ("laboratory.md", "gateway.sh", "#!/bin/sh\ncangw -A -s vcan0 -d vcan1 -e\n"),
+    ("measuring.md", "gateway.toml", "kvaser-kernel.toml"),
+    ("metrics.md", "candor.toml", "01-forward.toml"),
+    ("plans.md", "plan.toml", "plan.toml"),
     ("safety.md", "candor.toml", "01-forward.toml"),
     ("state.md", "gateway.toml", "01-forward.toml"),
+    ("top.md", "car.toml", "01-forward.toml"),
+    ("wire.md", "bench.toml", "bench.toml"),
+    ("wire.md", "gateway.toml", WIRE_GATEWAY),
+    ("wire.md", "inversion.log", "../docs/wire/inversion.log"),
 ];
+
+/// Results of small plans, in the directories of the pages that use some: name, and place in the folder of this test.
+const RESULTS: [(&str, &str); 5] = [
+    ("plan.results", "before.results"),
+    ("before.results", "before.results"),
+    ("after.results", "after.results"),
+    ("before.record.csv", "before.results/blocks/f6ba597fe8c6b37b/f83b1ef7437c7626.record.csv"),
+    ("after.record.csv", "after.results/blocks/f6ba597fe8c6b37b/f83b1ef7437c7626.record.csv"),
+];
+
+/// From can1 to can2.
+const WIRE_GATEWAY: &str = "bus.first.interface = \"can1\"\nbus.second.interface = \"can2\"\n[[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\n";
+
+/// Programs of hosts that guests lack.
+const PROGRAMS: &str = "sudo() { \"$@\"; }
+curl() { printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' | nc 127.0.0.1 9316; }
+";
 
 /// Before the commands of a page in the guest.
 const CLEAN: &str = "cangw -F; for bus in vcan0 vcan1 vcan2; do tc qdisc del dev $bus root; done 2> /dev/null";
+
+/// Ends what runs in the background, and waits for it.
+const STOP: &str = "for one in $background; do kill $one; wait $one; done > /dev/null 2>&1; background=";
 
 /// Starts the lines that separate the outputs of commands in a guest.
 const MARK: &str = "@@ ";
@@ -53,6 +88,8 @@ enum Place {
     /// On the host, but it boots guests.
     Laboratory,
     Guest,
+    UsbGuest,
+    Night,
     Nowhere,
 }
 
@@ -72,6 +109,7 @@ struct Shown {
     status: i32,
     /// True if numbers may differ, and standard error is not shown.
     about: bool,
+    background: bool,
 }
 
 struct Page {
@@ -117,13 +155,16 @@ fn blocks(page: &str, text: &str) -> Vec<(usize, Block)> {
             "console" => {
                 let attributes: Vec<_> = attributes.split(',').filter(|attribute| !attribute.is_empty()).collect();
                 let has = |attribute| attributes.contains(&attribute);
-                let commands = commands(&text, number + 1, i32::from(has("fails")), has("about"));
+                let mut commands = commands(&text, number + 1, i32::from(has("fails")), has("about"));
+                commands.iter_mut().for_each(|shown| shown.background = has("background"));
                 let boots = commands.iter().any(|shown| shown.command.starts_with("candor-lab "));
                 let place = match attributes.first().map(|first| first.split_once(':').unwrap_or((first, ""))) {
                     Some(("ignore", reason)) if REASONS.contains(&reason) => Place::Nowhere,
                     Some(("guest", "")) => Place::Guest,
-                    None if boots => Place::Laboratory,
-                    None => Place::Host,
+                    Some(("guest", "usb")) => Place::UsbGuest,
+                    Some(("nightly", "")) => Place::Night,
+                    None | Some(("fails", "")) if boots => Place::Laboratory,
+                    None | Some(("fails", "")) => Place::Host,
                     Some(other) => panic!("{page}:{number}: {other:?}"),
                 };
                 Block::Console { place, commands }
@@ -145,7 +186,14 @@ fn commands(text: &[&str], first: usize, status: i32, about: bool) -> Vec<Shown>
     for (line, number) in text.iter().zip(first..) {
         match (line.strip_prefix("$ "), all.last_mut()) {
             (Some(command), _) => {
-                all.push(Shown { line: number, command: command.to_owned(), output: None, status, about });
+                all.push(Shown {
+                    line: number,
+                    command: command.to_owned(),
+                    output: None,
+                    status,
+                    about,
+                    background: false,
+                });
                 output.push(Vec::new());
             }
             (None, Some(last)) if last.command.ends_with('\\') => write!(last.command, "\n{line}").unwrap(),
@@ -232,8 +280,15 @@ fn run_on_host(place: &Place, programs: &Path) {
     for page in &pages {
         let folder = tempfile::tempdir().unwrap();
         symlink(root().join("examples"), folder.path().join("examples")).unwrap();
+        if ["measure-a-kernel.md", "plans.md"].contains(&&*page.name) {
+            for (name, source) in RESULTS {
+                symlink(root().join("crates/candor-lab/tests/cmd").join(source), folder.path().join(name)).unwrap();
+            }
+        }
         for (name, text) in files(page, &pages) {
+            let mode = fs::Permissions::from_mode(if name.ends_with(".sh") { 0o755 } else { 0o644 });
             fs::write(folder.path().join(name), text).unwrap();
+            fs::set_permissions(folder.path().join(name), mode).unwrap();
         }
         for (_, block) in &page.blocks {
             let Block::Console { place: its, commands } = block else { continue };
@@ -326,18 +381,36 @@ fn commands_of_the_laboratory_print_the_documented_output() {
 }
 
 #[test]
+#[ignore = "boots guests for minutes"]
+fn commands_of_the_night_print_the_documented_output() {
+    let Some(programs) = static_programs() else { return };
+    run_on_host(&Place::Night, &programs);
+}
+
+#[test]
 #[ignore = "boots a guest"]
 fn commands_in_a_guest_print_the_documented_output() {
+    run_in_guest(&Place::Guest, &[]);
+}
+
+#[test]
+#[ignore = "boots a guest"]
+fn commands_in_a_guest_with_usb_print_the_documented_output() {
+    run_in_guest(&Place::UsbGuest, &["--testbed", "icount"]);
+}
+
+/// Runs the console blocks of a place in one guest.
+fn run_in_guest(place: &Place, guest: &[&str]) {
     let Some(programs) = static_programs() else { return };
     let pages = pages();
-    let mut script = "sudo() { \"$@\"; }\n".to_owned();
+    let mut script = PROGRAMS.to_owned();
     let mut all = Vec::new();
     for page in &pages {
         let of_page = page.blocks.iter().filter_map(|(_, block)| match block {
-            Block::Console { place: Place::Guest, commands } => Some(commands),
+            Block::Console { place: its, commands } if its == place => Some(commands),
             _ => None,
         });
-        let of_page: Vec<_> = of_page.flatten().collect();
+        let of_page: Vec<_> = of_page.collect();
         if of_page.is_empty() {
             continue;
         }
@@ -347,18 +420,29 @@ fn commands_in_a_guest_print_the_documented_output() {
         }
         // The jobs of a script are in the kernel.
         script.push_str("if [ -f gateway.sh ]; then sh gateway.sh; fi\n");
-        for shown in of_page {
-            let errors = if shown.about { "/dev/null" } else { "&1" };
-            write!(script, "echo '{MARK}'\n{{ {}\n}} 2>{errors}\necho \"{MARK}$?\"\n", shown.command).unwrap();
-            all.push((&page.name, shown));
+        for block in of_page {
+            if block.iter().any(|shown| shown.background) {
+                writeln!(script, "{STOP}").unwrap();
+            }
+            for shown in block {
+                let errors = if shown.about { "/dev/null" } else { "&1" };
+                let command = match shown.background {
+                    false => format!("{{ {}\n}} 2>{errors}", shown.command),
+                    true => in_background(shown, errors),
+                };
+                write!(script, "echo '{MARK}'\n{command}\necho \"{MARK}$?\"\n").unwrap();
+                all.push((&page.name, shown));
+            }
         }
+        writeln!(script, "{STOP}").unwrap();
     }
+    assert!(!all.is_empty(), "no commands");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("book.sh");
     fs::write(&file, script).unwrap();
     let mut command = Command::new(programs.join("candor-lab"));
-    let output =
-        command.args(["run", "--timeout", "5min", "--copy"]).arg(&file).args(["--", "sh", "book.sh"]).output().unwrap();
+    command.arg("run").args(guest).args(["--timeout", "2min", "--copy"]).arg(&file).args(["--", "sh", "book.sh"]);
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     // Each command has a mark before it and one with its status after it.
     let parts: Vec<_> = format!("\n{text}").split(&format!("\n{MARK}")).skip(1).map(str::to_owned).collect();
@@ -370,4 +454,15 @@ fn commands_in_a_guest_print_the_documented_output() {
         judge(page, shown, status.lines().next().and_then(|status| status.parse().ok()), printed, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Starts a command, prints its first output, and succeeds if it still runs.
+fn in_background(shown: &Shown, errors: &str) -> String {
+    let command = shown.command.strip_prefix("sudo ").unwrap_or(&shown.command);
+    // Without its comment.
+    let command = command.split(" #").next().unwrap_or(command);
+    let output = format!("output-{}", shown.line);
+    let start = format!("{command} > {output} 2>{errors} &\nbackground=\"$! $background\"");
+    let first = format!("for second in 1 2 3 4 5 6 7 8; do sleep 1; [ -s {output} ] && break; done");
+    format!("{start}\n{first}\nsleep 0.5; cat {output}; kill -0 $!")
 }

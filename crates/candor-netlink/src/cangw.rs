@@ -4,6 +4,29 @@
 //! Module can-gw, which netlink does not load on demand (`modprobe can-gw`). Adding and deleting need CAP_NET_ADMIN in
 //! the initial user namespace; listing needs no privileges. FD jobs since Linux 5.4.
 //!
+//! # Examples
+//! ```no_run
+//! use candor_core::filter::Filter;
+//! use candor_core::frame::FrameFormat;
+//! use candor_core::job::{BusIndex, Job};
+//! use candor_netlink::client::Client;
+//! use candor_netlink::{cangw, link};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut client = Client::open()?;
+//! let mut index = |name| link::by_name(&mut client, name).map(|link| link.expect("it exists").index);
+//! let (can0, can1) = (index("can0")?, index("can1")?);
+//! let filter = Filter::parse("123:7FF")?;
+//! let job = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, filter);
+//! let job = cangw::CangwJob::new(&job, can0, can1);
+//! cangw::add(&mut client, &job)?;
+//! let installed = cangw::dump(&mut client)?.into_iter().find(|one| one.is_same_job(&job));
+//! println!("{} frames forwarded", installed.map_or(0, |job| job.counters.handled));
+//! cangw::delete(&mut client, &job)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Source
 //! [`include/uapi/linux/can/gw.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/gw.h),
 //! [`cgw_create_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1071),

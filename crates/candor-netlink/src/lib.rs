@@ -33,3 +33,7 @@ pub mod cangw;
 pub mod client;
 pub mod codec;
 pub mod link;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

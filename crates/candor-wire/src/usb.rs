@@ -4,7 +4,8 @@
 //! way. Vendor and product select the driver.
 //!
 //! # Source
-//! Universal Serial Bus Specification 2.0, chapter 9; `include/uapi/linux/usb/ch9.h`.
+//! [Universal Serial Bus Specification](https://www.usb.org/document-library/usb-20-specification) 2.0, chapter 9;
+//! [`struct usb_device_descriptor`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/usb/ch9.h#L289) in Linux 6.1.
 
 mod control;
 mod descriptor;

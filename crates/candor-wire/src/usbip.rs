@@ -31,8 +31,10 @@
 //! All words are big endian; the setup bytes are in USB byte order.
 //!
 //! # Source
-//! `drivers/usb/usbip/usbip_common.h` (headers), `vhci_tx.c` (requests), `vhci_rx.c` (accepted replies),
-//! `Documentation/usb/usbip_protocol.rst`; read at 6.1.
+//! Linux 6.1: [`struct usbip_header`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/usb/usbip/usbip_common.h#L208),
+//! [`vhci_send_cmd_submit()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/usb/usbip/vhci_tx.c#L52) (requests),
+//! [`vhci_recv_ret_submit()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/usb/usbip/vhci_rx.c#L55) (accepted replies),
+//! [`Documentation/usb/usbip_protocol.rst`](https://github.com/gregkh/linux/blob/v6.1.192/Documentation/usb/usbip_protocol.rst).
 
 mod command;
 pub mod reply;

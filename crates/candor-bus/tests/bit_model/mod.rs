@@ -11,8 +11,8 @@
 //! ```
 //!
 //! # Source
-//! Bosch CAN Specification 2.0 and ISO 11898-1:2015. Where they allow several behaviours, a comment begins with
-//! "Choice". All bits have the same length, so time is a number of bits, and all nodes support CAN FD.
+//! Bosch CAN Specification 2.0 and ISO 11898-1:2015, clauses 10 and 12. Where they allow several behaviours, a comment
+//! begins with "Choice". All bits have the same length, so time is a number of bits, and all nodes support CAN FD.
 
 #![allow(dead_code, reason = "each test crate uses a part of the model")]
 #![allow(unused_imports, reason = "as above")]

@@ -1,8 +1,20 @@
 //! Compares wanted disciplines, classes, classifiers and actions with those that the kernel reports.
 //!
 //! # Source
-//! `net/sched/sch_{drr,ets,fq_codel,htb,netem,sfq,tbf}.c`, `net/sched/cls_{basic,flow,fw,u32}.c`; `em_canid_change()`,
-//! `em_canid_match()`, `net/sched/em_canid.c`; `tcf_police_init()`, `net/sched/act_police.c` of Linux 6.1.
+//! Linux 6.1: [`drr_change_class()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_drr.c#L59),
+//! [`ets_qdisc_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_ets.c#L581),
+//! [`fq_codel_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_fq_codel.c#L402),
+//! [`htb_change_class()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_htb.c#L1753),
+//! [`netem_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_netem.c#L1024),
+//! [`sfq_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_sfq.c#L627),
+//! [`tbf_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_tbf.c#L355),
+//! [`basic_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_basic.c#L170),
+//! [`flow_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_flow.c#L393),
+//! [`fw_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_fw.c#L241),
+//! [`u32_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_u32.c#L884),
+//! [`em_canid_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_canid.c#L120),
+//! [`em_canid_match()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_canid.c#L93),
+//! [`tcf_police_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/act_police.c#L38).
 
 use std::mem::discriminant;
 

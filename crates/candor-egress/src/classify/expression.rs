@@ -42,7 +42,8 @@ pub(super) fn word(bytes: &[u8], offset: i64) -> Option<u32> {
 }
 
 /// # Source
-/// `em_canid_match()`: rules for 29 bits are compared one after another, those for 11 bits in a table of 2048.
+/// [`em_canid_match()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_canid.c#L93) in Linux 6.1: rules for 29 bits are
+/// compared one after another, those for 11 bits in a table of 2048.
 fn canid(rules: &[CanRule], packet: &Packet<'_>) -> bool {
     let Some(id) = packet.bytes.first_chunk::<4>().map(|bytes| u32::from_ne_bytes(*bytes)) else { return false };
     let is_extended = id & CAN_EFF_FLAG != 0;

@@ -1,7 +1,7 @@
 //! `u32`: nodes in the slots of tables, which lead to other tables.
 //!
 //! # Source
-//! `u32_classify()`, `net/sched/cls_u32.c`.
+//! [`u32_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_u32.c#L113) in Linux 6.1.
 
 use super::expression::word;
 use super::walk::{Choice, Numbered, Tested, Unknown, Walk};

@@ -12,7 +12,8 @@
 //! is compared outside of the table.
 //!
 //! # Source
-//! `u32_classify()`, `u32_hash_fold()`, `net/sched/cls_u32.c` of Linux 6.1.
+//! Linux 6.1: [`u32_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_u32.c#L113),
+//! [`u32_hash_fold()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_u32.c#L104).
 
 use std::ops::Range;
 

@@ -1,8 +1,10 @@
 //! The program of a filter.
 //!
 //! # Source
-//! `struct bpf_insn`, `enum bpf_func_id` in `include/uapi/linux/bpf.h`; `cls_bpf_classify()` in `net/sched/cls_bpf.c`, for
-//! which 0 is "not this one", and -1 the class of the filter.
+//! Linux 6.1: [`struct bpf_insn`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/bpf.h#L71),
+//! [`enum bpf_func_id`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/bpf.h#L5695);
+//! [`cls_bpf_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_bpf.c#L80), for which 0 is "not
+//! this one", and -1 the class of the filter.
 
 use super::{ControlGroup, Place};
 

@@ -1,8 +1,16 @@
 //! The table.
 //!
 //! # Source
-//! `net/sched/sch_{etf,ets,fifo,fq_codel,htb,netem,prio,sfq,skbprio}.c` and `include/uapi/linux/pkt_sched.h` of Linux 6.1;
-//! `tc/q_*.c` of iproute2 6.1.
+//! Linux 6.1: [`etf_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_etf.c#L343),
+//! [`ets_qdisc_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_ets.c#L581),
+//! [`__fifo_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_fifo.c#L100),
+//! [`fq_codel_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_fq_codel.c#L402),
+//! [`htb_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_htb.c#L1050),
+//! [`netem_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_netem.c#L1024),
+//! [`prio_tune()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_prio.c#L176),
+//! [`sfq_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_sfq.c#L627),
+//! [`skbprio_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_skbprio.c#L164);
+//! [`pkt_sched.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_sched.h). `q_*.c` of the [`tc`](https://github.com/iproute2/iproute2/tree/v6.1.0/tc) of iproute2 6.1.
 
 use super::option::{Broken, Field, Kind, Opt, Record, Slot, Unit, Width, Wire};
 use crate::discipline::{Discipline, Etf, Ets, FqCodel, Htb, Netem, Prio, Sfq};

@@ -65,7 +65,7 @@ impl Frame {
 }
 
 /// # Source
-/// `__qdisc_calculate_pkt_len()`.
+/// [`__qdisc_calculate_pkt_len()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L587) in Linux 6.1.
 fn counted(stab: &SizeTable, bytes: i64) -> i64 {
     let length = bytes + i64::from(stab.overhead_bytes);
     if stab.sizes.is_empty() {

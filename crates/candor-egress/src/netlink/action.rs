@@ -5,8 +5,16 @@
 //! Linux 5.13, and not together with one in bytes.
 //!
 //! # Source
-//! `tcf_action_init()`, `net/sched/act_api.c`; `net/sched/act_{gact,mirred,police,skbedit}.c`; `qdisc_get_rtab()`,
-//! `net/sched/sch_api.c`; `include/uapi/linux/tc_act/`.
+//! Linux 6.1: [`tcf_action_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/act_api.c#L1455),
+//! [`tcf_gact_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/act_gact.c#L52),
+//! [`tcf_mirred_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/act_mirred.c#L91),
+//! [`tcf_police_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/act_police.c#L38),
+//! [`tcf_skbedit_init()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/act_skbedit.c#L115),
+//! [`qdisc_get_rtab()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L417);
+//! [`struct tc_gact`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_act/tc_gact.h#L8),
+//! [`struct tc_mirred`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_act/tc_mirred.h#L13),
+//! [`struct tc_police`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_cls.h#L148),
+//! [`struct tc_skbedit`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_act/tc_skbedit.h#L21).
 
 use crate::action::{Action, Police, PoliceBytes, PoliceFrames, Verdict};
 use crate::constants::Constant;

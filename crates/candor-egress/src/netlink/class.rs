@@ -1,7 +1,9 @@
 //! `TCA_OPTIONS` of a class: `htb`, `drr`.
 //!
 //! # Source
-//! `htb_change_class()`, `htb_dump_class()`, `net/sched/sch_htb.c`; `drr_change_class()`, `net/sched/sch_drr.c`.
+//! Linux 6.1: [`htb_change_class()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_htb.c#L1753),
+//! [`htb_dump_class()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_htb.c#L1239),
+//! [`drr_change_class()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_drr.c#L59).
 
 use crate::tree::{HtbClass, Share};
 

@@ -5,7 +5,10 @@
 //! the `sizes` that are read; otherwise there are none.
 //!
 //! # Source
-//! `tbf_change()`, `tbf_dump()`, `net/sched/sch_tbf.c`; `qdisc_get_stab()`, `qdisc_dump_stab()`, `net/sched/sch_api.c`.
+//! Linux 6.1: [`tbf_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_tbf.c#L355),
+//! [`tbf_dump()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_tbf.c#L508),
+//! [`qdisc_get_stab()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L493),
+//! [`qdisc_dump_stab()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L570).
 
 use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::kinds::option::{Record, Width, Wire};

@@ -5,7 +5,8 @@
 //! relation, and a group within another becomes a container whose entries follow later.
 //!
 //! # Source
-//! `tcf_em_tree_validate()`, `__tcf_em_tree_match()`, `net/sched/ematch.c`.
+//! Linux 6.1: [`tcf_em_tree_validate()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/ematch.c#L305),
+//! [`__tcf_em_tree_match()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/ematch.c#L500).
 
 mod leaf;
 

@@ -3,7 +3,13 @@
 //! Changing a node of `u32` does not change its keys: delete it and create it again.
 //!
 //! # Source
-//! `net/sched/cls_{basic,bpf,flow,fw,matchall,u32}.c`; `include/uapi/linux/pkt_cls.h`.
+//! Linux 6.1: [`basic_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_basic.c#L170),
+//! [`cls_bpf_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_bpf.c#L407),
+//! [`flow_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_flow.c#L393),
+//! [`fw_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_fw.c#L241),
+//! [`mall_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_matchall.c#L160),
+//! [`u32_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_u32.c#L884);
+//! [`TCA_U32_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_cls.h#L223) and the attributes of the others.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 

@@ -1,7 +1,8 @@
 //! `struct tcmsg`, the numbers of messages and attributes, and the names of interfaces.
 //!
 //! # Source
-//! `include/uapi/linux/rtnetlink.h`.
+//! [`struct tcmsg`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/rtnetlink.h#L601) and
+//! [`RTM_NEWQDISC`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/rtnetlink.h#L66) in Linux 6.1.
 
 use crate::handle::Handle;
 use candor_io::can::InterfaceIndex;

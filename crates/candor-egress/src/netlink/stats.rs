@@ -1,7 +1,9 @@
 //! Counters of the kernel.
 //!
 //! # Source
-//! `include/uapi/linux/gen_stats.h`; `struct tc_htb_xstats`, `include/uapi/linux/pkt_sched.h`.
+//! [`struct gnet_stats_basic`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/gen_stats.h#L26),
+//! [`struct gnet_stats_queue`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/gen_stats.h#L59),
+//! [`struct tc_htb_xstats`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/pkt_sched.h#L443) in Linux 6.1.
 
 use super::codec::{self, Fields};
 use candor_netlink::codec::{Attribute, DecodeError};

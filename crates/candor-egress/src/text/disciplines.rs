@@ -13,7 +13,7 @@ use super::{code, units};
 /// Qdiscs that are not useful on CAN, with the reason.
 ///
 /// # Source
-/// Appendix B of the report of 2011.
+/// [SocketCAN and queueing disciplines](https://rtime.felk.cvut.cz/can/socketcan-qdisc-final.pdf) (Sojka, Lisový, Píša, 2011), appendix B.
 const REASONS: &[(&str, &str)] = &[
     ("cbq", "htb does the same and is simpler; removed in Linux 6.3"),
     ("choke", "it needs addresses, which CAN frames do not have"),

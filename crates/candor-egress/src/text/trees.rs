@@ -18,7 +18,7 @@ pub(super) struct Growing {
 /// The first preference that the kernel assigns; later ones are lower.
 ///
 /// # Source
-/// `tcf_auto_prio()`, `net/sched/cls_api.c`.
+/// [`tcf_auto_prio()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_api.c#L229) in Linux 6.1.
 const FIRST_CHOSEN: u16 = 0xC000;
 /// Assigned preferences are not below this.
 const CHOSEN_FROM: u16 = 0x8000;

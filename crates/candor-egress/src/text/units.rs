@@ -1,7 +1,8 @@
 //! Names and quantities as `tc` reads them, and frames per second.
 //!
 //! # Source
-//! `tc(8)`, section PARAMETERS; what `tc` of iproute2 6.1 sends for each.
+//! [`tc(8)`](https://man7.org/linux/man-pages/man8/tc.8.html), section PARAMETERS; what [`tc`](https://github.com/iproute2/iproute2/tree/v6.1.0/tc)
+//! of iproute2 6.1 sends for each.
 
 use std::time::Duration;
 

@@ -4,8 +4,9 @@
 //! rest of the boot and most of a run. The host does it once, when the kernel is fetched.
 //!
 //! # Source
-//! Documentation/arch/x86/boot.rst of the kernel; the .xz file format; the PVH boot protocol of Xen, which QEMU uses
-//! for ELF kernels.
+//! [`Documentation/x86/boot.rst`](https://github.com/gregkh/linux/blob/v6.1.192/Documentation/x86/boot.rst) of Linux 6.1; the
+//! [.xz file format](https://tukaani.org/xz/xz-file-format.txt); the
+//! [PVH boot protocol](https://xenbits.xen.org/docs/unstable/misc/pvh.html) of Xen, which QEMU uses for ELF kernels.
 
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};

@@ -103,7 +103,8 @@ impl Sample {
     /// Latency of the gateway: far timestamp − monitor timestamp − frame time; `None` for a lost frame.
     ///
     /// # Source
-    /// 2011 gateway timing paper, section 2.1, figure 2.
+    /// [Timing Analysis of a Linux-Based CAN-to-CAN Gateway](https://lwn.net/images/conf/rtlws-2011/proc/Sojka.pdf)
+    /// (2011), section 2.1, figure 2.
     pub fn latency(&self) -> Option<LatencyNs> {
         let between = self.far_ns?.checked_sub(self.monitor_ns?)?;
         Some(LatencyNs(between.checked_sub(i64::from(self.wire_ns))?))

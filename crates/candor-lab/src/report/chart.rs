@@ -1,8 +1,9 @@
 //! Latency profiles, inside a page and as a file, and curves.
 //!
 //! # Source
-//! 2011 gateway timing paper, section 2.3: backward cumulative histogram, logarithmic vertical axis. Lost frames are
-//! later than any time, so a series with losses ends in a plateau of their number.
+//! [Timing Analysis of a Linux-Based CAN-to-CAN Gateway](https://lwn.net/images/conf/rtlws-2011/proc/Sojka.pdf) (2011), section 2.3:
+//! backward cumulative histogram, logarithmic vertical axis. Lost frames are later than any time, so a series with
+//! losses ends in a plateau of their number.
 
 use maud::{Markup, html};
 

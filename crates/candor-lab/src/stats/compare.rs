@@ -50,7 +50,8 @@ impl Change {
     /// [`NotCompared`] if there are too few runs, or a latency of A is not above zero.
     ///
     /// # Source
-    /// B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap, section 13.3 (percentile interval).
+    /// B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap, 1993, <https://doi.org/10.1201/9780429246593>,
+    /// section 13.3 (percentile interval).
     pub fn of(
         [a, b]: [&[Series]; 2],
         quantile: Quantile,
@@ -166,7 +167,8 @@ fn percent(share: f64) -> String {
 /// It is the only mean that suits ratios: the mean of A ÷ B is the inverse of that of B ÷ A.
 ///
 /// # Source
-/// P. J. Fleming, J. J. Wallace, How Not to Lie with Statistics: The Correct Way to Summarize Benchmark Results, 1986.
+/// P. J. Fleming, J. J. Wallace, How Not to Lie with Statistics: The Correct Way to Summarize Benchmark Results,
+/// Communications of the ACM 29(3), 1986, <https://doi.org/10.1145/5666.5673>.
 pub fn geomean(ratios: &[f64]) -> Option<f64> {
     if ratios.is_empty() || ratios.iter().any(|ratio| !ratio.is_finite() || *ratio <= 0.0) {
         return None;

@@ -13,8 +13,9 @@ impl Line {
     /// `None` without two different x, or if a value is not finite.
     ///
     /// # Source
-    /// The "linear fit of the measured data" of figure 4.1 in Performance evaluation of Linux CAN-related system calls
-    /// (Sojka, Píša, 2014).
+    /// The "linear fit of the measured data" of figure 4.1 in
+    /// Performance evaluation of Linux CAN-related system calls (Sojka, Píša, 2014), with the programs in
+    /// [can-benchmark](https://rtime.felk.cvut.cz/gitweb/can-benchmark.git).
     pub fn through(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;

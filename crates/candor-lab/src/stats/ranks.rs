@@ -6,8 +6,8 @@ use super::{Confidence, Quantile};
 /// confidence leaves. Ties only make the interval surer.
 ///
 /// # Source
-/// H. A. David, H. N. Nagaraja, Order Statistics, section 7.1: how many of `n` samples lie at or below the quantile `q`
-/// is binomial with `n` and `q`, for any distribution.
+/// H. A. David, H. N. Nagaraja, Order Statistics, third edition, 2003, <https://doi.org/10.1002/0471722162>, section 7.1:
+/// how many of `n` samples lie at or below the quantile `q` is binomial with `n` and `q`, for any distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ranks {
     /// `None`: too few samples for any to lie below the quantile.

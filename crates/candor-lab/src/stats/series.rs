@@ -79,8 +79,9 @@ pub struct Interval {
 /// alone improve as losses grow.
 ///
 /// # Source
-/// 2011 gateway timing paper, section 2.3: for points (t1, m1) and (t2, m2), m1 - m2 frames lie in [t1, t2), and the last
-/// point says how many frames had the worst latency.
+/// [Timing Analysis of a Linux-Based CAN-to-CAN Gateway](https://lwn.net/images/conf/rtlws-2011/proc/Sojka.pdf) (2011), section 2.3: for
+/// points (t1, m1) and (t2, m2), m1 - m2 frames lie in [t1, t2), and the last point says how many frames had the worst
+/// latency.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// Lost frames count in each step: they would have exceeded any latency.

@@ -10,8 +10,9 @@
 //! passes below all that fail.
 //!
 //! # Source
-//! The idea, two goals and the width are those of MLRsearch (FD.io CSIT); its trial durations and exceed ratios are not
-//! here.
+//! The idea, two goals and the width are those of
+//! [MLRsearch](https://datatracker.ietf.org/doc/draft-ietf-bmwg-mlrsearch/) (FD.io CSIT); its trial durations and exceed
+//! ratios are not here.
 
 use std::fmt;
 

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! # Source
-//! Chrome DevTools Protocol; with `--remote-debugging-pipe` the pipes are descriptors 3 and 4, and a zero byte ends a message.
+//! [Chrome DevTools Protocol](https://chromedevtools.github.io/devtools-protocol/); with `--remote-debugging-pipe` the
+//! pipes are descriptors 3 and 4, and a zero byte ends a message.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};

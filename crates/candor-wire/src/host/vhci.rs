@@ -5,7 +5,9 @@
 //! network namespace. Attaching needs root.
 //!
 //! # Source
-//! `drivers/usb/usbip/vhci_sysfs.c`.
+//! Linux 6.1: [`attach_store()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/usb/usbip/vhci_sysfs.c#L314),
+//! [`detach_store()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/usb/usbip/vhci_sysfs.c#L239),
+//! [`status_show()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/usb/usbip/vhci_sysfs.c#L153).
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -8,8 +8,9 @@
 //! gs_usb and ucan report them like received frames, and their drivers read the controller state from them.
 //!
 //! # Source
-//! `include/uapi/linux/can/error.h`. The class bit of the counters, `CAN_ERR_CNT` (Linux 6.0), is not set: firmware
-//! of adapters is older than the bit, and candump of Debian 12 rejects error frames with it.
+//! [`include/uapi/linux/can/error.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/error.h#L51) in Linux
+//! 6.1. The class bit of the counters, `CAN_ERR_CNT` (Linux 6.0), is not set: firmware of adapters is older than the bit,
+//! and candump of Debian 12 rejects error frames with it.
 
 use candor_bus::{CAN_ERROR_PASSIVE_THRESHOLD, CAN_ERROR_WARNING_THRESHOLD, Counters, ErrorKind, ErrorState};
 use candor_core::frame::{CAN_ERR_FLAG, CAN_MAX_DLEN};

@@ -25,7 +25,10 @@
 //! refused.
 //!
 //! # Source
-//! `drivers/net/can/usb/gs_usb.c`.
+//! Linux 6.1: [`enum gs_usb_breq`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/gs_usb.c#L53),
+//! [`struct gs_host_frame`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/gs_usb.c#L259),
+//! [`gs_usb_receive_bulk_callback()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/gs_usb.c#L562),
+//! [`gs_can_start_xmit()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/gs_usb.c#L799).
 
 mod control;
 mod host_frame;

@@ -20,7 +20,10 @@
 //! gs_usb where the time of an own frame matters.
 //!
 //! # Source
-//! `drivers/net/can/usb/ucan.c`.
+//! Linux 6.1: [`struct ucan_message_in`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/ucan.c#L233),
+//! [`struct ucan_message_out`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/ucan.c#L218),
+//! [`ucan_read_bulk_callback()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/ucan.c#L687),
+//! [`ucan_handle_error_frame()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/usb/ucan.c#L483).
 
 mod control;
 mod message;

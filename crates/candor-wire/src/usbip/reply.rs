@@ -7,7 +7,8 @@ use super::{HEADER_BYTES, Header, Seqnum};
 /// Status of a transfer or an unlink request: 0 or a negative errno.
 ///
 /// # Source
-/// `Documentation/driver-api/usb/error-codes.rst`; `vhci_rx.c` passes them to the driver unchanged.
+/// [`Documentation/driver-api/usb/error-codes.rst`](https://github.com/gregkh/linux/blob/v6.1.192/Documentation/driver-api/usb/error-codes.rst) of Linux 6.1;
+/// [`vhci_recv_ret_submit()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/usb/usbip/vhci_rx.c#L55) passes them to the driver unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// `-EPROTO`: the device did not accept the data.

@@ -10,7 +10,8 @@ pub(crate) fn frames_ahead(machine: &Machine, interface: &str) -> Option<u64> {
 /// True if the firmware of the adapter restarts after bus-off; the kernel cannot restart it.
 ///
 /// # Source
-/// Linux 6.12, `drivers/net/can/usb/gs_usb.c`: no `do_set_mode`.
+/// Linux 6.12: [`gs_make_candev()`](https://github.com/gregkh/linux/blob/v6.12.117/drivers/net/can/usb/gs_usb.c#L1301) sets no
+/// `do_set_mode`.
 pub(crate) fn recovers_itself(machine: &Machine, interface: &str) -> bool {
     machine.link(&format!("/sys/class/net/{interface}/device/driver")).as_deref() == Some("gs_usb")
 }
@@ -18,7 +19,8 @@ pub(crate) fn recovers_itself(machine: &Machine, interface: &str) -> bool {
 /// Frames that a driver buffers, if known.
 ///
 /// # Source
-/// Linux 6.12, `drivers/net/can`: `echo_skb_max` of `alloc_candev()`, or the ring of the driver.
+/// Linux 6.12: `echo_skb_max` of [`alloc_candev_mqs()`](https://github.com/gregkh/linux/blob/v6.12.117/drivers/net/can/dev/dev.c#L255)
+/// in each driver, or its ring.
 pub(crate) fn depth(driver: &str) -> Option<u64> {
     match driver {
         "cc770_platform" | "ems_pci" | "f81604" | "flexcan" | "hi3110" | "kvaser_pci" | "mcp251x" => Some(1),

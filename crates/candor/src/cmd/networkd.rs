@@ -1,7 +1,9 @@
 //! `candor generate networkd`: configuration files of systemd-networkd for the interfaces of a gateway file.
 //!
 //! # Source
-//! `systemd.network(5)`, `systemd.netdev(5)` and `systemd.link(5)` of systemd 252.
+//! [`systemd.network(5)`](https://www.freedesktop.org/software/systemd/man/252/systemd.network.html),
+//! [`systemd.netdev(5)`](https://www.freedesktop.org/software/systemd/man/252/systemd.netdev.html),
+//! [`systemd.link(5)`](https://www.freedesktop.org/software/systemd/man/252/systemd.link.html) of systemd 252.
 
 use std::fs;
 use std::path::Path;

@@ -21,10 +21,12 @@ struct Preset {
 }
 
 /// # Source
-/// `sae-j1850` and `autosar` are CRC-8/SAE-J1850 (check value 4B) and CRC-8/AUTOSAR (DF) of Greg Cook's catalogue of
-/// parametrised CRC algorithms; AUTOSAR's Specification of CRC Routines calls them CRC8 and CRC8H2F. `bosch` is what
-/// Bosch's own driver for its off-highway sensors computes (`off_highway_can/src/crc.cpp` in
-/// `bosch-engineering/off_highway_sensor_drivers`): the first one again.
+/// `sae-j1850` and `autosar` are CRC-8/SAE-J1850 (check value 4B) and CRC-8/AUTOSAR (DF) of Greg Cook's
+/// [catalogue of parametrised CRC algorithms](https://reveng.sourceforge.io/crc-catalogue/);
+/// AUTOSAR's Specification of CRC Routines calls them CRC8 and CRC8H2F. `bosch` is what Bosch's own driver for its
+/// off-highway sensors computes (`off_highway_can/src/crc.cpp` in
+/// [`bosch-engineering/off_highway_sensor_drivers`](https://github.com/bosch-engineering/off_highway_sensor_drivers)):
+/// the first one again.
 const PRESETS: [Preset; 3] = [
     Preset { name: "autosar", polynomial: 0x2F, init: 0xFF, final_xor: 0xFF },
     Preset { name: "bosch", polynomial: 0x1D, init: 0xFF, final_xor: 0xFF },

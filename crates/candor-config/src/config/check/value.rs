@@ -40,7 +40,8 @@ pub(super) enum Phase {
 }
 
 /// # Source
-/// ISO 11898-1:2024: at most 1 Mbit/s in the arbitration phase; 20 Mbit/s is the fastest data phase of CAN XL (CiA 601-4, 610-1).
+/// ISO 11898-1:2024: at most 1 Mbit/s in the arbitration phase; 20 Mbit/s is the fastest data phase of
+/// [CAN XL](https://www.can-cia.org/can-knowledge/can-xl) (CiA 601-4, 610-1).
 pub(super) fn bit_rate(written: &Text, phase: Phase, findings: &mut Findings) -> Option<BitRate> {
     let help = "write a bit rate such as \"500kbit/s\" or \"1Mbit/s\"";
     let rate: BitRate = or_error(written.value.parse(), code::BIT_RATE, written, help, findings)?;

@@ -1,7 +1,14 @@
 //! The matches themselves.
 //!
 //! # Source
-//! `net/sched/em_{canid,cmp,meta,nbyte,u32}.c`; `include/uapi/linux/tc_ematch/`.
+//! Linux 6.1: [`em_canid_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_canid.c#L120),
+//! [`em_cmp_match()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_cmp.c#L21),
+//! [`em_meta_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_meta.c#L906),
+//! [`em_nbyte_change()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_nbyte.c#L22),
+//! [`em_u32_match()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/em_u32.c#L17);
+//! [`struct tcf_em_cmp`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_ematch/tc_em_cmp.h#L8),
+//! [`struct tcf_meta_hdr`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_ematch/tc_em_meta.h#L88),
+//! [`struct tcf_em_nbyte`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/tc_ematch/tc_em_nbyte.h#L8).
 
 use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, Ematch, Meta, MetaId, Relation};

@@ -5,7 +5,8 @@
 //! 29-bit frames.
 //!
 //! # Source
-//! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), Table 4.1 and figures 4.2 to 4.6; em_canid ematch benchmark (2012).
+//! [SocketCAN and queueing disciplines](https://rtime.felk.cvut.cz/can/socketcan-qdisc-final.pdf) (Sojka, Lisový, Píša, 2011),
+//! Table 4.1 and figures 4.2 to 4.6; em_canid ematch benchmark (2012).
 
 use std::ops::Range;
 

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! # Source
-//! Response times on CAN: R. I. Davis, A. Burns, R. J. Bril, J. J. Lukkien, "Controller Area Network (CAN) schedulability
-//! analysis", 2007: blocking, interference within the window up to the start of the frame, and the frame itself.
+//! R. I. Davis, A. Burns, R. J. Bril, J. J. Lukkien, Controller Area Network (CAN) schedulability analysis, Real-Time
+//! Systems 35, 2007, <https://doi.org/10.1007/s11241-007-9012-7>: blocking, interference within the window up to the
+//! start of the frame, and the frame itself.
 
 use candor_config::plan::Wish;
 use candor_core::bits::FrameBits;

@@ -9,7 +9,8 @@
 //! time at which a socket can receive it. All other information is in its comment.
 //!
 //! # Source
-//! draft-ietf-opsawg-pcapng sections 4.1 to 4.3; <https://www.tcpdump.org/linktypes/LINKTYPE_CAN_SOCKETCAN.html>, whose
+//! [draft-ietf-opsawg-pcapng](https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/), sections 4.1 to 4.3;
+//! <https://www.tcpdump.org/linktypes/LINKTYPE_CAN_SOCKETCAN.html>, whose
 //! identifier is big-endian regardless of the byte order of the file.
 
 use candor_bus::{BusNs, Counters, Event};

@@ -5,8 +5,10 @@
 //! queue is full, so the result depends on which of them fills first.
 //!
 //! # Source
-//! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), section 3.4; `can_send()` in `net/can/af_can.c`,
-//! `sock_alloc_send_pskb()` in `net/core/sock.c`, `pfifo_enqueue()` in `net/sched/sch_fifo.c`.
+//! [SocketCAN and queueing disciplines](https://rtime.felk.cvut.cz/can/socketcan-qdisc-final.pdf) (Sojka, Lisový, Píša, 2011),
+//! section 3.4; Linux 6.1: [`can_send()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L200),
+//! [`sock_alloc_send_pskb()`](https://github.com/gregkh/linux/blob/v6.1.192/net/core/sock.c#L2756),
+//! [`pfifo_enqueue()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_fifo.c#L29).
 
 use candor_cli::gateway_file::plural;
 use candor_cli::{Exit, Outcome, render};

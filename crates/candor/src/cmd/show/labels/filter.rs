@@ -9,7 +9,7 @@ use super::number;
 /// Classes of error message frames with their bits.
 ///
 /// # Source
-/// `include/uapi/linux/can/error.h`.
+/// [`CAN_ERR_…`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/error.h#L51) in Linux 6.1.
 const ERROR_CLASSES: [(u32, &str); 10] = [
     (0x001, "transmit timeout"),
     (0x002, "lost arbitration"),
