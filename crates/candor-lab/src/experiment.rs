@@ -49,7 +49,7 @@ mod parse;
 mod rules;
 
 pub use blocks::{Block, Shard, ShardError, name_of};
-pub use cells::{Bench, Cell, Place, Ssh, StampSource, Testbed, Topology, Wire};
+pub use cells::{Bench, Cell, Conditions, Ssh, StampSource, Testbed, Topology, Wire};
 pub use rules::{Decoys, Rules};
 
 use std::collections::{BTreeMap, BTreeSet};

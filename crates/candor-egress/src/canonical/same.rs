@@ -126,9 +126,9 @@ pub(super) fn same_classifier(wanted: &Filter, found: &Classifier) -> bool {
 
 /// A former group of the same name is equal to a missing one: it is empty, and its id is never reused.
 fn same_group(wanted: &ControlGroup, found: &ControlGroup) -> bool {
-    match wanted.place {
-        Some(_) => wanted.place == found.place,
-        None => found.place.is_none() || (wanted.name.is_some() && wanted.name == found.name),
+    match wanted.id {
+        Some(_) => wanted.id == found.id,
+        None => found.id.is_none() || (wanted.name.is_some() && wanted.name == found.name),
     }
 }
 

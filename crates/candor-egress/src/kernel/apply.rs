@@ -120,7 +120,7 @@ impl fmt::Display for ApplyError {
         match &self.cause {
             Cause::CameOutOtherwise(left) => {
                 write!(f, "The tree of {interface} differs from the requested one after the change:")?;
-                left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))
+                left.iter().try_for_each(|difference| write!(f, " {}", difference.slot()))
             }
             Cause::Unreadable(_) => write!(f, "Cannot read the qdiscs of {interface}"),
             Cause::Refused(step, error) => {
@@ -137,7 +137,7 @@ impl fmt::Display for ApplyError {
                 Restored::Refused(error) => write!(f, "; the previous tree of {name} could not be restored: {error}")?,
                 Restored::Otherwise(left) => {
                     write!(f, "; {name} differs from its previous tree:")?;
-                    left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))?;
+                    left.iter().try_for_each(|difference| write!(f, " {}", difference.slot()))?;
                 }
             }
         }

@@ -154,8 +154,8 @@ impl<M: Machine> Keeper<M> {
         let mut groups = kept.iter().flat_map(|kept| groups(&kept.wanted));
         groups.any(|group| {
             // The next look reports errors.
-            let place = group.name.as_ref().map(|name| machine.place(name));
-            place.is_some_and(|place| place.is_ok_and(|place| place != group.place))
+            let id = group.name.as_ref().map(|name| machine.group_id(name));
+            id.is_some_and(|id| id.is_ok_and(|id| id != group.id))
         })
     }
 
@@ -269,10 +269,10 @@ impl Kept {
 
 /// The existing groups of a tree that have changed.
 fn moved(before: &Tree, now: &Tree) -> Vec<GroupName> {
-    let places = |tree| groups(tree).filter_map(|group| Some((group.name.clone()?, group.place?)));
-    let before: BTreeMap<_, _> = places(before).collect();
-    let now: BTreeMap<_, _> = places(now).collect();
-    now.into_iter().filter(|(name, place)| before.get(name) != Some(place)).map(|(name, _)| name).collect()
+    let ids = |tree| groups(tree).filter_map(|group| Some((group.name.clone()?, group.id?)));
+    let before: BTreeMap<_, _> = ids(before).collect();
+    let now: BTreeMap<_, _> = ids(now).collect();
+    now.into_iter().filter(|(name, id)| before.get(name) != Some(id)).map(|(name, _)| name).collect()
 }
 
 fn groups(tree: &Tree) -> impl Iterator<Item = &ControlGroup> {

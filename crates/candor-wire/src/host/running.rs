@@ -346,7 +346,7 @@ impl Player {
 
     /// The counters of the first bus of an adapter.
     fn first_bus(&mut self, device: DeviceId) -> Option<&mut Counters> {
-        let bus = self.harness.devices.places(device).first()?.bus;
+        let bus = self.harness.devices.nodes(device).first()?.bus;
         self.counters.get_mut(bus)
     }
 }

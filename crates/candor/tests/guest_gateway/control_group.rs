@@ -2,7 +2,7 @@
 
 use std::io;
 
-use candor_egress::control_group::{ControlGroup, Place, program};
+use candor_egress::control_group::{ControlGroup, GroupId, program};
 use candor_io::{bpf, control_group, guest};
 
 use crate::prelude::{Path, PathBuf, fs};
@@ -18,7 +18,7 @@ pub(crate) fn missing() -> Option<String> {
     {
         return Some(format!("control groups cannot be mounted: {error}"));
     }
-    let group = ControlGroup { name: None, place: Some(Place { level: 1, id: 1 }) };
+    let group = ControlGroup { name: None, id: Some(GroupId { level: 1, id: 1 }) };
     match bpf::load_classifier(c"candor_probe", &program(&[group])) {
         Ok(_) => None,
         Err(error) => Some(format!("a program cannot be loaded: {} {}", error.source, error.log)),

@@ -229,7 +229,7 @@ pub(super) fn part_line(part: &Part) -> String {
     if let Some(program) = program(part) {
         return program;
     }
-    egress_text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
+    egress_text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.slot(), kind(part)))
 }
 
 pub(super) fn part_words(part: &Part) -> String {
@@ -242,9 +242,9 @@ fn program(part: &Part) -> Option<String> {
     let Part::Filter(Filter { classifier: Classifier::ControlGroups(groups), class, .. }) = part else { return None };
     let words = egress_text::words(part).ok()?;
     let class = class.map_or_else(String::new, |class| format!(" flowid {class}"));
-    let number = |group: &ControlGroup| group.place.map_or_else(|| "none".to_owned(), |place| place.id.to_string());
+    let number = |group: &ControlGroup| group.id.map_or_else(|| "none".to_owned(), |id| id.id.to_string());
     let numbers: Vec<_> = groups.iter().map(number).collect();
-    Some(format!("{} {words}{class} (number {})", part.place(), numbers.join(", ")))
+    Some(format!("{} {words}{class} (number {})", part.slot(), numbers.join(", ")))
 }
 
 fn kind(part: &Part) -> &str {

@@ -173,14 +173,14 @@ fn random_trees() -> impl FnMut() -> Tree {
 #[test]
 #[ignore = "runs in a guest"]
 fn random_trees_are_read_back_unchanged() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let (mut random, cases, mut made) = (random_trees(), cases(20), 0);
     for _ in 0..cases {
         let tree = random();
         // No kernel accepts every value; what it accepts must come back.
-        match place.make(&tree) {
+        match fixture.make(&tree) {
             Ok(()) => {
-                let found = place.observe().tree;
+                let found = fixture.observe().tree;
                 assert_eq!(differences(&tree, &found), [], "{tree:#?}");
                 made += 1;
             }
@@ -188,7 +188,7 @@ fn random_trees_are_read_back_unchanged() {
             Err(TcError::Encode(error)) => println!("not sent: {error}"),
             Err(error) => panic!("{error}"),
         }
-        place.clear();
+        fixture.clear();
     }
     println!("{made} of {cases} trees were made");
 }
@@ -197,18 +197,18 @@ fn random_trees_are_read_back_unchanged() {
 #[test]
 #[ignore = "runs in a guest"]
 fn counters_agree_with_the_oracle() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let (mut random, cases) = (random_trees(), cases(40));
-    let sender = place.sender();
+    let sender = fixture.sender();
     let mut traffic = Traffic::from_seed(6);
     let (mut trees, mut frames, mut fitted) = (0, 0, 0);
     for _ in 0..cases {
         let tree = quiet::tree(random());
-        match place.make(&tree) {
+        match fixture.make(&tree) {
             Ok(()) => {}
             Err(TcError::Netlink(error)) => {
                 println!("refused: {error}");
-                place.clear();
+                fixture.clear();
                 continue;
             }
             Err(error) => panic!("{error}: {}", shown(&tree)),
@@ -230,14 +230,14 @@ fn counters_agree_with_the_oracle() {
             }
             courses.push(course);
         }
-        let found = place.observe();
+        let found = fixture.observe();
         let counts = Counts::of(&courses);
         let differences = [counts.at_filters(&tree, &found), counts.at_queues(&tree, &found)].concat();
         assert!(differences.is_empty(), "{differences:#?}\n{}\n{sent:?}\n{courses:?}", shown(&tree));
         trees += 1;
         frames += courses.len();
         fitted += courses.iter().flat_map(|course| &course.tested).filter(|tested| tested.fits).count();
-        place.clear();
+        fixture.clear();
     }
     println!("{trees} trees, {frames} frames, {fitted} matches");
     assert!(trees > cases / 3 && frames > trees * FRAMES / 4 && fitted > frames / 4);
