@@ -40,7 +40,7 @@ pub struct Order {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorOrder {
     pub command: Vec<String>,
-    /// `None`: this machine.
+    /// Name for ssh; `None` for this machine.
     pub machine: Option<String>,
 }
 

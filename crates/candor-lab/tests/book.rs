@@ -28,7 +28,7 @@ use candor_lab::experiment;
 
 use require::require;
 
-/// Why a block is not run: it builds, installs as root, needs CAN hardware or USB, runs until it is stopped (or needs
+/// Reasons for not running a block: it builds, installs as root, needs CAN hardware or USB, runs until it is stopped (or needs
 /// another command that does), takes many minutes, uses results that the page does not create, or is a pattern.
 const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
 

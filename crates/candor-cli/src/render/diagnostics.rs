@@ -37,7 +37,7 @@ enum Weight {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Location<'a> {
-    /// From 1.
+    /// Line number, from 1.
     line: usize,
     /// From 1, in characters.
     column: usize,

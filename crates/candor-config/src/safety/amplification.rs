@@ -26,13 +26,13 @@ pub struct Amplification {
     pub is_exact: bool,
 }
 
-/// One sent frame.
+/// A sequence of routes that ends in one sent frame.
 #[derive(Clone, Debug)]
 struct Path {
     /// The received frames that become it.
     frames: Cube,
     change: Change,
-    /// In order.
+    /// Routes in the order in which they forward the frame.
     routes: Vec<RouteIndex>,
     to: BusIndex,
 }

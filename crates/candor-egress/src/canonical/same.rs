@@ -114,7 +114,7 @@ pub(super) fn same_classifier(wanted: &Filter, found: &Classifier) -> bool {
         }
         (Classifier::Flow(flow), Classifier::Flow(found)) => same_flow(flow, found, wanted.parent),
         (Classifier::Fw { mask }, Classifier::Fw { mask: found }) => {
-            // `fw_dump()` tells the mask only of a filter that names a class or does something.
+            // `fw_dump()` reports the mask only for a filter that names a class or does something.
             let is_told = wanted.class.is_some_and(|class| class != Handle::NONE) || !wanted.actions.is_empty();
             !is_told || mask.unwrap_or(u32::MAX) == found.unwrap_or(u32::MAX)
         }

@@ -102,8 +102,8 @@ impl<K: Kernel> Target<K> {
         if change(&steps::steps(before, &found).requests).is_err() {
             let found = self.kernel.found().map_err(Restored::Refused)?;
             let remove = steps::steps(&Tree::default(), &found).requests;
-            let anew = [remove, steps::anew(before)].concat();
-            anew.iter().try_for_each(|step| self.kernel.carry_out(step)).map_err(Restored::Refused)?;
+            let rebuild = [remove, steps::create(before)].concat();
+            rebuild.iter().try_for_each(|step| self.kernel.carry_out(step)).map_err(Restored::Refused)?;
         }
         let left = differences(before, &self.kernel.found().map_err(Restored::Refused)?);
         if left.is_empty() { Ok(()) } else { Err(Restored::Otherwise(left)) }

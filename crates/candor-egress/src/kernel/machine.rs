@@ -20,7 +20,7 @@ pub trait Machine {
     fn group_id(&mut self, name: &GroupName) -> Result<Option<GroupId>, FindError>;
 }
 
-/// One interface.
+/// The disciplines and filters of one interface.
 pub trait Kernel {
     fn found(&mut self) -> Result<Tree, TcError>;
 

@@ -41,7 +41,7 @@ pub struct News {
 pub enum Event {
     /// The tree matches again, without a change by this [`Keeper`].
     AsWanted,
-    /// The tree differs.
+    /// The tree in the kernel differs from the file.
     Drifted(Vec<Difference>),
     /// Its tree cannot be read or changed, or a control group cannot be looked up; with all causes.
     Failed(String),
@@ -95,7 +95,7 @@ impl<M: Machine> Keeper<M> {
         Ok((keeper, applied))
     }
 
-    /// Only watches.
+    /// Reports differences without restoring the trees.
     pub fn watch(machine: M, wanted: Vec<(String, Tree)>) -> Self {
         // The first look reports differences.
         let kept = wanted.into_iter().map(|(name, wanted)| Kept::new(name, wanted, Tree::default(), None));

@@ -75,7 +75,7 @@ impl List {
 
 impl Drop for List {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nobody else frees it.
+        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nothing else frees it.
         drop(unsafe { Box::from_raw(self.vectors.as_ptr().cast::<[libc::iovec; MAX_BATCH]>()) });
     }
 }
@@ -130,7 +130,7 @@ impl Default for Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nobody else frees it.
+        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nothing else frees it.
         drop(unsafe { Box::from_raw(self.slots.as_ptr().cast::<[Slot; MAX_BATCH]>()) });
     }
 }

@@ -24,7 +24,7 @@ pub struct Block<'p> {
 /// A part of a plan: `2/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// Position among the shards, from 1.
     number: NonZeroU32,
     of: NonZeroU32,
 }

@@ -19,7 +19,7 @@ pub struct Cell {
     pub traffic: Traffic,
     pub load: Load,
     pub frame: Frame,
-    /// From 1.
+    /// Number of the repetition, from 1.
     pub repeat: u32,
 }
 
@@ -57,7 +57,7 @@ names! {
         Icount = "icount",
         /// User-mode Linux: for function only.
         Uml = "uml",
-        /// This machine.
+        /// The interfaces of this machine.
         Host = "host",
         /// Tester on this machine, gateway on a board reached by ssh.
         Ssh = "ssh",
@@ -216,7 +216,7 @@ pub struct Bench {
 /// Bit rates of a bus with real bit timing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Arbitration phase.
+    /// Bit rate of the arbitration phase.
     pub nominal: BitRate,
     /// Data phase, with bit rate switch.
     pub data: Option<BitRate>,

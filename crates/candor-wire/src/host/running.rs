@@ -36,7 +36,7 @@ pub struct Running {
     orders: Orders,
     trace: Arc<Mutex<Vec<Traced>>>,
     start: MonotonicNs,
-    /// Why the thread has no real-time priority, if it has none.
+    /// The error that denied the thread its real-time priority; `None` if it has it.
     pub no_priority: Option<io::Error>,
 }
 

@@ -11,7 +11,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 /// Exists if control groups of version 2 are mounted.
 const PROCESSES: &str = "cgroup.procs";
 
-/// Why BPF filters cannot use control groups here. Mounts them if necessary.
+/// The reason why BPF filters cannot use control groups here. Mounts them if necessary.
 pub(crate) fn missing() -> Option<String> {
     if !Path::new(ROOT).join(PROCESSES).exists()
         && let Err(error) = guest::mount("cgroup2", ROOT)

@@ -83,7 +83,7 @@ pub(crate) fn interface(name: &str) -> Interface {
 
 /// Makes a tree on an interface without one.
 pub(crate) fn make(kernel: &mut Interface, tree: &Tree) -> Result<(), TcError> {
-    steps::anew(tree).iter().try_for_each(|step| kernel.carry_out(step))
+    steps::create(tree).iter().try_for_each(|step| kernel.carry_out(step))
 }
 
 fn clear(kernel: &mut Interface) {

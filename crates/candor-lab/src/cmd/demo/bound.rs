@@ -9,7 +9,7 @@
 //! Response times on CAN: R. I. Davis, A. Burns, R. J. Bril, J. J. Lukkien, "Controller Area Network (CAN) schedulability
 //! analysis", 2007: blocking, interference within the window up to the start of the frame, and the frame itself.
 
-use candor_config::plan::Wish;
+use candor_config::plan::Queueing;
 use candor_core::bits::FrameBits;
 use candor_core::frame::Frame;
 use candor_core::units::BitRate;
@@ -29,7 +29,7 @@ pub(super) struct Bound {
     pub(super) controller_ns: u64,
     /// Frames of other nodes that win arbitration against these.
     pub(super) other_nodes_ns: u64,
-    /// The frame itself.
+    /// Time of the frame itself on the bus, in ns.
     pub(super) own_ns: u64,
     pub(super) total_ns: u64,
 }
@@ -88,7 +88,7 @@ fn pace(rival: &Burst, run: &Run) -> Result<Pace, Failure> {
     for file in &run.files {
         let plan = plan_of(file)?;
         for egress in plan.egress().iter().filter(|one| plan.bus(one.bus).interface == rival.interface) {
-            let Wish::Bands(policy) = &egress.wish else { continue };
+            let Queueing::Bands(policy) = &egress.queueing else { continue };
             if let Some(rate) = policy.bands().last().and_then(|band| band.rate) {
                 return Ok(Pace::Throttled { every_ns: 1_000_000_000 / u64::from(rate.frames_per_second()) });
             }

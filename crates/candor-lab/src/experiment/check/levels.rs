@@ -14,7 +14,7 @@ use candor_core::frame::FrameTextError;
 /// QEMU's limit of `-icount shift=`.
 const MOST_SHIFT: u8 = 10;
 
-/// Known names.
+/// Names that a level may have.
 pub(super) struct Terms<'a> {
     /// `None` if unknown.
     pub(super) kernels: Option<&'a [String]>,

@@ -154,7 +154,7 @@ fn decoys(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     if let Some((cell, count)) = too_many {
         let written = spec.rules.iter().find(|rules| rules.name.value == cell.rules);
         let span = written.and_then(|rules| rules.decoys.as_ref()).map_or(0..0, |decoys| decoys.span.clone());
-        let message = format!("There are fewer than {count} 11-bit identifiers besides that of {}", cell.frame);
+        let message = format!("There are fewer than {count} 11-bit identifiers other than that of {}", cell.frame);
         let help = format!("write {MOST_SFF_DECOYS} or less, or a frame with a 29-bit identifier");
         error::<()>(findings, code::RULES, &span, message, help);
     }

@@ -5,7 +5,7 @@ use std::io;
 
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_FDF};
 use candor_egress::arbitrary;
-use candor_egress::classify::{self, Course, End, Heard, Packet, Socket};
+use candor_egress::classify::{self, Course, End, Packet, SenderResult, Socket};
 use candor_egress::filter::{Classifier, ETH_P_CAN, ETH_P_CANFD};
 use candor_egress::netlink::{FilterStats, Hits};
 use candor_egress::text;
@@ -220,7 +220,7 @@ fn counters_agree_with_the_oracle() {
             if matches!(course.end, End::Unknown(_)) {
                 continue;
             }
-            let heard = matches!(course.end, End::Dropped { heard: Heard::Sender, .. });
+            let heard = matches!(course.end, End::Dropped { result: SenderResult::Enobufs, .. });
             match sent.send(&sender).map_err(|error| error.raw_os_error()) {
                 Ok(()) => assert!(!heard, "{course:?} {sent:?} {}", shown(&tree)),
                 Err(Some(errno::ENOBUFS)) => assert!(heard, "{course:?} {sent:?} {}", shown(&tree)),
