@@ -61,7 +61,7 @@ enum Table {
 }
 
 /// Interfaces between which all engines are measured.
-struct Place {
+struct Wiring {
     topology: &'static str,
     way: &'static str,
     from: &'static str,
@@ -75,32 +75,33 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let guest =
         |topology| Guest { candor: &candor, kernel: args.kernel.as_deref(), topology, shift: 0, timeout: "60min" };
     for table in &args.tables {
-        let place = match table {
+        let wiring = match table {
             Table::Vcan => {
-                Place { topology: "vcan", way: "vcan0:vcan1", from: "vcan0", to: "vcan1", ring_echoes: false }
+                Wiring { topology: "vcan", way: "vcan0:vcan1", from: "vcan0", to: "vcan1", ring_echoes: false }
             }
             Table::Kvaser => {
-                Place { topology: "kvaser", way: "can0:can2:can3", from: "can2", to: "can3", ring_echoes: true }
+                Wiring { topology: "kvaser", way: "can0:can2:can3", from: "can2", to: "can3", ring_echoes: true }
             }
             Table::Buses => {
                 one_and_many(guest("vcan"), args.bursts)?;
                 continue;
             }
         };
-        all_engines(guest(place.topology), &place, args.bursts)?;
+        all_engines(guest(wiring.topology), &wiring, args.bursts)?;
     }
     Ok(())
 }
 
-fn all_engines(guest: Guest<'_>, place: &Place, bursts: u32) -> anyhow::Result<()> {
+fn all_engines(guest: Guest<'_>, wiring: &Wiring, bursts: u32) -> anyhow::Result<()> {
     let folder = lab::folder("bursts")?;
-    let echo = |engine: &str| place.ring_echoes && lab::may_send_by_ring(engine);
-    let file = |engine: &&str| lab::write(&folder, engine, &lab::one_rule(engine, place.from, place.to, echo(engine)));
+    let echo = |engine: &str| wiring.ring_echoes && lab::may_send_by_ring(engine);
+    let file =
+        |engine: &&str| lab::write(&folder, engine, &lab::one_rule(engine, wiring.from, wiring.to, echo(engine)));
     let files = ENGINES.iter().map(file).collect::<anyhow::Result<Vec<_>>>()?;
-    let ways = [place.way.to_owned()];
+    let ways = [wiring.way.to_owned()];
     let measured = measure(guest, &files, (bursts, &SIZES), &ways, &["--single", "--baselines"])?;
-    println!("{}", place.topology);
-    let result = lab::write_result(&folder, place.topology, &measured)?;
+    println!("{}", wiring.topology);
+    let result = lab::write_result(&folder, wiring.topology, &measured)?;
     lab::figure(guest.candor, "bursts", &[result], None)
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     check_reproducible: bool,
 }
 
-/// What all steps of a release share.
+/// Inputs of all steps of a release.
 #[derive(Debug)]
 pub(crate) struct Release {
     pub(crate) version: String,
@@ -54,9 +54,9 @@ pub(crate) struct Release {
     epoch: String,
     /// Name and address of the committer.
     maintainer: String,
-    /// Where cargo builds.
+    /// Target directory of cargo.
     built: PathBuf,
-    /// The artefacts.
+    /// Directory of the artefacts.
     pub(crate) out: PathBuf,
 }
 

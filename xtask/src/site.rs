@@ -18,7 +18,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::{docs, step, tools};
 
-/// Joined to `style.css`.
+/// Files that are joined to `style.css`.
 const STYLES: [&str; 5] = [
     "crates/candor-lab/src/plot/palette.css",
     "crates/candor-lab/src/plot/plot.css",
@@ -36,7 +36,7 @@ const PARTS: [(&str, &str); 3] = [
 
 const COPIED: [&str; 4] = ["book.css", "burst.log", "favicon.svg", "player.js"];
 
-/// What the book refers to.
+/// Files that the book links to.
 const OF_THE_BOOK: [&str; 3] = ["CONTRIBUTING.md", "results/2011-9-1.svg", "results/2014-4.4-1.svg"];
 
 /// Links of the book to what is outside of it, as mdBook writes them; the second is where they lead on the site.

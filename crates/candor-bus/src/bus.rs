@@ -72,7 +72,7 @@ pub struct Bus {
 #[derive(Clone, Debug)]
 enum Wire {
     Idle,
-    /// An undisturbed frame.
+    /// A frame without disturbance, computed in one step.
     Clean(Clean),
     /// A disturbed frame or a dominant wire, simulated bit by bit.
     Broken(Broken),

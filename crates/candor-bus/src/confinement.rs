@@ -32,9 +32,9 @@ pub enum ErrorState {
 /// ISO 11898-1:2015, clause 12.1.4 (rules a to h); [`struct can_berr_counter`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/netlink.h#L82).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counters {
-    /// Transmit error counter.
+    /// Transmit error counter (TEC): above 127 error passive, above 255 bus-off.
     pub transmit: u16,
-    /// Receive error counter.
+    /// Receive error counter (REC): above 127 error passive.
     pub receive: u16,
 }
 
@@ -42,7 +42,7 @@ impl Counters {
     /// Maximum of the receive error counter, as in controllers.
     pub(crate) const RECEIVE_MAX: u16 = 255;
 
-    /// The error state.
+    /// Returns the error state that follows from both counters.
     #[must_use]
     pub const fn state(self) -> ErrorState {
         match self.transmit {

@@ -38,7 +38,7 @@ pub enum Event {
         sender: NodeId,
         /// Tag of the frame.
         tag: Tag,
-        /// Submitted frame.
+        /// The frame as it was submitted.
         frame: Frame,
         /// Number of attempts before that ended with an error.
         retries: u32,
@@ -55,9 +55,9 @@ pub enum Event {
         start: BusNs,
         /// End of the error delimiter, before the intermission.
         end: BusNs,
-        /// Sender.
+        /// The node whose attempt failed.
         sender: NodeId,
-        /// Destroyed frame.
+        /// The frame whose transmission an error frame cut short.
         frame: Frame,
         /// Number of the wrong bit; start of frame is 0 and stuff bits count.
         bit: u32,
@@ -72,7 +72,7 @@ pub enum Event {
     LostArbitration {
         /// Beginning of the bit at which it lost.
         at: BusNs,
-        /// The node.
+        /// The node that lost.
         node: NodeId,
         /// Number of the bit; start of frame is 0 and stuff bits count.
         bit: u32,
@@ -83,11 +83,11 @@ pub enum Event {
     State {
         /// Time of the change.
         at: BusNs,
-        /// The node.
+        /// The node whose state or counters changed.
         node: NodeId,
-        /// New state.
+        /// Its state after the change.
         state: ErrorState,
-        /// New counters.
+        /// Its counters after the change.
         counters: Counters,
     },
 }

@@ -11,19 +11,19 @@ use crate::node::NodeId;
 pub enum Disturbance {
     /// A node misreads this bit and sends an error flag from the next bit on.
     ErrorFlag {
-        /// The node.
+        /// The node that misreads it.
         node: NodeId,
-        /// The bit.
+        /// Number of the bit; start of frame is 0 and stuff bits count.
         bit: u32,
     },
     /// The same at a random bit of the frame.
     ErrorFlagSomewhere {
-        /// The node.
+        /// The node that misreads it.
         node: NodeId,
     },
     /// All nodes see the opposite of this bit.
     Flip {
-        /// The bit.
+        /// Number of the bit; start of frame is 0 and stuff bits count.
         bit: u32,
     },
     /// The same at a random bit of the frame.

@@ -17,7 +17,7 @@ impl NodeSet {
     /// Maximum number of nodes of a bus.
     pub const MAX_NODES: usize = 64;
 
-    /// Adds a node.
+    /// Adds a node; without effect if it is in the set.
     pub fn insert(&mut self, node: NodeId) {
         self.0 |= 1 << (node.0 & 63);
     }
@@ -63,7 +63,7 @@ pub struct Timing {
 /// Configuration of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeConfig {
-    /// Bit rates.
+    /// Bit timing of the arbitration and data phases.
     pub timing: Timing,
     /// Transmit order of its controller.
     pub order: Order,

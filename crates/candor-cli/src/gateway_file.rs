@@ -27,7 +27,7 @@ impl Form {
         if json { Self::Object } else { Self::Text }
     }
 
-    /// For events.
+    /// For commands that print events while they run.
     pub const fn running(json: bool) -> Self {
         if json { Self::Event } else { Self::Text }
     }

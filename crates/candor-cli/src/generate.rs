@@ -17,7 +17,7 @@ pub enum GenerateCommand {
     },
     /// Print completions for a shell.
     Completions {
-        /// Shell.
+        /// Shell that reads the completions.
         shell: clap_complete::Shell,
     },
 }

@@ -110,7 +110,7 @@ impl UserEngine {
     /// `mmap-adaptive`: the best one for most gateways; needs CAP_NET_RAW.
     pub const BEST: Self = Self { receiver: Receiver::Mmap, sender: Sender::Adaptive };
 
-    /// By receiver.
+    /// All engines, ordered by receiver.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::named().map(|(engine, _)| engine)
     }

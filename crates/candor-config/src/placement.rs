@@ -53,13 +53,13 @@ pub enum Missing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// can-gw.
+    /// A can-gw job in the kernel.
     Kernel,
-    /// candor.
+    /// A user-space engine of candor.
     User,
 }
 
-/// Why a route is in user space.
+/// The reason why a route is in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Because {
     /// A user-space engine was selected, in the file or by `--engine`.

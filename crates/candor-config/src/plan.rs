@@ -15,7 +15,7 @@ use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
-pub use candor_egress::policy::{Egress, Wish};
+pub use candor_egress::policy::{Egress, Queueing};
 
 /// A CAN network and its interface on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Bus {
 /// Policy for frames when the queue of the outgoing interface is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
-    /// As can-gw does.
+    /// Drops the frame that does not fit, like can-gw.
     #[default]
     DropNewest,
     /// candor queues up to 64 frames, then drops the oldest.
@@ -55,13 +55,13 @@ pub enum WhenFull {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Formats {
-    /// Two can-gw jobs.
+    /// Both formats, with two can-gw jobs.
     Any,
     Only(FrameFormat),
 }
 
 impl Formats {
-    /// Classic first.
+    /// The formats of frames, classic before FD.
     pub const fn list(&self) -> &[FrameFormat] {
         match self {
             Self::Any => &[FrameFormat::Classic, FrameFormat::Fd],
@@ -87,7 +87,7 @@ impl Selection {
 /// Change of the whole `can_id` by operations of can-gw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdChange {
-    /// SET.
+    /// Replaces the identifier.
     Set(u32),
     /// AND, then OR: the low bits stay.
     Move { and: u32, or: u32 },

@@ -30,7 +30,7 @@ pub struct Wire {
 pub struct WireBus {
     /// Letters, digits, `-` and `_`.
     pub name: String,
-    /// Arbitration bit rate.
+    /// Bit rate of the arbitration phase.
     pub bitrate: BitRate,
     /// Bit rate of the CAN FD data phase; not below `bitrate`.
     pub data_bitrate: Option<BitRate>,

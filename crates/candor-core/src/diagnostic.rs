@@ -22,26 +22,26 @@ pub enum Severity {
 /// A place in the file with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// Byte range in the source text.
     pub span: Span,
     /// Text of the label; empty if the message is sufficient.
     pub text: String,
 }
 
-/// One finding.
+/// An error, a warning or a note about a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable code such as `E0104`; listed in `docs/findings.md`.
     pub code: &'static str,
-    /// Severity.
+    /// An error makes the text invalid.
     pub severity: Severity,
-    /// One short sentence.
+    /// One sentence, capitalised, without a full stop.
     pub message: String,
-    /// The wrong place.
+    /// The position of the mistake.
     pub primary: Label,
     /// Other places that explain the finding.
     pub secondary: Vec<Label>,
-    /// Remedy.
+    /// Instruction for correcting it, in lower case.
     pub help: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the remedy.
+    /// Sets the instruction for correcting the mistake.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
@@ -88,7 +88,7 @@ impl Diagnostic {
 /// A position as editors count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// Character within the line, from 1.
     pub column: usize,

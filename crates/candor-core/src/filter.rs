@@ -108,11 +108,11 @@ pub enum ReceiveList {
 /// A filter after `can_rcv_list_find()` has normalised it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Normalised {
-    /// Receive list.
+    /// The list in which the kernel keeps this filter.
     pub list: ReceiveList,
     /// Identifier to compare with.
     pub id: u32,
-    /// Bits to compare.
+    /// Bits that are compared, including flags.
     pub mask: u32,
 }
 

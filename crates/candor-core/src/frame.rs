@@ -116,13 +116,13 @@ impl RawId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Frame {
-    /// Identifier and flags.
+    /// Identifier with the flags EFF, RTR and ERR.
     pub id: RawId,
     /// Payload length in bytes (`len`). At most 8 or 64 in a valid frame.
     pub len: u8,
     /// `CANFD_BRS`, `CANFD_ESI`, `CANFD_FDF`; 0 for classic frames.
     pub flags: u8,
-    /// Frame format.
+    /// Classic or FD.
     pub format: FrameFormat,
     /// Raw DLC 9 to 15 of a classic frame with 8 bytes (`len8_dlc`), otherwise 0.
     pub len8_dlc: u8,

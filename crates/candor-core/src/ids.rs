@@ -86,7 +86,7 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// The empty set.
+    /// Returns the set without identifiers.
     #[must_use]
     pub const fn none() -> Self {
         Self { nodes: Vec::new(), root: NONE }

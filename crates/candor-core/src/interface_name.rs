@@ -6,10 +6,10 @@ pub const MAX_INTERFACE_NAME_BYTES: usize = 15;
 /// An error in an interface name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterfaceNameError {
-    /// An invalid character.
+    /// A slash, a colon, white space or a control character.
     #[error("An interface name cannot contain {0:?}")]
     Character(char),
-    /// No text.
+    /// The name is empty.
     #[error("The interface name is empty")]
     Empty,
     /// `.` or `..`, which would be directories in `/sys/class/net`.

@@ -43,7 +43,7 @@ pub enum Timestamp {
 pub enum Incoming {
     /// Ignores such frames and does not count them.
     Skipped,
-    /// Sends such frames.
+    /// Sends frames back to the interface that received them.
     Allowed,
 }
 
@@ -65,17 +65,17 @@ pub enum Incoming {
 pub struct Job {
     /// Route of the job.
     pub route: RouteIndex,
-    /// Source bus.
+    /// The bus whose received frames the job handles.
     pub from: BusIndex,
-    /// Destination bus.
+    /// The bus on which the job sends.
     pub to: BusIndex,
     /// Format of the matched frames.
     pub format: FrameFormat,
     /// Filter of the matched frames.
     pub filter: Filter,
-    /// Modifications.
+    /// Changes to each sent frame (`CGW_MOD_*`).
     pub modifications: Modifications,
-    /// Checksums.
+    /// Checksums computed after the modifications (`CGW_CS_*`).
     pub checksums: Checksums,
     /// `CGW_FLAGS_CAN_ECHO`.
     pub echo: Echo,

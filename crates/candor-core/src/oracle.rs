@@ -49,9 +49,9 @@ use receive::receivers;
 pub struct Delivery {
     /// Position of the job in the slice of jobs.
     pub job: usize,
-    /// Outgoing bus.
+    /// The bus on which it is sent.
     pub to: BusIndex,
-    /// Sent frame.
+    /// The frame after modifications and checksums.
     pub frame: Frame,
 }
 

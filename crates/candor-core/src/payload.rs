@@ -5,14 +5,14 @@ use crate::frame::{CANFD_MAX_DLEN, Frame};
 /// Required values of bits of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PayloadPattern {
-    /// Compared bits.
+    /// Bits that are compared, by byte of the payload.
     pub mask: [u8; CANFD_MAX_DLEN],
     /// Required values; 0 for other bits.
     pub value: [u8; CANFD_MAX_DLEN],
 }
 
 impl PayloadPattern {
-    /// Compares nothing.
+    /// Compares no bit, so every frame passes.
     pub const ANY: Self = Self { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
 
     /// Bytes that a frame must have: up to the last one that is compared.

@@ -66,7 +66,7 @@ impl fmt::Display for Sched {
 /// An error in the text of a scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchedError {
-    /// Another policy.
+    /// The name of the policy is not known.
     #[error("Unknown scheduling policy")]
     Unknown,
     /// `fifo` or `rr` without priority.

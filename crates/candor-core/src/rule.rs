@@ -133,7 +133,7 @@ pub type BytePosition = i8;
 /// The byte range and the result position of a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChecksumSpan {
-    /// First covered byte.
+    /// First byte covered by the checksum.
     pub from: BytePosition,
     /// Last covered byte. If it is before `from`, bytes are processed downwards.
     pub to: BytePosition,
@@ -152,18 +152,18 @@ impl ChecksumSpan {
 /// `CGW_CS_XOR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct XorChecksum {
-    /// Byte positions.
+    /// Bytes covered, and the byte of the result.
     pub span: ChecksumSpan,
-    /// Start value.
+    /// Value before the first byte.
     pub init: u8,
 }
 
 /// `CGW_CS_CRC8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Crc8Checksum {
-    /// Byte positions.
+    /// Bytes covered, and the byte of the result.
     pub span: ChecksumSpan,
-    /// Start value.
+    /// Value before the first byte.
     pub init: u8,
     /// XORed with the result.
     pub final_xor: u8,
@@ -176,7 +176,7 @@ pub struct Crc8Checksum {
 /// `enum cgw_crc8_profile`: additional input of the CRC after the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Crc8Profile {
-    /// No additional input.
+    /// Only the covered bytes enter the CRC.
     None,
     /// `CGW_CRC8PRF_1U8`: this byte.
     Byte(u8),

@@ -45,7 +45,7 @@ pub trait Visit {
 pub enum Routed<'a> {
     /// The job sends this frame to this bus.
     Send {
-        /// Outgoing bus.
+        /// The bus on which the job sends.
         to: BusIndex,
         /// Sent frame: the received frame itself if the job changes nothing.
         frame: &'a Frame,
@@ -75,11 +75,11 @@ pub enum Routed<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RuleSet {
-    /// By source bus.
+    /// Indexed by source bus.
     buses: Box<[BusRules]>,
-    /// For unknown buses.
+    /// Empty rules, for buses outside the table.
     nothing: BusRules,
-    /// By job.
+    /// Indexed by job.
     actions: Actions,
 }
 
@@ -146,10 +146,10 @@ impl FromBus<'_> {
     }
 
     /// As [`route`](Self::route), with a frame and a closure, but slower.
-    pub fn outcomes(&self, frame: &Frame, tell: impl FnMut(usize, Routed<'_>)) {
+    pub fn outcomes(&self, frame: &Frame, visit: impl FnMut(usize, Routed<'_>)) {
         let mut bytes = [0; CANFD_MTU];
         let len = frame.to_kernel(&mut bytes);
-        self.route(&bytes[..len], &mut Teller { frame, tell });
+        self.route(&bytes[..len], &mut Visitor { frame, visit });
     }
 
     #[inline(always)]
@@ -179,22 +179,22 @@ impl FromBus<'_> {
 }
 
 /// Passes results to a closure.
-struct Teller<'a, F> {
+struct Visitor<'a, F> {
     frame: &'a Frame,
-    tell: F,
+    visit: F,
 }
 
-impl<F: FnMut(usize, Routed<'_>)> Visit for Teller<'_, F> {
+impl<F: FnMut(usize, Routed<'_>)> Visit for Visitor<'_, F> {
     fn pass(&mut self, job: usize, to: BusIndex, _bytes: &[u8]) {
-        (self.tell)(job, Routed::Send { to, frame: self.frame });
+        (self.visit)(job, Routed::Send { to, frame: self.frame });
     }
 
     fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
-        (self.tell)(job, Routed::Send { to, frame });
+        (self.visit)(job, Routed::Send { to, frame });
     }
 
     fn delete(&mut self, job: usize) {
-        (self.tell)(job, Routed::Delete);
+        (self.visit)(job, Routed::Delete);
     }
 }
 

@@ -10,7 +10,7 @@ pub use word::{Expansion, ExpansionKind, Word};
 use crate::diagnostic::Span;
 use lexer::{Separator, Token};
 
-/// A simple command.
+/// A command with its words and redirections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// The words, at least one.
@@ -47,7 +47,7 @@ pub enum Runs {
 pub enum Construct {
     /// `case`
     Case,
-    /// A function.
+    /// A function definition: `name() { … }`.
     Function,
     /// `( … )`, `{ … }`: runs once.
     Group,
@@ -60,7 +60,7 @@ pub enum Construct {
 /// A part of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// A simple command.
+    /// One command with its words and redirections.
     Command(Command),
     /// The lines of a here-document.
     Document(Span),

@@ -41,13 +41,13 @@ pub enum QuantityError {
     /// The value has a fraction of the smallest unit.
     #[error("The value is not a whole number of {0}")]
     NotWhole(&'static str),
-    /// No number.
+    /// The text does not start with a number.
     #[error("The number before the unit is missing")]
     NoNumber,
     /// A number without a unit.
     #[error("The number has no unit; write {0} after it")]
     NoUnit(&'static str),
-    /// An overflow.
+    /// The value exceeds the range of the quantity.
     #[error("The value is too large")]
     TooLarge,
     /// An unknown unit as written, and the known units.
@@ -56,7 +56,7 @@ pub enum QuantityError {
     /// Another spelling of a unit as written, and the known spelling.
     #[error("Unknown unit `{0}`; did you mean {1}?")]
     OtherSpelling(String, &'static str),
-    /// Zero.
+    /// The value is 0, which is not allowed.
     #[error("The value must be more than zero")]
     Zero,
 }

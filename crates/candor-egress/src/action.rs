@@ -51,7 +51,7 @@ pub enum Mirred {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Police {
     pub bytes: Option<PoliceBytes>,
-    /// Linux 5.13.
+    /// Limit in frames, since Linux 5.13.
     pub frames: Option<PoliceFrames>,
     pub exceed: Verdict,
     pub conform: Verdict,

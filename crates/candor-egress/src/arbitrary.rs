@@ -23,11 +23,11 @@ use super::tree::{Class, HtbClass, Qdisc, Share, Tree};
 /// centuries, clocks that `etf` rejects.
 pub fn tree() -> impl Strategy<Value = Tree> {
     let clsact = option::weighted(0.3, (filters(Vec::new()), filters(Vec::new())));
-    (option::weighted(0.9, plant().boxed()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
-        |(plant, clsact, stab)| {
+    (option::weighted(0.9, subtree().boxed()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
+        |(subtree, clsact, stab)| {
             let mut tree = Tree::default();
-            if let Some(plant) = plant {
-                put(&mut tree, Handle::ROOT, plant);
+            if let Some(subtree) = subtree {
+                put(&mut tree, Handle::ROOT, subtree);
                 // Disciplines are numbered in the order in which they are made.
                 tree.classes.sort_by_key(|class| class.handle.major());
                 tree.qdiscs[0].stab = stab;
@@ -70,50 +70,52 @@ fn asks(qdisc: &Qdisc, classes: &[Class]) -> Option<(Handle, Vec<Handle>)> {
 }
 
 #[derive(Clone, Debug)]
-enum Plant {
+enum Subtree {
     Alone(Discipline),
     Below(Discipline, Vec<Option<Self>>),
     Classes(Discipline, Vec<(Share, Option<Self>)>),
 }
 
-fn plant() -> impl Strategy<Value = Plant> {
-    childless().boxed().prop_map(Plant::Alone).prop_recursive(3, 12, 3, |inner| {
+fn subtree() -> impl Strategy<Value = Subtree> {
+    childless().boxed().prop_map(Subtree::Alone).prop_recursive(3, 12, 3, |inner| {
         let children = vec(option::of(inner.clone()), 0..3);
         let bands = prop_oneof![prio().boxed(), ets().boxed()];
         let of_htb = vec((htb_class(), option::of(inner.clone())), 0..4);
         let of_drr = vec((option::of(quantity()), option::of(inner.clone())), 0..3);
         prop_oneof![
-            (bands, children).prop_map(|(discipline, children)| Plant::Below(discipline, children)),
+            (bands, children).prop_map(|(discipline, children)| Subtree::Below(discipline, children)),
             (prop_oneof![tbf().boxed(), in_text("netem")], option::of(inner))
-                .prop_map(|(discipline, child)| Plant::Below(discipline, vec![child])),
+                .prop_map(|(discipline, child)| Subtree::Below(discipline, vec![child])),
             (in_text("htb"), of_htb).prop_map(|(htb, classes)| {
                 let classes = classes.into_iter().map(|(class, child)| (Share::Htb(class), child));
-                Plant::Classes(htb, classes.collect())
+                Subtree::Classes(htb, classes.collect())
             }),
             of_drr.prop_map(|classes| {
                 let classes = classes.into_iter().map(|(quantum_bytes, child)| (Share::Drr { quantum_bytes }, child));
-                Plant::Classes(Discipline::Drr, classes.collect())
+                Subtree::Classes(Discipline::Drr, classes.collect())
             }),
         ]
     })
 }
 
-fn put(tree: &mut Tree, parent: Handle, plant: Plant) {
+fn put(tree: &mut Tree, parent: Handle, subtree: Subtree) {
     let major = u16::try_from(tree.qdiscs.len() + 1).expect("a tree of a test has few disciplines");
     let handle = Handle::new(major, 0);
-    let discipline = match &plant {
-        Plant::Alone(discipline) | Plant::Below(discipline, _) | Plant::Classes(discipline, _) => discipline.clone(),
+    let discipline = match &subtree {
+        Subtree::Alone(discipline) | Subtree::Below(discipline, _) | Subtree::Classes(discipline, _) => {
+            discipline.clone()
+        }
     };
     let bands = usize::from(discipline.bands().max(1));
     tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
-    match plant {
-        Plant::Alone(_) => {}
-        Plant::Below(_, children) => {
+    match subtree {
+        Subtree::Alone(_) => {}
+        Subtree::Below(_, children) => {
             for (minor, child) in (1..).zip(children.into_iter().take(bands)) {
                 child.into_iter().for_each(|child| put(tree, Handle::new(major, minor), child));
             }
         }
-        Plant::Classes(_, classes) => {
+        Subtree::Classes(_, classes) => {
             for (minor, (share, child)) in (1..).zip(classes) {
                 let class = Handle::new(major, minor);
                 // The second class of htb is below the first one, which can have no discipline then.

@@ -34,7 +34,7 @@ pub enum Part {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum TreeSlot {
     Qdisc {
         parent: Handle,
     },
@@ -51,27 +51,27 @@ pub enum Place {
 
 impl Difference {
     #[must_use]
-    pub const fn place(&self) -> Place {
+    pub const fn slot(&self) -> TreeSlot {
         match self {
-            Self::Differs { wanted: part, .. } | Self::Extra(part) | Self::Missing(part) => part.place(),
+            Self::Differs { wanted: part, .. } | Self::Extra(part) | Self::Missing(part) => part.slot(),
         }
     }
 }
 
 impl Part {
     #[must_use]
-    pub const fn place(&self) -> Place {
+    pub const fn slot(&self) -> TreeSlot {
         match self {
-            Self::Class(class) => Place::Class { handle: class.handle },
+            Self::Class(class) => TreeSlot::Class { handle: class.handle },
             Self::Filter(filter) => {
-                Place::Filter { parent: filter.parent, preference: filter.preference, handle: filter.handle }
+                TreeSlot::Filter { parent: filter.parent, preference: filter.preference, handle: filter.handle }
             }
-            Self::Qdisc(qdisc) => Place::Qdisc { parent: qdisc.parent },
+            Self::Qdisc(qdisc) => TreeSlot::Qdisc { parent: qdisc.parent },
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TreeSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Qdisc { parent } => write!(f, "qdisc parent {parent}"),

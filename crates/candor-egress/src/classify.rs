@@ -21,7 +21,7 @@ mod expression;
 mod tables;
 mod walk;
 
-pub use walk::{Course, End, Heard, Packet, Socket, Tested, Unknown};
+pub use walk::{Course, End, Packet, SenderResult, Socket, Tested, Unknown};
 
 use super::discipline::{Discipline, Ets};
 use super::handle::Handle;
@@ -43,7 +43,7 @@ const USUAL_FLOWS: u32 = 1024;
 impl<'t> Walk<'t, '_> {
     fn run(&mut self) -> Result<End, Unknown> {
         match self.ask(Handle::EGRESS)? {
-            Asked::Dropped => return Ok(End::Dropped { at: Handle::EGRESS, heard: Heard::Sender }),
+            Asked::Dropped => return Ok(End::Dropped { at: Handle::EGRESS, result: SenderResult::Enobufs }),
             Asked::Taken => return Ok(End::Taken),
             Asked::Found(_) | Asked::NoFilters | Asked::Nothing => {}
         }
@@ -223,7 +223,7 @@ enum Step {
 }
 
 fn silently(qdisc: &Qdisc) -> Step {
-    Step::End(End::Dropped { at: qdisc.handle, heard: Heard::Nobody })
+    Step::End(End::Dropped { at: qdisc.handle, result: SenderResult::Success })
 }
 
 #[cfg(test)]

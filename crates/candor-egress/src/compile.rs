@@ -33,7 +33,7 @@ use super::discipline::{ByteRate, Discipline, Ets, Prio, Sfq, SizeTable, Tbf};
 use super::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use super::handle::Handle;
 use super::policy::{
-    Band, Egress, Fair, FrameRate, Full, Limit, MOST_FRAMES_OF_A_SENDER, Policy, Queue, Selection, Wish,
+    Band, Egress, Fair, FrameRate, Full, Limit, MOST_FRAMES_OF_A_SENDER, Policy, Queue, Queueing, Selection,
 };
 use super::tree::{Qdisc, Tree};
 
@@ -45,10 +45,10 @@ mod index;
 pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     let mut trees = BTreeMap::new();
     let mut sources = BTreeSet::new();
-    for Egress { bus, wish } in egress {
-        let tree = match wish {
-            Wish::Tree(tree) => tree.clone(),
-            Wish::Bands(policy) => {
+    for Egress { bus, queueing } in egress {
+        let tree = match queueing {
+            Queueing::Tree(tree) => tree.clone(),
+            Queueing::Bands(policy) => {
                 let limits = policy.limits().iter().flat_map(|limit| &limit.take);
                 let selections = policy.bands().iter().flat_map(|band| &band.take).chain(limits);
                 sources.extend(selections.flat_map(|selection| selection.from.iter().copied()));

@@ -1,9 +1,9 @@
 //! Control groups: frames by the service that sends them.
 //!
 //! ```text
-//!  cgroup, unit ──▶ GroupName ──a machine looks──▶ Place ──▶ program ──▶ cls_bpf
-//!                                                     ▲                     │
-//!                                                     └── label (its name) ◀┘
+//!  cgroup, unit ──▶ GroupName ──a machine looks──▶ GroupId ──▶ program ──▶ cls_bpf
+//!                                                     ▲                       │
+//!                                                     └─── label (its name) ◀─┘
 //! ```
 //!
 //! No filter of `tc` matches a control group of version 2, but a BPF program of a few instructions can: it determines
@@ -28,7 +28,7 @@ pub use program::{INSTRUCTION_BYTES, program};
 #[cfg(test)]
 mod tests;
 
-/// Groups of one filter, whose places fit into its name (`CLS_BPF_NAME_LEN`).
+/// Groups of one filter, whose ids fit into its name (`CLS_BPF_NAME_LEN`).
 pub const MOST_GROUPS: usize = 8;
 /// `NAME_MAX`, the longest name of a directory, and so of a group.
 pub const MOST_NAME_BYTES: usize = 255;
@@ -41,7 +41,7 @@ pub struct ControlGroup {
     /// `None` for a filter read from the kernel whose label has no room for names.
     pub name: Option<GroupName>,
     /// `None` if it does not exist now; no frame matches.
-    pub place: Option<Place>,
+    pub id: Option<GroupId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,7 +54,7 @@ pub enum GroupName {
 
 /// The kernel's identity of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct GroupId {
     /// Depth; the root is 0.
     pub level: u16,
     /// Never reused until the next boot.
@@ -119,15 +119,15 @@ impl fmt::Display for GroupName {
 impl ControlGroup {
     #[must_use]
     pub const fn named(name: GroupName) -> Self {
-        Self { name: Some(name), place: None }
+        Self { name: Some(name), id: None }
     }
 }
 
 impl fmt::Display for ControlGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.name, self.place) {
+        match (&self.name, self.id) {
             (Some(name), _) => name.fmt(f),
-            (None, Some(Place { level, id })) => write!(f, "cgroup number {id} at level {level}"),
+            (None, Some(GroupId { level, id })) => write!(f, "cgroup number {id} at level {level}"),
             (None, None) => f.write_str("a cgroup that does not exist"),
         }
     }
@@ -147,20 +147,20 @@ const MOST_BYTES: usize = 255;
 /// Stands for a group that does not exist.
 const NOBODY: &str = "-";
 
-/// Places in hexadecimal, and the names of the groups if there is room:
+/// Levels and numbers in hexadecimal, and the names of the groups if there is room:
 /// `candor cgroup 2:1f3,- can-logger.service,/custom/group`.
 #[must_use]
 pub fn label(groups: &[ControlGroup]) -> String {
-    let place = |group: &ControlGroup| {
-        group.place.map_or_else(|| NOBODY.to_owned(), |Place { level, id }| format!("{level:x}:{id:x}"))
+    let id = |group: &ControlGroup| {
+        group.id.map_or_else(|| NOBODY.to_owned(), |GroupId { level, id }| format!("{level:x}:{id:x}"))
     };
-    let places: Vec<_> = groups.iter().map(place).collect();
-    let places = format!("{OURS}{}", places.join(","));
+    let ids: Vec<_> = groups.iter().map(id).collect();
+    let ids = format!("{OURS}{}", ids.join(","));
     let names: Option<Vec<_>> = groups.iter().map(|group| group.name.as_ref().map(GroupName::as_str)).collect();
     let names = names.filter(|names| !names.iter().any(|name| name.contains(',')));
-    match names.map(|names| format!("{places} {}", names.join(","))) {
+    match names.map(|names| format!("{ids} {}", names.join(","))) {
         Some(both) if both.len() <= MOST_BYTES => both,
-        _ => places,
+        _ => ids,
     }
 }
 
@@ -168,16 +168,16 @@ pub fn label(groups: &[ControlGroup]) -> String {
 #[must_use]
 pub fn labelled(text: &str) -> Option<Vec<ControlGroup>> {
     let rest = text.strip_prefix(OURS)?;
-    let (places, names) = rest.split_once(' ').map_or((rest, None), |(places, names)| (places, Some(names)));
-    let places = places.split(',').map(place).collect::<Option<Vec<_>>>()?;
+    let (ids, names) = rest.split_once(' ').map_or((rest, None), |(ids, names)| (ids, Some(names)));
+    let ids = ids.split(',').map(id).collect::<Option<Vec<_>>>()?;
     let names: Vec<_> = match names {
-        None => vec![None; places.len()],
+        None => vec![None; ids.len()],
         Some(names) => names.split(',').map(|text| name(text).map(Some)).collect::<Option<_>>()?,
     };
-    if names.len() != places.len() || places.len() > MOST_GROUPS {
+    if names.len() != ids.len() || ids.len() > MOST_GROUPS {
         return None;
     }
-    let groups: Vec<_> = places.into_iter().zip(names).map(|(place, name)| ControlGroup { name, place }).collect();
+    let groups: Vec<_> = ids.into_iter().zip(names).map(|(id, name)| ControlGroup { name, id }).collect();
     // Nothing that can be written in two ways.
     (label(&groups) == text).then_some(groups)
 }
@@ -187,10 +187,10 @@ fn name(text: &str) -> Option<GroupName> {
 }
 
 #[expect(clippy::option_option, reason = "the outer one: whether it can be read")]
-fn place(text: &str) -> Option<Option<Place>> {
+fn id(text: &str) -> Option<Option<GroupId>> {
     if text == NOBODY {
         return Some(None);
     }
     let (level, id) = text.split_once(':')?;
-    Some(Some(Place { level: u16::from_str_radix(level, 16).ok()?, id: u64::from_str_radix(id, 16).ok()? }))
+    Some(Some(GroupId { level: u16::from_str_radix(level, 16).ok()?, id: u64::from_str_radix(id, 16).ok()? }))
 }

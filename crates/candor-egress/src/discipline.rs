@@ -112,7 +112,7 @@ pub struct Etf {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ets {
-    /// 1 to 16.
+    /// Number of bands, 1 to 16.
     pub bands: u8,
     /// Strict bands, counted from the first.
     pub strict: u8,
@@ -157,7 +157,7 @@ pub struct Netem {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prio {
-    /// 2 to 16.
+    /// Number of bands, 2 to 16.
     pub bands: u8,
     /// Band of each socket priority 0 to 15, for frames that no filter takes.
     pub priomap: [u8; 16],

@@ -1,6 +1,6 @@
 //! Traps of traffic control on CAN: unintended effects of a [`Tree`].
 //!
-//! Each finding is one [`Trap`] in one [`Place`], with an explanation and a remedy. A tree that [`super::compile`] makes has none,
+//! Each finding is one [`Trap`] of one [`LintSubject`], with an explanation and a remedy. A tree that [`super::compile`] makes has none,
 //! except that it drops the oldest frames if the policy says so. Checks that need an unknown fact are skipped.
 //!
 //! # Source
@@ -24,7 +24,7 @@ use subject::{Frame, Subject};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub trap: Trap,
-    pub place: Place,
+    pub subject: LintSubject,
 }
 
 impl Finding {
@@ -40,7 +40,7 @@ impl Finding {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LintSubject {
     Class(Handle),
     Filter(usize),
     Qdisc(Handle),
@@ -52,21 +52,23 @@ pub fn lint(tree: &Tree, facts: &Facts) -> Vec<Finding> {
     let subject = Subject { tree, facts, frame: Frame::of(tree) };
     let mut findings = Vec::new();
     for qdisc in &tree.qdiscs {
-        let mut report = |trap| findings.push(Finding { trap, place: Place::Qdisc(qdisc.handle) });
+        let mut report = |trap| findings.push(Finding { trap, subject: LintSubject::Qdisc(qdisc.handle) });
         checks::fair(&subject, qdisc, &mut report);
         checks::shape(&subject, qdisc, &mut report);
         checks::loss(&subject, qdisc, &mut report);
         checks::queue(&subject, qdisc, &mut report);
     }
     for class in &tree.classes {
-        checks::class(&subject, class, &mut |trap| findings.push(Finding { trap, place: Place::Class(class.handle) }));
+        checks::class(&subject, class, &mut |trap| {
+            findings.push(Finding { trap, subject: LintSubject::Class(class.handle) })
+        });
     }
     for (at, filter) in tree.filters.iter().enumerate() {
-        let mut report = |trap| findings.push(Finding { trap, place: Place::Filter(at) });
+        let mut report = |trap| findings.push(Finding { trap, subject: LintSubject::Filter(at) });
         checks::loss_of_filter(&subject, filter, &mut report);
         checks::burst_of_filter(&subject, filter, &mut report);
     }
-    checks::tree(&subject, &mut |trap| findings.push(Finding { trap, place: Place::Tree }));
+    checks::tree(&subject, &mut |trap| findings.push(Finding { trap, subject: LintSubject::Tree }));
     findings
 }
 

@@ -16,11 +16,11 @@ use candor_core::units::BitRate;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Egress {
     pub bus: BusIndex,
-    pub wish: Wish,
+    pub queueing: Queueing,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Queueing {
     Bands(Policy),
     Tree(Tree),
 }
@@ -139,7 +139,7 @@ pub struct Band {
     /// Matching frames belong to it, unless they belong to a more urgent band.
     pub take: Vec<Selection>,
     pub queue: Queue,
-    /// Unlimited if `None`.
+    /// Maximum frame rate; unlimited if `None`.
     pub rate: Option<FrameRate>,
     /// Frames per round among the bands with a share, which come after all others. Bands can use each other's
     /// unused share.
@@ -306,7 +306,7 @@ pub enum Full {
 pub struct FrameRate(NonZeroU32);
 
 impl FrameRate {
-    /// `None` for 0.
+    /// Returns `None` for a rate of 0.
     #[must_use]
     pub const fn new(frames_per_second: u32) -> Option<Self> {
         match NonZeroU32::new(frames_per_second) {

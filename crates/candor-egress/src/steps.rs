@@ -95,7 +95,7 @@ pub fn steps(wanted: &Tree, found: &Tree) -> Steps {
 
 /// The requests that build a tree from nothing.
 #[must_use]
-pub fn anew(wanted: &Tree) -> Vec<Step> {
+pub fn create(wanted: &Tree) -> Vec<Step> {
     let mut requests = Vec::new();
     make(wanted, Side::Root, &mut requests);
     make(wanted, Side::Clsact, &mut requests);
@@ -257,7 +257,7 @@ mod tests {
     proptest! {
         #[test]
         fn builds_each_part_once(tree in arbitrary::tree()) {
-            let requests = anew(&tree);
+            let requests = create(&tree);
             prop_assert_eq!(requests.len(), tree.qdiscs.len() + tree.classes.len() + tree.filters.len());
             prop_assert_eq!(steps(&tree, &Tree::default()).requests, requests);
         }

@@ -1,6 +1,6 @@
 //! All disciplines, classes and filters of one interface.
 
-use super::control_group::{GroupName, Place};
+use super::control_group::{GroupId, GroupName};
 use super::discipline::{ByteRate, Discipline, SizeTable};
 use super::filter::{Classifier, Filter};
 use super::handle::Handle;
@@ -20,14 +20,14 @@ pub struct Tree {
 impl Tree {
     /// Looks up every control group that a filter names, and returns the names of those that do not exist, each once. The
     /// result of an earlier lookup is discarded.
-    pub fn locate(&mut self, mut find: impl FnMut(&GroupName) -> Option<Place>) -> Vec<GroupName> {
+    pub fn locate(&mut self, mut find: impl FnMut(&GroupName) -> Option<GroupId>) -> Vec<GroupName> {
         let mut missing = Vec::new();
         for filter in &mut self.filters {
             let Classifier::ControlGroups(groups) = &mut filter.classifier else { continue };
             for group in groups {
                 let Some(name) = &group.name else { continue };
-                group.place = find(name);
-                if group.place.is_none() && !missing.contains(name) {
+                group.id = find(name);
+                if group.id.is_none() && !missing.contains(name) {
                     missing.push(name.clone());
                 }
             }

@@ -28,7 +28,7 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// Multiset of jobs.
+/// Multiset of jobs: the number of equal ones by identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts(BTreeMap<Vec<u8>, usize>);
 
@@ -63,12 +63,12 @@ impl Counts {
         }
     }
 
-    /// Intersection.
+    /// Intersection of two multisets.
     pub(crate) fn at_most(&self, other: &Self) -> Self {
         self.with(other, usize::min)
     }
 
-    /// Difference.
+    /// Difference of two multisets.
     pub(crate) fn without(&self, other: &Self) -> Self {
         self.with(other, usize::saturating_sub)
     }

@@ -182,14 +182,14 @@ impl Notice {
     }
 }
 
-/// Recovery from bus-off.
+/// The way in which a controller leaves bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// candor restarts the controller this long after bus-off (`restart-after`).
     Candor { after: Duration },
     /// The driver restarts the controller this long after bus-off (`restart-ms`).
     Driver { after: Duration },
-    /// Only a command.
+    /// Only by a command: `restart-ms` is 0.
     Manual,
 }
 

@@ -36,7 +36,7 @@ pub enum PlacementError {
     )]
     HopLimit {
         route: String,
-        /// Its `hop-limit`.
+        /// `hop-limit` of the route.
         limit: u8,
         max_hops: u8,
     },

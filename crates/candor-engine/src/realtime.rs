@@ -149,22 +149,22 @@ mod tests {
             cpus: cpus.iter().copied().map(Cpu).collect(),
             ..Realtime::default()
         };
-        let told = |cpus, runtime, wanted: &Realtime, name, jobs: &[&Job]| {
+        let notice = |cpus, runtime, wanted: &Realtime, name, jobs: &[&Job]| {
             let (_root, machine) = machine(cpus, runtime);
             hazards(wanted, engine(name), jobs, &machine)
         };
         let all = |is_throttled, processors| Some(Notice::SpinsOnAll { sched: fifo, processors, is_throttled });
         let busy = "mmapbusy-write";
-        assert_eq!(told("0", "950000", &wanted(&[]), busy, &[&one]), all(true, 1));
-        assert_eq!(told("0", "-1", &wanted(&[0]), busy, &[&one, &one]), all(false, 1));
-        assert_eq!(told("0-1", "-1", &wanted(&[]), busy, &[&one, &two]), all(false, 2));
+        assert_eq!(notice("0", "950000", &wanted(&[]), busy, &[&one]), all(true, 1));
+        assert_eq!(notice("0", "-1", &wanted(&[0]), busy, &[&one, &one]), all(false, 1));
+        assert_eq!(notice("0-1", "-1", &wanted(&[]), busy, &[&one, &two]), all(false, 2));
         let throttled = Some(Notice::SpinsThrottled { sched: fifo });
-        assert_eq!(told("0-1", "950000", &wanted(&[]), busy, &[&one]), throttled);
-        assert_eq!(told("0-3", "950000", &wanted(&[3]), busy, &[&one]), throttled);
-        assert_eq!(told("0-3", "-1", &wanted(&[3]), busy, &[&one, &two]), None);
-        assert_eq!(told("0", "950000", &wanted(&[]), "mmap-write", &[&one]), None);
+        assert_eq!(notice("0-1", "950000", &wanted(&[]), busy, &[&one]), throttled);
+        assert_eq!(notice("0-3", "950000", &wanted(&[3]), busy, &[&one]), throttled);
+        assert_eq!(notice("0-3", "-1", &wanted(&[3]), busy, &[&one, &two]), None);
+        assert_eq!(notice("0", "950000", &wanted(&[]), "mmap-write", &[&one]), None);
         let other = Realtime { sched: Some(Sched::Other), ..Realtime::default() };
-        assert_eq!(told("0", "950000", &other, busy, &[&one]), None);
+        assert_eq!(notice("0", "950000", &other, busy, &[&one]), None);
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub(crate) enum Action {
 pub(crate) enum Standing {
     /// Not candor's; with the wanted job that it equals.
     Foreign(Option<usize>),
-    /// Of another candor.
+    /// It belongs to another candor process or file.
     Other,
     /// Ours: stays as this wanted job.
     Ours { wanted: usize, adopted: bool },
@@ -120,9 +120,9 @@ pub(crate) enum Standing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reconciliation {
     pub(crate) steps: Vec<Step>,
-    /// By wanted job.
+    /// Indexed by wanted job.
     pub(crate) actions: Vec<Action>,
-    /// By present job.
+    /// Indexed by present job.
     pub(crate) standings: Vec<Standing>,
     /// Wanted jobs whose uid a foreign job has, with its position: adding them would change that job.
     pub(crate) uid_taken: Vec<(usize, usize)>,

@@ -86,7 +86,7 @@ fn load(name: &CStr, instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<Own
     let returned = unsafe { libc::syscall(libc::SYS_bpf, LOAD, place, size_of::<Attributes>()) };
     let descriptor = i32::try_from(returned).ok().filter(|descriptor| *descriptor >= 0);
     let descriptor = descriptor.ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: the call above has made it (with O_CLOEXEC, as all of this call are) and nobody else has seen it.
+    // SAFETY: the call above has made it (with O_CLOEXEC, as all of this call are) and nothing else has seen it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 

@@ -14,7 +14,7 @@ mod mapping;
 mod receive;
 mod transmit;
 
-pub use receive::{Hears, ReceiveRing, Received, Takes};
+pub use receive::{ReceiveRing, Received, RingFormats, TapDirection};
 pub use transmit::{Batch, TransmitRing};
 
 pub use crate::socket_filter::{Instruction, MAX_INSTRUCTIONS};

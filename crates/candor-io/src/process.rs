@@ -44,7 +44,7 @@ pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
         }
         for ((number, _), parked) in numbers.zip(parked) {
             // SAFETY: `parked` is open since the loop above; `number` is above the standard streams and was taken
-            // before the fork, so in this child it names a copy that nobody uses, not the pipe by which std reports.
+            // before the fork, so in this child it names an unused copy, not the pipe by which std reports.
             check(unsafe { libc::dup2(parked, number) })?;
         }
         Ok(())
@@ -61,7 +61,7 @@ fn reserve(descriptors: &[OwnedFd]) -> io::Result<Vec<OwnedFd>> {
     loop {
         // SAFETY: `F_DUPFD_CLOEXEC` takes a number; the descriptor is borrowed, hence open.
         let number = check(unsafe { libc::fcntl(any.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST_GIVEN) })?;
-        // SAFETY: the call above made the descriptor, and nobody else knows of it.
+        // SAFETY: the call above made the descriptor, and nothing else knows it.
         let copy = unsafe { OwnedFd::from_raw_fd(number) };
         if number >= FIRST_GIVEN + count {
             return Ok(reserved);
@@ -204,7 +204,7 @@ pub enum Patience {
     Peek,
 }
 
-/// Result of [`reap`].
+/// A child process that ended, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaped {
     /// This child has ended.

@@ -33,7 +33,7 @@ pub(crate) fn timespec(duration: Duration) -> libc::timespec {
 pub(crate) fn open(family: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket() takes three integers and touches no memory of ours.
     let fd = check(unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) })?;
-    // SAFETY: the descriptor was made by the call above and nobody else has seen it, so it is open and owned here.
+    // SAFETY: the descriptor was made by the call above and nothing else has seen it, so it is open and owned here.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

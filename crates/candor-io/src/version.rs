@@ -1,6 +1,6 @@
 //! Kernel versions.
 
-/// As in 6.1.168.
+/// Major, minor and stable version of a kernel: 6.1.168.
 pub type Version = (u32, u32, u32);
 
 /// Parses the beginning of a release such as `6.1.0-52-amd64` or `6.12-rc1`; `None` without a version.

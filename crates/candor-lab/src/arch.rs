@@ -57,7 +57,7 @@ impl Arch {
         }
     }
 
-    /// In ELF files.
+    /// The architecture as named in ELF files.
     pub(crate) const fn of_programs(self) -> Architecture {
         match self {
             Self::X86_64 => Architecture::X86_64,

@@ -20,7 +20,7 @@ use std::time::Duration;
 use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_io::can::{CanSocket, Loopback, Options, TimedSender};
 use candor_io::clock::{self, RealtimeNs};
-use candor_io::packet::Hears;
+use candor_io::packet::TapDirection;
 use candor_netlink::client::Client;
 
 use crate::stats::{LatencyNs, Quantile, Series};
@@ -153,12 +153,12 @@ impl Bench {
         if taps == Taps::None {
             return Ok(());
         }
-        let leaving = ways.iter().map(|way| Tap::open(&mut client, &way.leaves, Hears::Outgoing, REMEMBERED));
+        let leaving = ways.iter().map(|way| Tap::open(&mut client, &way.leaves, TapDirection::Outgoing, REMEMBERED));
         self.leaving = leaving.collect::<Result<_, _>>()?;
         if taps == Taps::Both
             && let Some(way) = ways.first()
         {
-            self.comes_in = Some(Tap::open(&mut client, &way.comes_in, Hears::Incoming, REMEMBERED)?);
+            self.comes_in = Some(Tap::open(&mut client, &way.comes_in, TapDirection::Incoming, REMEMBERED)?);
             self.timed = Some(interfaces::open_timed(&mut client, &way.send)?);
         }
         Ok(())

@@ -40,7 +40,7 @@ pub struct Order {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorOrder {
     pub command: Vec<String>,
-    /// `None`: this machine.
+    /// Name for ssh; `None` for this machine.
     pub machine: Option<String>,
 }
 
@@ -200,8 +200,8 @@ impl CellOrder {
                 Device::Candor { engine: engine.name().to_owned(), file }
             }
         };
-        let of_bench = plan.bench.as_ref().and_then(|bench| bench.wire).filter(|_| !cell.place.testbed.is_guest());
-        let played = (cell.place.topology == Topology::Wire).then_some(job::WIRE);
+        let of_bench = plan.bench.as_ref().and_then(|bench| bench.wire).filter(|_| !cell.conditions.testbed.is_guest());
+        let played = (cell.conditions.topology == Topology::Wire).then_some(job::WIRE);
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Ok(Self {
             name: cell.name(plan),
@@ -292,8 +292,8 @@ struct Interfaces<'a> {
 impl<'a> Interfaces<'a> {
     fn of(plan: &'a Plan, cell: &Cell) -> Self {
         let is_null = *plan.gateway(cell) == Gateway::None;
-        match (cell.place.topology, &plan.bench) {
-            (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.place.testbed, plan.gateway(cell)),
+        match (cell.conditions.topology, &plan.bench) {
+            (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.conditions.testbed, plan.gateway(cell)),
             // Plans without a bench have no such cell.
             (Topology::Vcan | Topology::Bench, _) => Self {
                 send: "vcan0",

@@ -49,7 +49,7 @@ mod parse;
 mod rules;
 
 pub use blocks::{Block, Shard, ShardError, name_of};
-pub use cells::{Bench, Cell, Place, Ssh, StampSource, Testbed, Topology, Wire};
+pub use cells::{Bench, Cell, Conditions, Ssh, StampSource, Testbed, Topology, Wire};
 pub use rules::{Decoys, Rules};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ use candor_config::engine::{Engine, UserEngine};
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::units::BitRate;
 
-/// A valid plan.
+/// A validated plan; only [`load`] constructs one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Of the order and of all random times.

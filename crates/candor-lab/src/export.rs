@@ -42,7 +42,7 @@ pub struct Origin<'a> {
 pub trait Export {
     fn add(&mut self, origin: Origin<'_>, record: &Record) -> io::Result<()>;
 
-    /// Completes the file.
+    /// Writes the end of the file and flushes it.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
@@ -93,7 +93,7 @@ fn names(factors: &[String]) -> impl Iterator<Item = &str> {
     TEXTS.into_iter().chain(factors.iter().map(String::as_str))
 }
 
-/// Their values.
+/// Values of the constant factors of a record.
 fn constant<'a>(factors: &'a [String], origin: Origin<'a>, header: &'a Header) -> impl Iterator<Item = &'a str> {
     let texts = [origin.cell, origin.state, &header.device, &header.engine, &header.kernel_release];
     let level = move |factor: &String| {

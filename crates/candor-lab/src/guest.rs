@@ -50,7 +50,7 @@ pub struct Platform {
     #[serde(skip)]
     pub release: String,
     pub kernel_version: String,
-    /// In icount.
+    /// Version of QEMU; only for the testbed icount.
     pub qemu: Option<String>,
     #[serde(skip_serializing_if = "Arch::is_here")]
     pub arch: Arch,

@@ -71,7 +71,7 @@ pub struct CachedKernel {
 #[derive(Debug)]
 pub struct KernelList {
     pub kernels: Vec<Kernel>,
-    /// Why the list may be incomplete or outdated.
+    /// The reason why the list may be incomplete or outdated.
     pub doubt: Option<KernelError>,
 }
 

@@ -23,7 +23,7 @@ use candor_egress::policy::FrameRate;
 use candor_io::can::{CanSocket, Loopback, Options, SendStage, Stamps};
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::errno::ENOBUFS;
-use candor_io::packet::Hears;
+use candor_io::packet::TapDirection;
 use candor_netlink::client::Client;
 
 use crate::record::{ADAPTER_STAMPS, Inside, Sample};
@@ -137,8 +137,8 @@ impl Bench {
         }
         let mut tap = |name, hearing| match hearing {
             Hearing::Adapter => Tap::with_adapter(&mut client, name, remembered),
-            Hearing::Arriving => Tap::open(&mut client, name, Hears::Incoming, remembered),
-            Hearing::Leaving => Tap::open(&mut client, name, Hears::Outgoing, remembered),
+            Hearing::Arriving => Tap::open(&mut client, name, TapDirection::Incoming, remembered),
+            Hearing::Leaving => Tap::open(&mut client, name, TapDirection::Outgoing, remembered),
         };
         let of_monitor = if hearing == Hearing::Adapter { hearing } else { Hearing::Arriving };
         let (monitor_tap, far) = (tap(monitor, of_monitor)?, tap(receive, hearing)?);

@@ -74,7 +74,7 @@ impl Qemu {
 struct Names {
     package: &'static str,
     program: &'static str,
-    /// In the cache.
+    /// Name of its directory in the cache.
     folder: &'static str,
 }
 

@@ -13,7 +13,7 @@ use candor_core::frame::Frame;
 use candor_io::can::{CanSocket, Loopback, Options};
 use candor_io::clock::{self, MonotonicNs, RealtimeNs};
 use candor_io::errno::ENOBUFS;
-use candor_io::packet::Hears;
+use candor_io::packet::TapDirection;
 use candor_netlink::client::Client;
 
 use crate::bursts::Way;
@@ -54,8 +54,8 @@ impl Bench {
         let options = Options { filters: &[], loopback, ..Options::default() };
         Ok(Self {
             sender: interfaces::open(&mut client, &way.send, &options)?,
-            comes_in: Tap::open(&mut client, &way.comes_in, Hears::Incoming, REMEMBERED)?,
-            leaves: Tap::open(&mut client, &way.leaves, Hears::Outgoing, REMEMBERED)?,
+            comes_in: Tap::open(&mut client, &way.comes_in, TapDirection::Incoming, REMEMBERED)?,
+            leaves: Tap::open(&mut client, &way.leaves, TapDirection::Outgoing, REMEMBERED)?,
         })
     }
 

@@ -45,7 +45,7 @@ pub struct Pass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     pub frames: usize,
-    /// Medians.
+    /// Medians over all passes.
     pub took: Pass,
 }
 

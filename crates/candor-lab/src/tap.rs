@@ -3,7 +3,7 @@
 use std::io;
 
 use candor_core::frame::Frame;
-use candor_io::packet::{Hears, ReceiveRing};
+use candor_io::packet::{ReceiveRing, TapDirection};
 use candor_netlink::client::Client;
 
 use crate::tester::{AdapterListener, InterfacesError, Stamped, find};
@@ -25,9 +25,14 @@ enum Memory {
 
 impl Tap {
     /// Opens a tap that holds at least `frames` until they are read.
-    pub fn open(client: &mut Client, name: &str, hears: Hears, frames: usize) -> Result<Self, InterfacesError> {
+    pub fn open(
+        client: &mut Client,
+        name: &str,
+        direction: TapDirection,
+        frames: usize,
+    ) -> Result<Self, InterfacesError> {
         let link = find(client, name)?;
-        let ring = ReceiveRing::tap(link.index, hears, frames).map_err(InterfacesError::opening(name))?;
+        let ring = ReceiveRing::tap(link.index, direction, frames).map_err(InterfacesError::opening(name))?;
         Ok(Self { memory: Memory::Ring(ring) })
     }
 

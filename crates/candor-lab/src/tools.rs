@@ -26,7 +26,7 @@ struct Package {
     name: &'static str,
     /// Directories of its programs; they differ between Debian releases.
     folders: &'static [&'static str],
-    /// Separated by spaces.
+    /// Names of programs, separated by spaces.
     programs: &'static str,
 }
 

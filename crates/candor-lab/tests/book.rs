@@ -35,7 +35,7 @@ use candor_lab::experiment;
 
 use require::require;
 
-/// Why a block is not run: it builds, installs as root, needs CAN hardware, is interactive or runs until it is stopped,
+/// Reasons for not running a block: it builds, installs as root, needs CAN hardware, is interactive or runs until it is stopped,
 /// takes more than ten minutes, uses results that the page does not create, or is a pattern.
 const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
 

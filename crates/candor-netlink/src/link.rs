@@ -41,12 +41,12 @@ const IFLA_CAN_DATA_BITTIMING: u16 = 9;
 /// Bytes of `struct ifinfomsg`.
 const HEADER_BYTES: usize = 16;
 
-/// A network interface.
+/// A network interface as reported by `RTM_GETLINK`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Interface index.
+    /// Index of the interface; renaming does not change it.
     pub index: InterfaceIndex,
-    /// Interface name.
+    /// Name of the interface, at most 15 bytes.
     pub name: String,
     /// Driver kind: `vcan`, `vxcan`, `can`, `slcan` …; `None` if the driver has none.
     pub kind: Option<String>,
@@ -82,7 +82,7 @@ pub struct Traffic {
 /// Attributes of a CAN interface. Virtual interfaces have no bit rates and no state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CanLink {
-    /// Nominal bit rate.
+    /// Bit rate of the arbitration phase; `None` without a controller.
     pub bitrate: Option<BitRate>,
     /// Bit rate of the data phase of FD frames.
     pub data_bitrate: Option<BitRate>,
@@ -103,7 +103,7 @@ pub enum CanState {
     ErrorPassive,
     /// Transmit error counter at 256 or above: the controller has left the bus.
     BusOff,
-    /// Interface down.
+    /// The interface is down.
     Stopped,
     /// Controller in sleep mode.
     Sleeping,

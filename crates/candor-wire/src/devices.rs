@@ -15,7 +15,7 @@ const QUEUE_FRAMES: usize = 4096;
 
 /// A node of a bus, by the order of [`Harness::add_bus`](crate::Harness::add_bus).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct BusNode {
     pub bus: usize,
     pub node: NodeId,
 }
@@ -35,7 +35,7 @@ struct Plugged {
     device: Device,
     initial: Box<dyn Model>,
     /// The node of each channel.
-    places: Vec<Place>,
+    nodes: Vec<BusNode>,
     /// It takes no part on any bus, but answers while its stream is open: the kernel queries the state of a device
     /// whenever its interfaces are listed, and waits without a timeout.
     is_unplugged: bool,
@@ -65,10 +65,10 @@ impl Devices {
         DeviceId(self.plugged.len())
     }
 
-    /// Adds an adapter with a place for each of its channels.
-    pub(crate) fn plug(&mut self, model: Box<dyn Model>, places: &[Place]) {
+    /// Adds an adapter with a node for each of its channels.
+    pub(crate) fn plug(&mut self, model: Box<dyn Model>, nodes: &[BusNode]) {
         let (device, past) = (Device::new(model.boxed(), QUEUE_FRAMES), Statistics::default());
-        self.plugged.push(Plugged { device, initial: model, places: places.to_vec(), is_unplugged: false, past });
+        self.plugged.push(Plugged { device, initial: model, nodes: nodes.to_vec(), is_unplugged: false, past });
     }
 
     pub(crate) fn receive(&mut self, device: DeviceId, bytes: &[u8], at: BusNs) -> Result<(), DeviceError> {
@@ -135,8 +135,8 @@ impl Devices {
     }
 
     /// The nodes of the channels of a device.
-    pub fn places(&self, device: DeviceId) -> &[Place] {
-        self.plugged.get(device.0).map_or(&[], |plugged| &plugged.places)
+    pub fn nodes(&self, device: DeviceId) -> &[BusNode] {
+        self.plugged.get(device.0).map_or(&[], |plugged| &plugged.nodes)
     }
 
     /// Bytes to be written to the stream of a device, drained by the caller. `None` if there is no such device.
@@ -153,9 +153,9 @@ impl Devices {
         let Self { plugged, pending, requests, .. } = self;
         for request in requests.drain(..) {
             let Channel(channel) = request.channel();
-            let place = plugged.get(device.0).and_then(|plugged| plugged.places.get(usize::from(channel)));
-            if let Some((queue, place)) = place.and_then(|place| Some((pending.get_mut(place.bus)?, place))) {
-                queue.push_back((place.node, request));
+            let node = plugged.get(device.0).and_then(|plugged| plugged.nodes.get(usize::from(channel)));
+            if let Some((queue, node)) = node.and_then(|node| Some((pending.get_mut(node.bus)?, node))) {
+                queue.push_back((node.node, request));
             }
         }
     }

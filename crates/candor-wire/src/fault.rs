@@ -84,7 +84,7 @@ pub struct Effect {
     pub refused: Option<Refusal>,
 }
 
-/// Why an order was not carried out.
+/// The reason why an order was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -17,7 +17,7 @@
 use candor_bus::{Bus, BusNs};
 
 use crate::device::DeviceError;
-use crate::devices::{Devices, Place};
+use crate::devices::{BusNode, Devices};
 use crate::fault::{DeviceId, FaultOrder, TraceEntry};
 use crate::model::Model;
 use crate::segment::{Segment, Settings};
@@ -41,21 +41,21 @@ impl Harness {
         self.segments.len()
     }
 
-    /// Plugs an adapter in, with one place for each channel. `None` if their numbers differ, or if a place does not exist
+    /// Plugs an adapter in, with one node for each channel. `None` if their numbers differ, or if a node does not exist
     /// or is in use.
-    pub fn plug(&mut self, model: Box<dyn Model>, places: &[Place]) -> Option<DeviceId> {
-        let is_free = |place: &Place| self.segments.get(place.bus).is_some_and(|segment| segment.is_free(place.node));
-        let is_once = places.iter().enumerate().all(|(at, place)| !places[..at].contains(place));
-        if places.len() != usize::from(model.profile().channels) || !is_once || !places.iter().all(is_free) {
+    pub fn plug(&mut self, model: Box<dyn Model>, nodes: &[BusNode]) -> Option<DeviceId> {
+        let is_free = |node: &BusNode| self.segments.get(node.bus).is_some_and(|segment| segment.is_free(node.node));
+        let is_once = nodes.iter().enumerate().all(|(at, node)| !nodes[..at].contains(node));
+        if nodes.len() != usize::from(model.profile().channels) || !is_once || !nodes.iter().all(is_free) {
             return None;
         }
         let device = self.devices.next_id();
-        for (place, channel) in places.iter().zip(0..) {
-            if let Some(segment) = self.segments.get_mut(place.bus) {
-                segment.assign(place.node, device, channel);
+        for (node, channel) in nodes.iter().zip(0..) {
+            if let Some(segment) = self.segments.get_mut(node.bus) {
+                segment.assign(node.node, device, channel);
             }
         }
-        self.devices.plug(model, places);
+        self.devices.plug(model, nodes);
         Some(device)
     }
 
@@ -65,7 +65,7 @@ impl Harness {
     /// # Errors
     /// [`DeviceError`] if the peer is not a kernel. [`unplug`](Self::unplug) the device and close its stream.
     pub fn receive(&mut self, device: DeviceId, bytes: &[u8], now: BusNs) -> Result<(), DeviceError> {
-        let buses = self.devices.places(device).iter().filter_map(|place| self.segments.get(place.bus));
+        let buses = self.devices.nodes(device).iter().filter_map(|node| self.segments.get(node.bus));
         let at = buses.map(|segment| segment.in_time(now)).min().unwrap_or(now);
         let outcome = self.devices.receive(device, bytes, at);
         self.settle(now);

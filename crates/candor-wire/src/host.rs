@@ -32,7 +32,7 @@ const PORT_PRIORITY: u8 = PRIORITY + 1;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusReport {
     pub frames: u64,
-    /// Destroyed frames.
+    /// Frames destroyed by an error frame.
     pub errors: u64,
     /// Time in which the bus was busy.
     pub busy_ns: u64,

@@ -43,7 +43,7 @@ pub mod usb;
 pub mod usbip;
 
 pub use device::{Device, DeviceError, Statistics};
-pub use devices::{Devices, Place};
+pub use devices::{BusNode, Devices};
 pub use exchange::{Channel, Notice, Part, Request};
 pub use fault::DeviceId;
 pub use harness::Harness;

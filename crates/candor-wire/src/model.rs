@@ -81,7 +81,7 @@ pub enum Aborts {
     SendMessage,
 }
 
-/// Recovery from bus-off.
+/// The way in which a channel leaves bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// By the driver, which has dropped every frame in flight.
@@ -110,7 +110,7 @@ pub struct Health {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Nothing,
-    /// Recover from bus-off.
+    /// Starts the recovery of a channel from bus-off.
     Restart(Channel),
     Start(Channel, Setting),
     Stop(Channel),

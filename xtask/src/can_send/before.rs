@@ -39,7 +39,7 @@ impl Before {
 /// A set of identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ids {
-    /// Of 11 bits.
+    /// Identifiers of 11 bits.
     Sff,
     /// Of 29 bits, scattered.
     Eff,

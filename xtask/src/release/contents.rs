@@ -1,4 +1,4 @@
-//! What describes a release: sources, components, the Yocto layer with its list of crates, and notes.
+//! Descriptions of a release: sources, components, the Yocto layer with its list of crates, and notes.
 
 use std::fs;
 use std::process::Command;

@@ -71,7 +71,7 @@ impl Release {
         Ok(())
     }
 
-    /// Where the lists in Cargo.toml find what is generated.
+    /// Directory of generated files, which the lists in Cargo.toml refer to.
     fn share(&self, target: &Target, package: &str) -> PathBuf {
         self.programs(target).join("share").join(package)
     }

@@ -41,7 +41,7 @@ pub(super) enum Presence {
         /// Start of the wait.
         since: BusNs,
     },
-    /// Switched off.
+    /// Switched off: neither sends, receives nor acknowledges.
     Off,
     /// Active: sends and receives.
     On,

@@ -73,7 +73,7 @@ enum Phase {
     Noise,
     /// Waiting for a frame, this number of bits after the last one.
     Ready { bits: u32 },
-    /// Off the bus.
+    /// Off the bus: neither sends nor receives.
     Gone,
 }
 

@@ -12,7 +12,7 @@ const STUFF_RUN: u32 = 5;
 /// The bit that a receiver expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
-    /// The acknowledge slot.
+    /// The ACK slot, in which receivers send dominant.
     Acknowledge,
     /// The reserved bit after a recessive FDF.
     Dominant,

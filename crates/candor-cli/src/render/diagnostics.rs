@@ -20,8 +20,8 @@ pub struct Finding<'a> {
     message: &'a str,
     help: Option<&'a str>,
     #[serde(flatten)]
-    place: Place<'a>,
-    related: Vec<Place<'a>>,
+    location: Location<'a>,
+    related: Vec<Location<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -36,8 +36,8 @@ enum Weight {
 /// A labelled position in the file.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Place<'a> {
-    /// From 1.
+struct Location<'a> {
+    /// Line number, from 1.
     line: usize,
     /// From 1, in characters.
     column: usize,
@@ -64,13 +64,13 @@ impl<'a> Finding<'a> {
             },
             message: &finding.message,
             help: finding.help.as_deref(),
-            place: Place::of(source, &finding.primary),
-            related: finding.secondary.iter().map(|label| Place::of(source, label)).collect(),
+            location: Location::of(source, &finding.primary),
+            related: finding.secondary.iter().map(|label| Location::of(source, label)).collect(),
         }
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> Location<'a> {
     fn of(source: &Source, label: &'a Label) -> Self {
         let Position { line, column } = source.position(label.span.start);
         let span = Bytes { start_byte: label.span.start, end_byte: label.span.end };

@@ -7,7 +7,7 @@ macro_rules! codes {
     ($($name:ident = $code:expr;)+) => {
         $(pub const $name: &str = $code;)+
 
-        /// In order.
+        /// All codes in ascending order.
         pub const ALL: &[&str] = &[$($code),+];
     };
 }

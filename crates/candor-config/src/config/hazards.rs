@@ -1,6 +1,6 @@
 //! Reports the hazards of [`crate::safety`] at the keys of the file.
 
-mod places;
+mod spans;
 
 use std::collections::HashMap;
 use std::mem::discriminant;
@@ -11,14 +11,14 @@ use crate::plan::{BusIndex, Plan, RouteIndex};
 use crate::safety::{self, Hazard, Kind, Malformed, Share};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::quote;
-use places::Places;
+use spans::Spans;
 
 pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     // The hazards of a file with errors may differ from those of the corrected one.
     if findings.is_incomplete || findings.has_errors() {
         return;
     }
-    let words = Words { plan, places: Places::of(spec) };
+    let words = Words { plan, spans: Spans::of(spec) };
     let mut last_of = HashMap::new();
     for hazard in safety::hazards(plan) {
         // There may be one for each route; text is formatted only for those that are listed.
@@ -45,7 +45,7 @@ const fn has_one_code(hazard: &Hazard) -> bool {
 
 struct Words<'s> {
     plan: &'s Plan,
-    places: Places<'s>,
+    spans: Spans<'s>,
 }
 
 impl Words<'_> {
@@ -59,13 +59,13 @@ impl Words<'_> {
             Hazard::FdFromClassicBus(route) => {
                 let from = self.plan.route(route).from;
                 let message = format!("No FD frames are received from bus {} if it is a classic bus", self.bus(from));
-                let frames = self.places.key(route, |route| route.frames.as_ref().map(|written| &written.span));
+                let frames = self.spans.key(route, |route| route.frames.as_ref().map(|written| &written.span));
                 self.fd(frames, from, message).label(format!("route {} matches FD frames only", self.route(route)))
             }
             Hazard::FdToClassicBus(route) => {
                 let to = self.plan.route(route).to;
                 let message = format!("FD frames to bus {} are dropped if it is a classic bus", self.bus(to));
-                let send_as = self.places.send_as(route);
+                let send_as = self.spans.send_as(route);
                 self.fd(send_as, to, message).label(format!("route {} sends FD frames", self.route(route)))
             }
             Hazard::HopLimitIsIdle(route) => {
@@ -80,13 +80,13 @@ impl Words<'_> {
                 let message = format!("The qdisc `fq` on bus {to} would drop every frame of route {name}");
                 let help = "it reads the timestamp as the time at which to send the frame; `candor run` reports whether the \
                             interface has this qdisc";
-                let place = self.places.key(route, |route| route.keep_timestamp.as_ref().map(|written| &written.span));
+                let place = self.spans.key(route, |route| route.keep_timestamp.as_ref().map(|written| &written.span));
                 Diagnostic::note(code::KEEPS_TIMESTAMP, place, message).help(help)
             }
             Hazard::LengthDeletes { route, came, becomes, is_all } => {
                 let which = if is_all { "every frame".to_owned() } else { format!("frames of {}", bytes(came)) };
                 let message = format!("Route {} deletes {which}: the length becomes {becomes}", self.route(route));
-                Diagnostic::warning(code::LENGTH, self.places.length(route), message)
+                Diagnostic::warning(code::LENGTH, self.spans.length(route), message)
                     .help("choose operands whose result is a valid length")
             }
             Hazard::OddLength { route, came, becomes } => {
@@ -94,7 +94,7 @@ impl Words<'_> {
                 let message = format!("Frames of {came} are sent with {becomes} bytes, which is not a CAN FD length");
                 let help =
                     "a controller uses the next longer one; CAN FD lengths are 0 to 8, 12, 16, 20, 24, 32, 48 and 64";
-                Diagnostic::warning(code::LENGTH, self.places.length(route), message).help(help)
+                Diagnostic::warning(code::LENGTH, self.spans.length(route), message).help(help)
             }
             Hazard::MalformedId { route, taken, sent, what } => self.malformed(route, taken, sent, what),
             Hazard::NeedsMaxHops { route, limit } => {
@@ -107,7 +107,7 @@ impl Words<'_> {
                 let message = format!("Route {} matches no frame", self.route(route));
                 let help = "no frame has the format, the identifiers and the payloads of this route: FD frames are never \
                             remote frames, remote frames carry no payload, classic frames have at most 8 bytes";
-                Diagnostic::warning(code::NO_FRAME, self.places.taken(route), message).help(help)
+                Diagnostic::warning(code::NO_FRAME, self.spans.taken(route), message).help(help)
             }
             Hazard::NotCompared => {
                 let message = "The file is too large to compare all routes with each other";
@@ -116,8 +116,8 @@ impl Words<'_> {
             }
             Hazard::Repeated { route, first } => {
                 let message = "This route duplicates another one: every frame it matches is sent twice";
-                Diagnostic::warning(code::SAME_ROUTE, self.places.header(route), message)
-                    .also(self.places.header(first), "first defined here")
+                Diagnostic::warning(code::SAME_ROUTE, self.spans.header(route), message)
+                    .also(self.spans.header(first), "first defined here")
                     .help("the kernel does not detect this; remove one of the two")
             }
             Hazard::SameIdentifier { route, first, sent } => self.same_identifier(route, first, sent),
@@ -155,12 +155,12 @@ impl Words<'_> {
             .label(format!("via {}", self.path(routes)));
         let others = other.iter().chain(routes).copied().filter(|&route| route != last);
         others
-            .fold(diagnostic, |diagnostic, route| diagnostic.also(self.places.header(route), "on this path"))
+            .fold(diagnostic, |diagnostic, route| diagnostic.also(self.spans.header(route), "on this path"))
             .help("narrow one of the routes, so that only one path is left for each frame")
     }
 
     fn circulates(&self, routes: &[RouteIndex], frame: Option<Kind>, is_certain: bool) -> Diagnostic {
-        /// More places would hide the loop.
+        /// More labels would hide the loop.
         const MOST_PLACES: usize = 8;
         let frame = frame.map_or_else(|| "Frames".to_owned(), |frame| format!("Frames such as {frame}"));
         let path = self.path(routes);
@@ -190,7 +190,7 @@ impl Words<'_> {
 
     fn fd(&self, place: Span, bus: BusIndex, message: String) -> Diagnostic {
         Diagnostic::warning(code::FD_ON_CLASSIC_BUS, place, message)
-            .also(self.places.bus(bus), "has `bitrate`, but no `data-bitrate`")
+            .also(self.spans.bus(bus), "has `bitrate`, but no `data-bitrate`")
             .help("add data-bitrate = \"…\" if it is a CAN FD bus, or write frames = \"classic\" in the route")
     }
 
@@ -208,14 +208,14 @@ impl Words<'_> {
             }
         };
         let message = format!("Route {} turns frame {taken} into can_id {id:08X}: {problem}", self.route(route));
-        Diagnostic::warning(code::MALFORMED_ID, self.places.identifier(route), message).help(help)
+        Diagnostic::warning(code::MALFORMED_ID, self.spans.identifier(route), message).help(help)
     }
 
     fn same_identifier(&self, route: RouteIndex, first: RouteIndex, sent: Kind) -> Diagnostic {
         let message = format!("Two messages with identifier {sent} may be sent to bus {}", self.to(route));
-        Diagnostic::warning(code::SAME_IDENTIFIER, self.places.identifier(route), message)
+        Diagnostic::warning(code::SAME_IDENTIFIER, self.spans.identifier(route), message)
             .label(self.route_and_bus(route))
-            .also(self.places.identifier(first), self.route_and_bus(first))
+            .also(self.spans.identifier(first), self.route_and_bus(first))
             .help(
                 "receivers cannot tell them apart; give each identifier one source: narrow `match`, use `allow` or \
                  `deny`, or change one identifier with `to-id`",
@@ -229,9 +229,9 @@ impl Words<'_> {
             others => format!("{} routes", others + 1),
         };
         let message = format!("{who} may send the same identifiers to bus {}, such as {sent}", self.to(route));
-        Diagnostic::note(code::IDENTIFIERS_MEET, self.places.taken(route), message)
+        Diagnostic::note(code::IDENTIFIERS_MEET, self.spans.taken(route), message)
             .label(self.route_and_bus(route))
-            .also(self.places.taken(first), self.route_and_bus(first))
+            .also(self.spans.taken(first), self.route_and_bus(first))
             .help(
                 "on a CAN bus every identifier has one sender; list the identifiers that come from each bus with `allow`, \
                  exclude some from a route (`deny`), or move them (`to-id`)",
@@ -240,17 +240,17 @@ impl Words<'_> {
 
     /// Two routes and what each matches.
     fn pair(&self, code: &'static str, route: RouteIndex, first: RouteIndex, message: String) -> Diagnostic {
-        Diagnostic::warning(code, self.places.taken(route), message)
+        Diagnostic::warning(code, self.spans.taken(route), message)
             .label(format!("matched by route {}", self.route(route)))
-            .also(self.places.taken(first), format!("and by route {}", self.route(first)))
+            .also(self.spans.taken(first), format!("and by route {}", self.route(first)))
     }
 
     fn hop_limit(&self, route: RouteIndex) -> Span {
-        self.places.key(route, |route| route.hop_limit.as_ref().map(|written| &written.span))
+        self.spans.key(route, |route| route.hop_limit.as_ref().map(|written| &written.span))
     }
 
     fn to_key(&self, route: RouteIndex) -> Span {
-        self.places.key(route, |route| route.to.as_ref().map(|written| &written.span))
+        self.spans.key(route, |route| route.to.as_ref().map(|written| &written.span))
     }
 
     fn route(&self, route: RouteIndex) -> String {

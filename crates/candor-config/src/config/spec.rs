@@ -41,7 +41,7 @@ const ALLOW: Key = FILTERS.aliases(&["allowlist", "whitelist"]);
 const DENY: Key = FILTERS.aliases(&["blacklist", "block", "denylist", "reject"]);
 
 keys! {
-    /// A whole file.
+    /// A gateway file as written, including wrong values.
     pub struct Spec {
         /// The sections that the file has, even broken ones.
         sections: Sections,
@@ -170,7 +170,7 @@ pub struct IdsSpec {
 /// Identifiers: `match`, `allow`, `deny` or a list of `[ids]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListSpec {
-    /// The whole value.
+    /// From the start to the end of the value.
     pub span: Span,
     /// Its entries; one if it is not a list.
     pub entries: Vec<EntrySpec>,

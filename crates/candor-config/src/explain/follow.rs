@@ -23,7 +23,7 @@ pub(super) fn takes(job: &Job, frame: &Frame) -> bool {
     job.takes(frame) && job.filter.normalise().matches(frame.id)
 }
 
-/// A received frame.
+/// A frame to be routed, as received on a bus.
 struct Arrival {
     on: BusIndex,
     frame: Frame,
@@ -37,7 +37,7 @@ struct Arrival {
 
 struct Follower<'a> {
     gateway: &'a Gateway<'a>,
-    /// Visits left.
+    /// Remaining visits before the search is cut.
     left: usize,
     is_cut: bool,
 }

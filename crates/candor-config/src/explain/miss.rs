@@ -11,7 +11,7 @@ use candor_core::payload::PayloadPattern;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
     pub job: usize,
-    /// Never empty.
+    /// At least one.
     pub reasons: Vec<Reason>,
 }
 

@@ -22,13 +22,13 @@ const MAX_HOPS: u8 = 6;
 /// A job, and the values by which can-gw compares it with another one.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// The command.
+    /// Position of the whole command.
     pub(super) span: Span,
     pub(super) source: String,
     pub(super) destination: String,
     /// The buses are set by [`job`](Self::job).
     job: Job,
-    /// By operation.
+    /// Indexed by operation: AND, OR, XOR, SET.
     operands: [Option<RawOperand>; 4],
 }
 

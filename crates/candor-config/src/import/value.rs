@@ -163,7 +163,7 @@ pub(super) fn crc8_profile(value: &Value<'_>, findings: &mut Findings) -> Option
     Some(profile)
 }
 
-/// Parses a value.
+/// A cursor over the text of one value.
 struct Reader<'v, 'f> {
     value: &'v Value<'v>,
     /// Bytes parsed so far.

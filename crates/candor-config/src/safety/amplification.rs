@@ -8,7 +8,7 @@ use super::depth::depth;
 use super::edges::Edges;
 use super::index::{Budget, Index};
 use super::overlap::can_meet;
-use super::paths::{Paths, Place};
+use super::paths::{FrameState, Paths};
 use super::{Hazard, Kind};
 use crate::plan::{BusIndex, Plan, RouteIndex};
 
@@ -26,13 +26,13 @@ pub struct Amplification {
     pub is_exact: bool,
 }
 
-/// One sent frame.
+/// A sequence of routes that ends in one sent frame.
 #[derive(Clone, Debug)]
 struct Path {
     /// The received frames that become it.
     frames: Cube,
     change: Change,
-    /// In order.
+    /// Routes in the order in which they forward the frame.
     routes: Vec<RouteIndex>,
     to: BusIndex,
 }
@@ -125,20 +125,20 @@ impl AllPaths {
         }
         let mut all = Self { by_origin: Vec::new(), is_complete: true };
         for bus in (0..plan.buses().len()).map(BusIndex) {
-            let places: Vec<_> = rules.entries_at(bus).collect();
+            let states: Vec<_> = rules.entries_at(bus).collect();
             let mut paths: Vec<Path> = Vec::new();
-            for place in places {
-                all.follow(place, &rules, edges, &mut takes, budget, &mut paths);
+            for state in states {
+                all.follow(state, &rules, edges, &mut takes, budget, &mut paths);
             }
             all.by_origin.push((bus, paths));
         }
         all
     }
 
-    /// Adds all paths of the frames that enter at a place.
+    /// Adds all paths of the frames that enter in a state.
     fn follow(
         &mut self,
-        start: Place,
+        start: FrameState,
         rules: &Paths<'_>,
         edges: &Edges,
         takes: &mut HashMap<BusIndex, Index>,
@@ -146,23 +146,23 @@ impl AllPaths {
         paths: &mut Vec<Path>,
     ) {
         // The last one is tried first: 11-bit data frames, which are the best examples.
-        let mut waiting: Vec<(Place, Cube, Change, Vec<RouteIndex>)> =
+        let mut waiting: Vec<(FrameState, Cube, Change, Vec<RouteIndex>)> =
             WELL_FORMED.into_iter().rev().map(|cube| (start, cube, Change::NONE, Vec::new())).collect();
-        while let Some((place, frames, change, routes)) = waiting.pop() {
+        while let Some((state, frames, change, routes)) = waiting.pop() {
             if routes.len() >= MOST_STEPS || budget.is_spent() {
                 self.is_complete = false;
                 continue;
             }
-            let Some(index) = takes.get_mut(&place.bus) else { continue };
+            let Some(index) = takes.get_mut(&state.bus) else { continue };
             let mut steps = 0;
             index.find(change.image(frames), budget, |cube, number| {
                 let edge = &edges.all()[number];
                 let frames = change.preimage(cube)?.intersect(frames)?;
-                if rules.sends(place, edge) {
+                if rules.sends(state, edge) {
                     let change = change.then(edge.change);
                     let routes: Vec<_> = routes.iter().copied().chain([edge.route]).collect();
                     steps += routes.len();
-                    waiting.extend(rules.after(place, edge).map(|place| (place, frames, change, routes.clone())));
+                    waiting.extend(rules.after(state, edge).map(|state| (state, frames, change, routes.clone())));
                     paths.push(Path { frames, change, routes, to: edge.to });
                 }
                 None::<()>

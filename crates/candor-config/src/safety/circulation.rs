@@ -5,19 +5,19 @@ use std::collections::{HashMap, HashSet};
 use super::cube::{Cube, WELL_FORMED};
 use super::edges::{Edge, Edges};
 use super::index::{Budget, Index};
-use super::paths::{Paths, Place};
+use super::paths::{FrameState, Paths};
 use super::{Hazard, Kind};
 use crate::plan::{Plan, Route, RouteIndex};
 
-/// An edge sends a frame at one place, and it is received at another.
+/// An edge sends a frame in one state, and it is received in another.
 #[derive(Clone, Copy, Debug)]
 struct Move {
-    from: Place,
+    from: FrameState,
     edge: usize,
-    to: Place,
+    to: FrameState,
 }
 
-type Stop = (Place, u64);
+type Stop = (FrameState, u64);
 
 /// A stop of a path.
 #[derive(Debug)]
@@ -84,9 +84,9 @@ fn sends_all(route: &Route) -> bool {
 /// The moves in rings or between rings, without considering the frames.
 fn moves_of_rings(edges: &Edges, paths: &Paths<'_>, budget: &mut Budget) -> Vec<Move> {
     let mut moves = Vec::new();
-    let mut places: Vec<_> = paths.entries().collect();
-    let mut known: HashSet<_> = places.iter().copied().collect();
-    while let Some(from) = places.pop() {
+    let mut states: Vec<_> = paths.entries().collect();
+    let mut known: HashSet<_> = states.iter().copied().collect();
+    while let Some(from) = states.pop() {
         if !budget.steps(edges.all().len()) {
             break;
         }
@@ -94,7 +94,7 @@ fn moves_of_rings(edges: &Edges, paths: &Paths<'_>, budget: &mut Budget) -> Vec<
             for to in paths.after(from, edge) {
                 moves.push(Move { from, edge: number, to });
                 if known.insert(to) {
-                    places.push(to);
+                    states.push(to);
                 }
             }
         }
@@ -112,9 +112,9 @@ fn moves_of_rings(edges: &Edges, paths: &Paths<'_>, budget: &mut Budget) -> Vec<
 /// Returns true if no frame loops forever: repeatedly removes frames that cannot move, until none is left. `false` if some
 /// remain, or if it takes too long.
 fn none_survives(edges: &Edges, moves: &[Move], budget: &mut Budget) -> bool {
-    let mut alive: HashMap<Place, Vec<Cube>> = moves.iter().map(|step| (step.from, vec![Cube::ALL])).collect();
+    let mut alive: HashMap<FrameState, Vec<Cube>> = moves.iter().map(|step| (step.from, vec![Cube::ALL])).collect();
     loop {
-        let mut next: HashMap<Place, Vec<Cube>> = HashMap::new();
+        let mut next: HashMap<FrameState, Vec<Cube>> = HashMap::new();
         for step in moves {
             let edge = &edges.all()[step.edge];
             for goal in alive.get(&step.to).into_iter().flatten() {
@@ -134,15 +134,15 @@ fn none_survives(edges: &Edges, moves: &[Move], budget: &mut Budget) -> bool {
             return true;
         }
         // The sets only shrink, so they are final when all frames are still alive.
-        let still = |place: &Place, cube: &Cube| {
+        let still = |state: &FrameState, cube: &Cube| {
             let mut rest = vec![*cube];
-            for other in next.get(place).into_iter().flatten() {
+            for other in next.get(state).into_iter().flatten() {
                 rest = rest.into_iter().flat_map(|left| left.without(*other)).collect();
             }
             rest.is_empty()
         };
         let size: usize = alive.values().chain(next.values()).map(Vec::len).sum();
-        if !budget.steps(size * size) || alive.iter().all(|(place, cubes)| cubes.iter().all(|cube| still(place, cube)))
+        if !budget.steps(size * size) || alive.iter().all(|(state, cubes)| cubes.iter().all(|cube| still(state, cube)))
         {
             return false;
         }
@@ -155,8 +155,8 @@ fn none_survives(edges: &Edges, moves: &[Move], budget: &mut Budget) -> bool {
 struct Map<'e> {
     edges: &'e Edges,
     moves: &'e [Move],
-    /// By place; values are indices of moves.
-    takes: HashMap<Place, Index>,
+    /// By state; values are indices of moves.
+    takes: HashMap<FrameState, Index>,
 }
 
 impl<'e> Map<'e> {
@@ -169,17 +169,17 @@ impl<'e> Map<'e> {
         Self { edges, moves, takes }
     }
 
-    /// Frames that loop, with the edges of their loop: at every place that frames reach, follows one frame of each set that a
+    /// Frames that loop, with the edges of their loop: in every state that frames reach, follows one frame of each set that a
     /// move matches.
     fn rings(mut self, paths: &Paths<'_>, budget: &mut Budget) -> Vec<(Stop, Vec<usize>)> {
         let mut rings = Vec::new();
         let mut done = HashSet::new();
-        let mut reached: HashMap<Place, Vec<Cube>> = HashMap::new();
+        let mut reached: HashMap<FrameState, Vec<Cube>> = HashMap::new();
         // The last one is tried first: 11-bit data frames, which are the best examples.
         let kinds = || WELL_FORMED.into_iter().rev();
-        let mut waiting: Vec<_> = kinds().flat_map(|cube| paths.entries().map(move |place| (place, cube))).collect();
-        while let Some((place, cube)) = waiting.pop() {
-            let known = reached.entry(place).or_default();
+        let mut waiting: Vec<_> = kinds().flat_map(|cube| paths.entries().map(move |state| (state, cube))).collect();
+        while let Some((state, cube)) = waiting.pop() {
+            let known = reached.entry(state).or_default();
             if budget.is_spent() || !budget.steps(known.len()) {
                 break;
             }
@@ -187,10 +187,10 @@ impl<'e> Map<'e> {
                 continue;
             }
             known.push(cube);
-            for (number, taken) in self.leaving(place, cube, budget) {
+            for (number, taken) in self.leaving(state, cube, budget) {
                 let step = self.moves[number];
                 waiting.push((step.to, self.edge(step).change.image(taken)));
-                rings.extend(self.follow((place, taken.lowest()), &mut done, budget));
+                rings.extend(self.follow((state, taken.lowest()), &mut done, budget));
             }
         }
         rings
@@ -201,9 +201,9 @@ impl<'e> Map<'e> {
     }
 
     /// The moves that match some of these frames, and which ones.
-    fn leaving(&mut self, place: Place, cube: Cube, budget: &mut Budget) -> Vec<(usize, Cube)> {
+    fn leaving(&mut self, state: FrameState, cube: Cube, budget: &mut Budget) -> Vec<(usize, Cube)> {
         let mut leaving = Vec::new();
-        let Some(index) = self.takes.get_mut(&place) else { return leaving };
+        let Some(index) = self.takes.get_mut(&state) else { return leaving };
         index.find(cube, budget, |other, number| {
             leaving.extend(other.intersect(cube).map(|taken| (number, taken)));
             None::<()>

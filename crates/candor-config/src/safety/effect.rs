@@ -8,7 +8,7 @@ use candor_core::rule::{Checksums, Operation};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Effect {
     send_as: Option<SendAs>,
-    /// By operation.
+    /// Indexed by operation: AND, OR, XOR, SET.
     len: [Option<u8>; 4],
     flags: Byte,
     data: [Byte; CANFD_MAX_DLEN],

@@ -35,7 +35,7 @@ impl Budget {
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 pub(super) type Values = HashSet<u64, BuildHasherDefault<Mixer>>;
 
-/// Numbered cubes.
+/// Cubes with their numbers, for lookups by identifier.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     groups: Vec<Group>,

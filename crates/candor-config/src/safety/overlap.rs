@@ -133,7 +133,7 @@ struct Search<'p> {
     pieces: Vec<Piece>,
     /// By source and destination bus.
     taken: Table<(BusIndex, BusIndex), Index>,
-    /// By destination bus.
+    /// Sent identifiers of each destination bus.
     sent: Table<BusIndex, Sent>,
 }
 

@@ -14,7 +14,7 @@ use crate::plan::{BusIndex, Echo, Engine, Incoming, Plan, RouteIndex};
 
 /// The state of a frame on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct FrameState {
     pub(super) bus: BusIndex,
     /// Routes since the counter was last cleared.
     hops: u8,
@@ -54,15 +54,15 @@ impl<'p> Paths<'p> {
         self.plan.route(route).hop_limit.or(one)
     }
 
-    /// All places where a frame can enter the machine.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Place> + '_ {
+    /// All states in which a frame can enter the machine.
+    pub(super) fn entries(&self) -> impl Iterator<Item = FrameState> + '_ {
         (0..self.plan.buses().len()).flat_map(|bus| self.entries_at(BusIndex(bus)))
     }
 
-    /// The places of a frame that enters on this bus. A frame that a program sends on one end of a vxcan pair is received on
+    /// The states of a frame that enters on this bus. A frame that a program sends on one end of a vxcan pair is received on
     /// both: by the sockets of that end (`can_send()`), and through the driver at the other end.
-    pub(super) fn entries_at(&self, bus: BusIndex) -> impl Iterator<Item = Place> + use<> {
-        let fresh = move |seen| Place { bus: seen, hops: 0, origin: bus };
+    pub(super) fn entries_at(&self, bus: BusIndex) -> impl Iterator<Item = FrameState> + use<> {
+        let fresh = move |seen| FrameState { bus: seen, hops: 0, origin: bus };
         std::iter::once(bus).chain(self.plan.bus(bus).vxcan_peer).map(fresh)
     }
 
@@ -72,24 +72,24 @@ impl<'p> Paths<'p> {
     }
 
     /// Returns true if the edge sends a frame that is in this state.
-    pub(super) fn sends(&self, place: Place, edge: &Edge) -> bool {
+    pub(super) fn sends(&self, state: FrameState, edge: &Edge) -> bool {
         let route = self.plan.route(edge.route);
-        let goes_back = place.origin == edge.to && self.is_in_kernel(edge.route);
-        place.bus == edge.from && (!goes_back || route.incoming == Incoming::Allowed)
+        let goes_back = state.origin == edge.to && self.is_in_kernel(edge.route);
+        state.bus == edge.from && (!goes_back || route.incoming == Incoming::Allowed)
     }
 
-    /// Places that receive a frame again after this edge sent it.
-    pub(super) fn after(&self, place: Place, edge: &Edge) -> impl Iterator<Item = Place> + use<> {
+    /// States in which the machine receives a frame again after this edge sent it.
+    pub(super) fn after(&self, state: FrameState, edge: &Edge) -> impl Iterator<Item = FrameState> + use<> {
         let route = self.plan.route(edge.route);
         let is_in_kernel = self.is_in_kernel(edge.route);
         let (hops, origin) = match self.hop_limit(edge.route) {
             _ if !is_in_kernel => (0, edge.to),
-            Some(limit) if place.hops == 0 => (self.max_hops - limit.min(self.max_hops) + 1, place.origin),
-            _ => (place.hops + 1, place.origin),
+            Some(limit) if state.hops == 0 => (self.max_hops - limit.min(self.max_hops) + 1, state.origin),
+            _ => (state.hops + 1, state.origin),
         };
-        let peer = self.plan.bus(edge.to).vxcan_peer.map(|bus| Place { bus, hops: 0, origin });
+        let peer = self.plan.bus(edge.to).vxcan_peer.map(|bus| FrameState { bus, hops: 0, origin });
         let is_seen = route.echo == Echo::On && is_in_kernel && hops < self.max_hops;
-        let echo = is_seen.then_some(Place { bus: edge.to, hops, origin });
+        let echo = is_seen.then_some(FrameState { bus: edge.to, hops, origin });
         peer.into_iter().chain(echo)
     }
 }

@@ -1,6 +1,6 @@
 //! Stable codes of findings that all files can have: gateways, scripts and plans of experiments.
 
-/// Not TOML.
+/// The text is not valid TOML.
 pub const SYNTAX: &str = "E0101";
 /// A duplicate key or table.
 pub const DUPLICATE_KEY: &str = "E0102";

@@ -74,7 +74,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// Reads an integer.
+    /// Reads an integer, or reports that `wanted` was expected.
     pub fn integer(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<i64>> {
         let parsed = match self.value.get_ref() {
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -97,7 +97,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// Reads a table.
+    /// Reads a table, or reports that `wanted` was expected.
     pub fn table(&self, wanted: &str, findings: &mut Findings) -> Option<&'t DeTable<'t>> {
         match self.value.get_ref() {
             DeValue::Table(table) => Some(table),

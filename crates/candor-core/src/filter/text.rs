@@ -10,7 +10,7 @@ use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_S
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct FilterTextError {
-    /// The error.
+    /// The kind of mistake.
     pub kind: FilterTextErrorKind,
     /// Byte range in the text.
     pub range: Range<usize>,
@@ -19,7 +19,7 @@ pub struct FilterTextError {
 /// Errors in the text of a filter or a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterTextErrorKind {
-    /// No text.
+    /// The text is empty.
     #[error("The filter is empty")]
     Empty,
     /// `*`, `any`, `all`.
@@ -58,9 +58,9 @@ pub enum FilterTextErrorKind {
     /// 4 to 7 digits, neither 11 nor 29 bits.
     #[error("An identifier must have 1 to 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
     AmbiguousId {
-        /// Number of digits.
+        /// Hexadecimal digits written, neither 3 nor 8.
         digits: usize,
-        /// The value.
+        /// Value of the digits.
         id: u32,
     },
     /// More than 8 digits, with their number.
@@ -72,17 +72,17 @@ pub enum FilterTextErrorKind {
     /// `123:1FFFFFFF`: bits above 7FF, without the bit 80000000 that excludes 29-bit frames.
     #[error("Mask {mask:08X} has bits above 7FF, but {id:03X} is an 11-bit identifier")]
     ExtendedMaskOnStandardId {
-        /// The identifier.
+        /// The identifier as written, without flags.
         id: u32,
-        /// The mask.
+        /// The mask as written, without flags.
         mask: u32,
     },
     /// `12345678:7FF`.
     #[error("Mask {mask:03X} compares 11 bits, but {id:08X} is a 29-bit identifier")]
     StandardMaskOnExtendedId {
-        /// The identifier.
+        /// The identifier as written, without flags.
         id: u32,
-        /// The mask.
+        /// The mask as written, without flags.
         mask: u32,
     },
     /// `0:20000000`, with the mask.
@@ -91,7 +91,7 @@ pub enum FilterTextErrorKind {
 }
 
 impl FilterTextErrorKind {
-    /// Returns the remedy.
+    /// Returns an instruction for correcting the text, in lower case.
     #[must_use]
     pub fn help(&self) -> String {
         const DATA_FRAMES: u32 = CAN_EFF_FLAG | CAN_RTR_FLAG;

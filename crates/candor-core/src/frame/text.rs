@@ -13,7 +13,7 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct FrameTextError {
-    /// The error.
+    /// The kind of mistake.
     pub kind: FrameTextErrorKind,
     /// Byte range in the text.
     pub range: Range<usize>,

@@ -9,7 +9,7 @@ use crate::ids::{ALL, IdSet, NONE, Part};
 pub struct Cube {
     /// Required value of the bits in `mask`; 0 elsewhere.
     pub id: u32,
-    /// Compared bits.
+    /// Bits that are equal in all identifiers of the cube.
     pub mask: u32,
 }
 

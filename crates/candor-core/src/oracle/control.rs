@@ -27,7 +27,7 @@ pub enum Added {
 /// An entry of the list of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Identifies the job.
+    /// Stable until the job is deleted.
     pub id: JobId,
     /// The job as the kernel keeps it.
     pub job: Job,
@@ -80,7 +80,7 @@ impl World {
         Ok(self.jobs.remove(position).id)
     }
 
-    /// Deletes all jobs.
+    /// Deletes all jobs, as can-gw does for an empty delete request.
     pub fn flush(&mut self) {
         self.jobs.clear();
     }

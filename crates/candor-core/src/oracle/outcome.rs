@@ -16,7 +16,7 @@ pub enum Errno {
     Enetdown,
     /// The queue is full.
     Enobufs,
-    /// No such interface.
+    /// There is no such interface.
     Enodev,
 }
 
@@ -48,7 +48,7 @@ pub enum End {
 pub struct Seen {
     /// Interface of the sockets.
     pub on: BusIndex,
-    /// Received frame.
+    /// The frame as delivered to sockets.
     pub frame: Frame,
     /// Timestamp: kept from the reception before the last gateway, or fresh.
     pub stamp: Timestamp,
@@ -59,18 +59,18 @@ pub struct Seen {
 /// A frame that an interface accepted for transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Outgoing interface.
+    /// The interface that sent it.
     pub on: BusIndex,
-    /// Sent frame.
+    /// The frame as passed to the driver.
     pub frame: Frame,
 }
 
 /// A job processed a frame of its format that its filter matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// The job.
+    /// The job that handled the frame.
     pub job: JobId,
-    /// Its action.
+    /// The result, including the counter that it increments.
     pub did: Did,
 }
 

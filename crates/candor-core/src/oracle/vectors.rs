@@ -17,9 +17,9 @@ use crate::job::{BusIndex, Job, Timestamp};
 pub struct Vector {
     /// Name, as in `docs/can-gw.md`.
     pub name: &'static str,
-    /// Title.
+    /// The behaviour that it tests, as a title.
     pub shows: &'static str,
-    /// Required kernel.
+    /// Kernels that behave in this way.
     pub kernel: Kernel,
     /// Required interfaces, in the order of their indices.
     pub interfaces: Vec<Interface>,
@@ -32,14 +32,14 @@ pub struct Vector {
 pub enum Event {
     /// A job is added.
     Add {
-        /// The job.
+        /// Filter, interfaces and changes of the job.
         job: Job,
         /// Expected answer of the kernel.
         answer: Result<(), Errno>,
     },
     /// A job is deleted.
     Delete {
-        /// The job.
+        /// Filter, interfaces and changes of the job.
         job: Job,
         /// Expected answer of the kernel.
         answer: Result<(), Errno>,
@@ -56,7 +56,7 @@ pub enum Event {
     Send {
         /// Interface of the socket.
         on: BusIndex,
-        /// Sent frame.
+        /// The frame that a socket sends.
         frame: Frame,
         /// Loopback to other local sockets and can-gw.
         loopback: Loopback,
@@ -70,10 +70,10 @@ pub enum Event {
     Set(BusIndex, State),
 }
 
-/// A listed job.
+/// A job as the kernel must list it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Source and destination.
+    /// Source bus, then destination bus.
     pub way: (BusIndex, BusIndex),
     /// The identifier of its filter.
     pub filter_id: u32,
@@ -93,13 +93,13 @@ pub trait Gateway {
     /// # Errors
     /// The kernel's error.
     fn delete(&mut self, job: &Job) -> Result<(), Errno>;
-    /// Removes an interface.
+    /// Removes an interface, and with it the jobs that use it.
     fn detach(&mut self, interface: BusIndex);
-    /// Deletes all jobs.
+    /// Deletes all jobs, including those of others.
     fn flush(&mut self);
     /// Lists the jobs, newest first.
     fn list(&mut self) -> Vec<Expected>;
-    /// Renames an interface.
+    /// Gives an interface another name; its index stays.
     fn rename(&mut self, interface: BusIndex, name: &str);
     /// Sends a frame from a local socket. Returns the frames that sockets on every interface receive because of it,
     /// without the sent frame on its own interface, each with its timestamp if that is known.
@@ -118,9 +118,9 @@ pub struct Mismatch {
     pub shows: &'static str,
     /// Position in its events.
     pub event: usize,
-    /// Expected result.
+    /// Text of the expected result.
     pub expected: String,
-    /// Actual result.
+    /// Text of the actual result.
     pub got: String,
 }
 

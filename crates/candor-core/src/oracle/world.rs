@@ -77,7 +77,7 @@ impl Kernel {
 pub struct Interface {
     /// Name, which jobs do not depend on.
     pub name: String,
-    /// Link state.
+    /// Only an interface that is up receives and sends.
     pub state: State,
     /// Largest accepted frame in bytes: [`CAN_MTU`] or [`CANFD_MTU`].
     pub mtu: usize,

@@ -218,7 +218,7 @@ impl<T: Field> Bits<T> {
         value & self.keep ^ self.flip
     }
 
-    /// Appends an operation.
+    /// The change followed by one more operation.
     fn then(self, operation: Operation, operand: T) -> Self {
         let Self { keep, flip } = self;
         match operation {

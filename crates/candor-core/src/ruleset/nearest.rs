@@ -2,7 +2,7 @@
 
 /// Number of jobs sorted at once. Frames that match more jobs with different masks are rare and take several rounds.
 const ROOM: usize = 16;
-/// No job.
+/// Larger than every index of a job.
 const NONE: u32 = u32::MAX;
 
 /// The lowest offered numbers, in order.

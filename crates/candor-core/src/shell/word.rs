@@ -23,7 +23,7 @@ pub struct Word {
 pub struct Expansion {
     /// Byte range in the source.
     pub span: Span,
-    /// Kind of expansion.
+    /// The expansion that the shell would apply.
     pub kind: ExpansionKind,
 }
 

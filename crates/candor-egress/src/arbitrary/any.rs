@@ -8,7 +8,7 @@ use proptest::strategy::Union;
 
 use super::filters::{self, For, action, handle, slow_rate};
 use super::kinds::on_the_wire;
-use crate::control_group::{self, ControlGroup, GroupName, MOST_GROUPS, Place};
+use crate::control_group::{self, ControlGroup, GroupId, GroupName, MOST_GROUPS};
 use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::ematch::Ematch;
 use crate::filter::{Classifier, Filter, U32};
@@ -101,9 +101,9 @@ pub fn classifier() -> impl Strategy<Value = Classifier> {
 pub fn control_groups() -> impl Strategy<Value = Vec<ControlGroup>> {
     let unit = "[a-z@.]{1,100}[.]service".prop_map(|unit| GroupName::unit(&unit).ok());
     let path = "(/[a-z, ]{1,40}){1,3}".prop_map(|path| GroupName::path(&path).ok());
-    let place = (any::<u16>(), any::<u64>()).prop_map(|(level, id)| Place { level, id });
-    let group = (prop_oneof![unit, path], option::weighted(0.8, place));
-    vec(group.prop_map(|(name, place)| ControlGroup { name, place }), 1..=MOST_GROUPS)
+    let id = (any::<u16>(), any::<u64>()).prop_map(|(level, id)| GroupId { level, id });
+    let group = (prop_oneof![unit, path], option::weighted(0.8, id));
+    vec(group.prop_map(|(name, id)| ControlGroup { name, id }), 1..=MOST_GROUPS)
 }
 
 pub fn ematch() -> impl Strategy<Value = Ematch> {

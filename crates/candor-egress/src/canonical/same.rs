@@ -126,7 +126,7 @@ pub(super) fn same_classifier(wanted: &Filter, found: &Classifier) -> bool {
         }
         (Classifier::Flow(flow), Classifier::Flow(found)) => same_flow(flow, found, wanted.parent),
         (Classifier::Fw { mask }, Classifier::Fw { mask: found }) => {
-            // `fw_dump()` tells the mask only of a filter that names a class or does something.
+            // `fw_dump()` reports the mask only for a filter that names a class or does something.
             let is_told = wanted.class.is_some_and(|class| class != Handle::NONE) || !wanted.actions.is_empty();
             !is_told || mask.unwrap_or(u32::MAX) == found.unwrap_or(u32::MAX)
         }
@@ -138,9 +138,9 @@ pub(super) fn same_classifier(wanted: &Filter, found: &Classifier) -> bool {
 
 /// A former group of the same name is equal to a missing one: it is empty, and its id is never reused.
 fn same_group(wanted: &ControlGroup, found: &ControlGroup) -> bool {
-    match wanted.place {
-        Some(_) => wanted.place == found.place,
-        None => found.place.is_none() || (wanted.name.is_some() && wanted.name == found.name),
+    match wanted.id {
+        Some(_) => wanted.id == found.id,
+        None => found.id.is_none() || (wanted.name.is_some() && wanted.name == found.name),
     }
 }
 

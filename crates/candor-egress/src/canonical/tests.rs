@@ -135,8 +135,8 @@ fn pairs_filters_without_handle_by_content() {
         Difference::Extra(part(mark(2, 3, 0xF))),
     ];
     assert_eq!(differences(&wanted, &found), expected);
-    let places: Vec<_> = expected.iter().map(|difference| difference.place().to_string()).collect();
-    assert_eq!(places, ["filter parent 1: pref 1", "filter parent 1: pref 3", "filter parent 1: pref 2 handle 0x3"]);
+    let slots: Vec<_> = expected.iter().map(|difference| difference.slot().to_string()).collect();
+    assert_eq!(slots, ["filter parent 1: pref 1", "filter parent 1: pref 3", "filter parent 1: pref 2 handle 0x3"]);
     // One that is wanted by its number is left to that.
     let wanted = tree(vec![mark(1, 0, 0xF), mark(1, 1, 0xF)]);
     let found = tree(vec![mark(1, 1, 0xF), mark(1, 2, 0xF)]);
@@ -178,8 +178,8 @@ fn reports_disciplines_of_another_handle_or_kind() {
         let (wanted, found) = (Part::Qdisc(one.clone()), Part::Qdisc(other.clone()));
         assert_eq!(differences(&tree(&one), &tree(&other)), [Difference::Differs { wanted, found }]);
     }
-    let place = Difference::Missing(Part::Qdisc(one.clone())).place();
-    assert_eq!(place.to_string(), "qdisc parent root");
+    let slot = Difference::Missing(Part::Qdisc(one.clone())).slot();
+    assert_eq!(slot.to_string(), "qdisc parent root");
     assert_eq!(differences(&tree(&one), &Tree::default()), [Difference::Missing(Part::Qdisc(one.clone()))]);
     assert_eq!(differences(&Tree::default(), &tree(&one)), [Difference::Extra(Part::Qdisc(one))]);
 }

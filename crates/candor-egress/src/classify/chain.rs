@@ -3,7 +3,7 @@
 use super::walk::{Choice, Numbered, Tested, Unknown, Walk};
 use super::{expression, tables};
 use crate::action::Verdict;
-use crate::control_group::{ControlGroup, Place};
+use crate::control_group::{ControlGroup, GroupId};
 use crate::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use crate::handle::Handle;
 
@@ -89,7 +89,7 @@ impl<'t> Walk<'t, '_> {
     /// Forwarded frames have no socket, and so no group.
     fn is_from(&self, group: &ControlGroup) -> bool {
         let groups = self.packet.socket.map_or(&[][..], |socket| socket.control_groups);
-        group.place.is_some_and(|Place { level, id }| groups.get(usize::from(level)) == Some(&id))
+        group.id.is_some_and(|GroupId { level, id }| groups.get(usize::from(level)) == Some(&id))
     }
 
     fn fw(&self, filter: &Filter, first: &Filter) -> Option<Choice> {

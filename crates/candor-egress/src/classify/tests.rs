@@ -47,7 +47,7 @@ const fn class(major: u16, minor: u16) -> End {
 }
 
 const fn lost(major: u16) -> End {
-    End::Dropped { at: h(major, 0), heard: Heard::Nobody }
+    End::Dropped { at: h(major, 0), result: SenderResult::Success }
 }
 
 /// True if a frame matches an expression, by the class to which it goes.
@@ -244,7 +244,7 @@ fn actions_change_the_path() {
                 filter parent 1: prio 2 basic match 'canid(sff 6)' flowid 1:1 action continue\n\
                 filter parent 1: prio 3 basic match 'canid(sff 7)' flowid 1:1 action reclassify\n";
     assert_eq!(end_of(text, 1), class(1, 3));
-    assert_eq!(end_of(text, 2), End::Dropped { at: Handle::EGRESS, heard: Heard::Sender });
+    assert_eq!(end_of(text, 2), End::Dropped { at: Handle::EGRESS, result: SenderResult::Enobufs });
     assert_eq!((end_of(text, 3), end_of(text, 4)), (End::Taken, End::Unknown(Unknown::Traffic)));
     // A discipline drops silently, `continue` ends at the map, and endless reclassification ends in a drop.
     assert_eq!((end_of(text, 5), end_of(text, 6), end_of(text, 7)), (lost(1), class(1, 2), lost(1)));

@@ -17,7 +17,7 @@ pub struct Packet<'f> {
     /// `SO_MARK`, or set by a filter.
     pub mark: u32,
     pub socket: Option<Socket<'f>>,
-    /// 0 for none.
+    /// Interface index; 0 for frames of local sockets.
     pub incoming_interface: u32,
 }
 
@@ -51,7 +51,7 @@ pub enum End {
     Dropped {
         /// A discipline, or [`Handle::EGRESS`].
         at: Handle,
-        heard: Heard,
+        result: SenderResult,
     },
     Queue {
         /// [`Handle::NONE`] at the root.
@@ -65,11 +65,11 @@ pub enum End {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum SenderResult {
     /// Counted as a drop, while the sender gets no error.
-    Nobody,
+    Success,
     /// The sender gets `ENOBUFS`.
-    Sender,
+    Enobufs,
 }
 
 /// The reason why the path of a frame is unknown.
@@ -96,7 +96,7 @@ pub(super) struct Walk<'t, 'f> {
 #[derive(Clone, Copy)]
 pub(super) enum Choice {
     Class(Handle),
-    /// One of so many from the first.
+    /// One of this many classes, counted from the first.
     Flow {
         first: Handle,
         count: Option<u32>,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::classify::{End, Heard, Packet, Socket, egress};
+use crate::classify::{End, Packet, SenderResult, Socket, egress};
 use crate::discipline::ByteRate;
 use crate::filter::{ETH_P_CAN, ETH_P_CANFD};
 use crate::policy::{Band, Fair, FrameKind, FrameRate, Full, Mark, Outgoing, PolicyError, Queue};
@@ -30,7 +30,7 @@ fn word() -> impl Strategy<Value = u32> {
     })
 }
 
-/// So many of 29 bits that they are looked up, with the masks of identifiers, of parameter groups, and with odd ones.
+/// Enough 29-bit identifiers for a lookup, with the masks of identifiers, of parameter groups, and with odd ones.
 fn many() -> impl Strategy<Value = IdSet> {
     let masks = select([0xDFFF_FFFF, 0x9FFF_FFFF, 0xC3FF_FF00, 0x83FF_0000, 0xDFFF_00FF, 0x9C0F_0F03].as_slice());
     let filter = (word(), masks).prop_map(|(id, mask)| IdFilter { id: id | CAN_EFF_FLAG, mask });
@@ -141,7 +141,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     })
 }
 
-/// The band whose queue a frame comes to, by the trees alone.
+/// The band in whose queue the trees put a frame.
 fn band_by_tree(trees: &BTreeMap<BusIndex, Tree>, bus: BusIndex, bands: usize, sent: &Sent) -> usize {
     let mut bytes = [0; CANFD_MTU];
     let len = sent.frame.to_kernel(&mut bytes);
@@ -174,7 +174,7 @@ proptest! {
         frames in vec(sent(), 1..40),
     ) {
         let bus = BusIndex(1);
-        let mut trees = trees(&[Egress { bus, wish: Wish::Bands(policy.clone()) }]);
+        let mut trees = trees(&[Egress { bus, queueing: Queueing::Bands(policy.clone()) }]);
         trees.values_mut().for_each(groups::locate);
         for sent in &frames {
             let Sent { frame, priority, from, .. } = sent;
@@ -188,7 +188,7 @@ proptest! {
     /// So that it can be read by people and run by `tc`.
     #[test]
     fn compiled_trees_have_a_tc_script(policy in policy()) {
-        for tree in trees(&[Egress { bus: BusIndex(0), wish: Wish::Bands(policy) }]).values() {
+        for tree in trees(&[Egress { bus: BusIndex(0), queueing: Queueing::Bands(policy) }]).values() {
             let script = text::script(tree, "can0");
             prop_assert!(script.is_ok(), "{:?} of {:#?}", script, tree);
             prop_assert_eq!(&text::parse(&script.unwrap()).unwrap().tree, tree);
@@ -291,8 +291,8 @@ fn a_limit_refuses_and_passes_to_the_next_limit() {
     let len = Frame { id: RawId(0x123), ..Frame::EMPTY }.to_kernel(&mut bytes);
     let packet =
         Packet { bytes: &bytes[..len], protocol: ETH_P_CAN, priority: 0, mark: 0, socket: None, incoming_interface: 0 };
-    let heard = End::Dropped { at: Handle::EGRESS, heard: Heard::Sender };
-    assert_eq!(egress(&reached, &packet).end, heard);
+    let dropped = End::Dropped { at: Handle::EGRESS, result: SenderResult::Enobufs };
+    assert_eq!(egress(&reached, &packet).end, dropped);
 }
 
 /// Without an order that a hash could make use of (the end of MurmurHash3), and with a mask for each.

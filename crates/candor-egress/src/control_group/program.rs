@@ -6,7 +6,7 @@
 //! [`cls_bpf_classify()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_bpf.c#L80), for which 0 is "not
 //! this one", and -1 the class of the filter.
 
-use super::{ControlGroup, Place};
+use super::{ControlGroup, GroupId};
 
 pub const INSTRUCTION_BYTES: usize = 8;
 
@@ -41,17 +41,17 @@ const STRIDE: usize = 6;
 #[must_use]
 pub fn program(groups: &[ControlGroup]) -> Vec<[u8; INSTRUCTION_BYTES]> {
     let end = |answer| [instruction(SET, (0, 0), 0, answer), instruction(EXIT, (0, 0), 0, 0)];
-    let places: Vec<_> = groups.iter().filter_map(|group| group.place).collect();
-    if places.is_empty() {
+    let ids: Vec<_> = groups.iter().filter_map(|group| group.id).collect();
+    if ids.is_empty() {
         // What nothing leads to is refused.
         return end(0).to_vec();
     }
     let mut program = vec![instruction(COPY, (FRAME, 1), 0, 0)];
-    for (at, Place { level, id }) in places.iter().enumerate() {
+    for (at, GroupId { level, id }) in ids.iter().enumerate() {
         let words = id.to_le_bytes();
         let word = |from: usize| i32::from_le_bytes([words[from], words[from + 1], words[from + 2], words[from + 3]]);
         // Behind this jump: the other groups, and two instructions.
-        let ahead = (places.len() - 1 - at) * STRIDE + 2;
+        let ahead = (ids.len() - 1 - at) * STRIDE + 2;
         let ahead = i16::try_from(ahead).expect("a filter has a few groups, and an i16 reaches over 5461 of them");
         program.extend([
             instruction(COPY, (1, FRAME), 0, 0),

@@ -4,7 +4,7 @@ use super::*;
 use crate::arbitrary::any::control_groups;
 
 fn at(level: u16, id: u64) -> ControlGroup {
-    ControlGroup { name: None, place: Some(Place { level, id }) }
+    ControlGroup { name: None, id: Some(GroupId { level, id }) }
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn accepts_names_of_directories_and_units() {
 #[cfg(target_endian = "little")]
 #[test]
 fn program_checks_each_group() {
-    let program = program(&[at(2, 0x1_2345_6789), ControlGroup { name: None, place: None }, at(1, 7)]);
+    let program = program(&[at(2, 0x1_2345_6789), ControlGroup { name: None, id: None }, at(1, 7)]);
     let expected: [[u8; INSTRUCTION_BYTES]; 17] = [
         [0xBF, 0x16, 0, 0, 0, 0, 0, 0],
         [0xBF, 0x61, 0, 0, 0, 0, 0, 0],
@@ -69,7 +69,7 @@ fn program_checks_each_group() {
 
 #[test]
 fn program_without_groups_matches_nothing() {
-    let empty = program(&[ControlGroup { name: None, place: None }]);
+    let empty = program(&[ControlGroup { name: None, id: None }]);
     assert_eq!(empty.len(), 2, "the kernel refuses a program with instructions that nothing leads to");
     assert_eq!(empty, program(&[]));
 }
@@ -109,8 +109,8 @@ proptest! {
         let text = label(&groups);
         prop_assert!(text.len() <= 255);
         let read = labelled(&text).unwrap();
-        let places = |groups: &[ControlGroup]| groups.iter().map(|group| group.place).collect::<Vec<_>>();
-        prop_assert_eq!(places(&read), places(&groups));
+        let ids = |groups: &[ControlGroup]| groups.iter().map(|group| group.id).collect::<Vec<_>>();
+        prop_assert_eq!(ids(&read), ids(&groups));
         prop_assert!(read == groups || read.iter().all(|group| group.name.is_none()));
         prop_assert_eq!(label(&read).len() <= text.len(), true);
     }

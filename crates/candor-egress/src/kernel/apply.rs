@@ -102,8 +102,8 @@ impl<K: Kernel> Target<K> {
         if change(&steps::steps(before, &found).requests).is_err() {
             let found = self.kernel.found().map_err(Restored::Refused)?;
             let remove = steps::steps(&Tree::default(), &found).requests;
-            let anew = [remove, steps::anew(before)].concat();
-            anew.iter().try_for_each(|step| self.kernel.carry_out(step)).map_err(Restored::Refused)?;
+            let rebuild = [remove, steps::create(before)].concat();
+            rebuild.iter().try_for_each(|step| self.kernel.carry_out(step)).map_err(Restored::Refused)?;
         }
         let left = differences(before, &self.kernel.found().map_err(Restored::Refused)?);
         if left.is_empty() { Ok(()) } else { Err(Restored::Otherwise(left)) }
@@ -120,7 +120,7 @@ impl fmt::Display for ApplyError {
         match &self.cause {
             Cause::CameOutOtherwise(left) => {
                 write!(f, "The tree of {interface} differs from the requested one after the change:")?;
-                left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))
+                left.iter().try_for_each(|difference| write!(f, " {}", difference.slot()))
             }
             Cause::Unreadable(_) => write!(f, "Cannot read the qdiscs of {interface}"),
             Cause::Refused(step, error) => {
@@ -137,7 +137,7 @@ impl fmt::Display for ApplyError {
                 Restored::Refused(error) => write!(f, "; the previous tree of {name} could not be restored: {error}")?,
                 Restored::Otherwise(left) => {
                     write!(f, "; {name} differs from its previous tree:")?;
-                    left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))?;
+                    left.iter().try_for_each(|difference| write!(f, " {}", difference.slot()))?;
                 }
             }
         }

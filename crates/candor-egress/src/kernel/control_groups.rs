@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::control_group::{GroupName, Place};
+use crate::control_group::{GroupId, GroupName};
 use candor_io::control_group as kernel;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
@@ -38,7 +38,7 @@ pub struct ControlGroups {
 
 impl ControlGroups {
     /// Looks up a group; `None` if it does not exist now.
-    pub fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
+    pub fn group_id(&mut self, name: &GroupName) -> Result<Option<GroupId>, FindError> {
         let mounts = fs::read_to_string(MOUNTS).map_err(|source| unreadable(Path::new(MOUNTS), source))?;
         let mount = mounted(&mounts).ok_or(FindError::NotMounted)?;
         if mount.join(NOT_IN_ROOT).exists() {
@@ -55,7 +55,7 @@ impl ControlGroups {
             id => id.map_err(|source| unreadable(&directory, source))?,
         };
         // Deeper than a path can be long.
-        Ok(u16::try_from(level).ok().map(|level| Place { level, id }))
+        Ok(u16::try_from(level).ok().map(|level| GroupId { level, id }))
     }
 
     fn unit(&mut self, mount: &Path, unit: &str) -> Result<Option<PathBuf>, FindError> {
@@ -82,8 +82,8 @@ fn unreadable(path: &Path, source: io::Error) -> FindError {
 /// The mount point of the root of cgroup v2.
 fn mounted(mounts: &str) -> Option<PathBuf> {
     let mount = |line: &str| {
-        let (place, kind) = line.split_once(" - ")?;
-        let mut fields = place.split(' ').skip(3);
+        let (fields, kind) = line.split_once(" - ")?;
+        let mut fields = fields.split(' ').skip(3);
         let (root, mount) = (fields.next()?, fields.next()?);
         (kind.starts_with("cgroup2 ") && root == "/").then(|| PathBuf::from(unescaped(mount)))
     };

@@ -1,6 +1,6 @@
 //! The interfaces and control groups of a machine, real or in a test.
 
-use crate::control_group::{GroupName, Place};
+use crate::control_group::{GroupId, GroupName};
 use crate::handle::Handle;
 use crate::netlink::{self, InterfaceNames, Mode, Observed, TcError};
 use crate::steps::Step;
@@ -17,10 +17,10 @@ pub trait Machine {
     fn open(&mut self, name: &str) -> Result<Option<(u32, Self::Kernel)>, TcError>;
 
     /// Looks up a control group; `None` if it does not exist now.
-    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError>;
+    fn group_id(&mut self, name: &GroupName) -> Result<Option<GroupId>, FindError>;
 }
 
-/// One interface.
+/// The disciplines and filters of one interface.
 pub trait Kernel {
     fn found(&mut self) -> Result<Tree, TcError>;
 
@@ -44,8 +44,8 @@ impl Machine for Here {
         Ok(Interface::open(name)?.map(|interface| (interface.index.number(), interface)))
     }
 
-    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
-        self.groups.place(name)
+    fn group_id(&mut self, name: &GroupName) -> Result<Option<GroupId>, FindError> {
+        self.groups.group_id(name)
     }
 }
 
@@ -121,7 +121,7 @@ pub fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError
 pub fn locate<M: Machine>(machine: &mut M, tree: &mut Tree) -> Result<Vec<GroupName>, FindError> {
     let mut failed = None;
     let missing = tree.locate(|name| {
-        machine.place(name).unwrap_or_else(|error| {
+        machine.group_id(name).unwrap_or_else(|error| {
             failed.get_or_insert(error);
             None
         })

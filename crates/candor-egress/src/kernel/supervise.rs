@@ -41,7 +41,7 @@ pub struct News {
 pub enum Event {
     /// The tree matches again, without a change by this [`Keeper`].
     AsWanted,
-    /// The tree differs.
+    /// The tree in the kernel differs from the file.
     Drifted(Vec<Difference>),
     /// Its tree cannot be read or changed, or a control group cannot be looked up; with all causes.
     Failed(String),
@@ -95,7 +95,7 @@ impl<M: Machine> Keeper<M> {
         Ok((keeper, applied))
     }
 
-    /// Only watches.
+    /// Reports differences without restoring the trees.
     pub fn watch(machine: M, wanted: Vec<(String, Tree)>) -> Self {
         // The first look reports differences.
         let kept = wanted.into_iter().map(|(name, wanted)| Kept::new(name, wanted, Tree::default(), None));
@@ -154,8 +154,8 @@ impl<M: Machine> Keeper<M> {
         let mut groups = kept.iter().flat_map(|kept| groups(&kept.wanted));
         groups.any(|group| {
             // The next look reports errors.
-            let place = group.name.as_ref().map(|name| machine.place(name));
-            place.is_some_and(|place| place.is_ok_and(|place| place != group.place))
+            let id = group.name.as_ref().map(|name| machine.group_id(name));
+            id.is_some_and(|id| id.is_ok_and(|id| id != group.id))
         })
     }
 
@@ -269,10 +269,10 @@ impl Kept {
 
 /// The existing groups of a tree that have changed.
 fn moved(before: &Tree, now: &Tree) -> Vec<GroupName> {
-    let places = |tree| groups(tree).filter_map(|group| Some((group.name.clone()?, group.place?)));
-    let before: BTreeMap<_, _> = places(before).collect();
-    let now: BTreeMap<_, _> = places(now).collect();
-    now.into_iter().filter(|(name, place)| before.get(name) != Some(place)).map(|(name, _)| name).collect()
+    let ids = |tree| groups(tree).filter_map(|group| Some((group.name.clone()?, group.id?)));
+    let before: BTreeMap<_, _> = ids(before).collect();
+    let now: BTreeMap<_, _> = ids(now).collect();
+    now.into_iter().filter(|(name, id)| before.get(name) != Some(id)).map(|(name, _)| name).collect()
 }
 
 fn groups(tree: &Tree) -> impl Iterator<Item = &ControlGroup> {

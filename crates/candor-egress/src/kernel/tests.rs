@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::canonical::differences;
-use crate::control_group::{ControlGroup, GroupName, Place};
+use crate::control_group::{ControlGroup, GroupId, GroupName};
 use crate::filter::Classifier;
 use crate::handle::Handle;
 use crate::netlink::TcError;
@@ -157,10 +157,10 @@ impl Machine for Bench {
         Ok(number.map(|number| (number, One(Rc::clone(&self.0), name.to_owned()))))
     }
 
-    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
+    fn group_id(&mut self, name: &GroupName) -> Result<Option<GroupId>, FindError> {
         let groups = self.1.borrow();
         match groups.get(name.as_str()) {
-            Some(Some(id)) => Ok(Some(Place { level: 1, id: *id })),
+            Some(Some(id)) => Ok(Some(GroupId { level: 1, id: *id })),
             Some(None) => Err(FindError::NotMounted),
             None => Ok(None),
         }
@@ -188,7 +188,7 @@ impl Bench {
             Classifier::ControlGroups(groups) => Some(groups.clone()),
             _ => None,
         });
-        groups.flatten().map(|group| group.place.map(|place| place.id)).collect()
+        groups.flatten().map(|group| group.id.map(|id| id.id)).collect()
     }
 
     fn unplug(&self, name: &str) {

@@ -15,9 +15,7 @@
 use super::option::{Broken, Field, Kind, Opt, Record, Slot, Unit, Width, Wire};
 use crate::discipline::{Discipline, Etf, Ets, FqCodel, Htb, Netem, Prio, Sfq};
 
-/// `SFQ_MAX_DEPTH`.
 const SFQ_MAX_DEPTH: u32 = 127;
-/// `SFQ_MAX_FLOWS`.
 const SFQ_MAX_FLOWS: u32 = 0x1_0000 - SFQ_MAX_DEPTH - 1;
 /// The length that `tc` gives `netem`: the kernel has no default.
 const NETEM_LIMIT_FRAMES: u32 = 1000;

@@ -114,8 +114,8 @@ fn finds_a_size_table_below_the_root() {
     let mut tree = text::parse(PRIO).unwrap().tree;
     assert_eq!(lint(&tree, &Facts::default()), []);
     tree.qdiscs[1].stab = Some(SizeTable::default());
-    let place = Place::Qdisc(tree.qdiscs[1].handle);
-    assert_eq!(lint(&tree, &Facts::default()), [Finding { trap: Trap::InnerTable, place }]);
+    let subject = LintSubject::Qdisc(tree.qdiscs[1].handle);
+    assert_eq!(lint(&tree, &Facts::default()), [Finding { trap: Trap::InnerTable, subject }]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn reports_driver_frames_as_time() {
     let tree = text::parse(PRIO).unwrap().tree;
     let found = lint(&tree, &driver(10));
     // Ten frames of 160 bits at 2 us each.
-    assert_eq!(found, [Finding { trap: Trap::DeepDriver { frames: 10, us: 3200 }, place: Place::Tree }]);
+    assert_eq!(found, [Finding { trap: Trap::DeepDriver { frames: 10, us: 3200 }, subject: LintSubject::Tree }]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ struct Layout {
     actions: u16,
     /// Flags of offloading, or 0: a filter with [`SKIP_SW`] is not supported.
     flags: u16,
-    /// Counters, or 0.
+    /// Attribute of the counters, or 0 if the kind has none.
     counted: u16,
     /// Attributes that [`Classifier`] cannot express.
     unsupported: &'static [u16],

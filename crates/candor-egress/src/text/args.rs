@@ -114,7 +114,7 @@ impl<'a> Args<'a> {
         self.last_arg().map(Arg::text)
     }
 
-    /// Reports an error.
+    /// Reports an error with its remedy, and returns `None`.
     pub(super) fn fail<T>(
         &mut self,
         code: &'static str,

@@ -27,7 +27,7 @@ pub const TOO_LARGE: &str = "E1011";
 pub const MEANING: &str = "N1051";
 /// The filter `can` of 2011, read as `basic` with `canid`.
 pub const CAN_FILTER: &str = "N1052";
-/// A duplicate.
+/// An object or option is given twice.
 pub const REPEATED: &str = "N1053";
 /// An option without effect on CAN, which is ignored.
 pub const LEFT_OUT: &str = "N1054";

@@ -33,14 +33,14 @@ pub(super) enum Verb {
 #[derive(Debug)]
 pub(super) enum Object {
     Qdisc {
-        parent: Place,
+        parent: Parent,
         handle: Handle,
         stab: Option<SizeTable>,
         discipline: Discipline,
         is_ingress: bool,
     },
     Class {
-        parent: Place,
+        parent: Parent,
         handle: Handle,
         share: Share,
     },
@@ -54,7 +54,7 @@ pub(super) enum Object {
 #[derive(Debug)]
 pub(super) struct NewFilter {
     /// That of the root if there is none.
-    pub(super) parent: Option<Place>,
+    pub(super) parent: Option<Parent>,
     pub(super) preference: Option<u16>,
     pub(super) protocol: u16,
     pub(super) handle: u32,
@@ -64,7 +64,7 @@ pub(super) struct NewFilter {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Parent {
     pub(super) handle: Handle,
     pub(super) span: Span,
 }
@@ -118,7 +118,7 @@ struct Head {
     span: Span,
     interface: String,
     interface_span: Span,
-    parent: Option<Place>,
+    parent: Option<Parent>,
     handle: Option<Handle>,
     stab: Option<SizeTable>,
     protocol: Option<u16>,
@@ -166,7 +166,7 @@ impl Head {
                 ("filter", word @ ("ingress" | "egress")) => {
                     args.take();
                     let handle = if word == "ingress" { Handle::INGRESS } else { Handle::EGRESS };
-                    self.parent = Some(Place { handle, span });
+                    self.parent = Some(Parent { handle, span });
                 }
                 _ => match self.takes(args) {
                     Some(true) => {}
@@ -195,12 +195,12 @@ impl Head {
             }
             "root" => {
                 args.take();
-                self.parent = Some(Place { handle: Handle::ROOT, span });
+                self.parent = Some(Parent { handle: Handle::ROOT, span });
             }
             "parent" => {
                 args.take();
                 let handle = args.value(handle)?;
-                self.parent = Some(Place { handle, span: args.last_span() });
+                self.parent = Some(Parent { handle, span: args.last_span() });
             }
             word @ ("estimator" | "chain" | "block" | "ingress_block" | "egress_block") => {
                 let message = format!("candor does not support `{word}`");
@@ -233,14 +233,14 @@ fn qdisc(args: &mut Args<'_>, head: &mut Head) -> Option<Object> {
 }
 
 fn clsact(word: &str, args: &mut Args<'_>) -> Option<Object> {
-    let place = args.last_span();
+    let span = args.last_span();
     args.options(word, &[], |_, _| None)?;
     let is_ingress = word == "ingress";
     if is_ingress {
         let message = "`ingress` is read as `clsact`, which does the same for received frames";
-        args.note(code::MEANING, place.clone(), message, "write clsact");
+        args.note(code::MEANING, span.clone(), message, "write clsact");
     }
-    let parent = Place { handle: Handle::CLSACT, span: place };
+    let parent = Parent { handle: Handle::CLSACT, span };
     let (handle, discipline) = (Handle::CLSACT_QDISC, Discipline::Clsact);
     Some(Object::Qdisc { parent, handle, stab: None, discipline, is_ingress })
 }
@@ -284,7 +284,7 @@ fn deletion(object: &Arg<'_>, args: &mut Args<'_>, mut head: Head) -> Option<Com
             }
             _ => {
                 if head.takes(args)? {
-                    parent = head.parent.as_ref().map(|place| place.handle).or(parent);
+                    parent = head.parent.as_ref().map(|parent| parent.handle).or(parent);
                     continue;
                 }
             }

@@ -19,16 +19,16 @@ pub(super) fn read(args: &mut Args<'_>) -> Option<Ematch> {
     let mut tokens = Tokens::of(args.rest());
     let end = args.span().end;
     let expression = Parser { tokens: &mut tokens, findings: args.findings, end }.expression(0);
-    let next = tokens.peek().map(|(_, place)| place.clone());
+    let next = tokens.peek().map(|(_, position)| position.clone());
     match (expression, next) {
-        (Some(expression), Some(place)) if place.is_first => {
-            args.at += place.arg;
+        (Some(expression), Some(position)) if position.is_first => {
+            args.at += position.arg;
             Some(expression)
         }
-        (Some(_), Some(place)) => {
+        (Some(_), Some(position)) => {
             args.skip_all();
             let help = "join it with `and` or `or`, or remove it";
-            args.fail(code::SYNTAX, place.span, "Unexpected text after the expression", help)
+            args.fail(code::SYNTAX, position.span, "Unexpected text after the expression", help)
         }
         (expression, _) => {
             args.skip_all();
@@ -50,7 +50,7 @@ impl Parser<'_, '_> {
     }
 
     fn expression(&mut self, level: usize) -> Option<Ematch> {
-        let start = self.tokens.peek().map_or(self.end, |(_, place)| place.span.start);
+        let start = self.tokens.peek().map_or(self.end, |(_, position)| position.span.start);
         let mut terms = vec![(self.term(level)?, false)];
         while let Some(is_and) = self.joint() {
             terms.last_mut().expect("an expression has a term").1 = is_and;
@@ -80,12 +80,12 @@ impl Parser<'_, '_> {
 
     fn term(&mut self, level: usize) -> Option<Ematch> {
         const EXAMPLE: &str = "write a match such as canid(sff 0x123); valid: canid, cmp, meta, nbyte and u32";
-        let Some((token, place)) = self.tokens.take() else {
+        let Some((token, position)) = self.tokens.take() else {
             return self.refuse(self.end..self.end, "The expression is incomplete", EXAMPLE);
         };
         if level > MOST_LEVELS {
             return self.refuse(
-                place.span,
+                position.span,
                 "The groups are nested deeper than the kernel supports",
                 "use fewer levels of brackets",
             );
@@ -99,7 +99,7 @@ impl Parser<'_, '_> {
                 match self.tokens.take() {
                     Some((Token::Close, _)) => Some(inner),
                     found => {
-                        let span = found.map_or(self.end..self.end, |(_, place)| place.span);
+                        let span = found.map_or(self.end..self.end, |(_, position)| position.span);
                         self.refuse(span, "A closing bracket is missing here", "add )")
                     }
                 }
@@ -107,19 +107,19 @@ impl Parser<'_, '_> {
             Token::Word(name) => {
                 let name = name.to_owned();
                 if !matches!(self.tokens.take(), Some((Token::Open, _))) {
-                    return self.refuse(place.span, "The name of a match must be followed by (", EXAMPLE);
+                    return self.refuse(position.span, "The name of a match must be followed by (", EXAMPLE);
                 }
-                matches::read(&name, place.span, self.tokens, self.end, self.findings)
+                matches::read(&name, position.span, self.tokens, self.end, self.findings)
             }
-            _ => self.refuse(place.span, "Expected a match", EXAMPLE),
+            _ => self.refuse(position.span, "Expected a match", EXAMPLE),
         }
     }
 
     /// The operand of `not`; `tc` rejects a second `not` without brackets.
     fn negated(&mut self, level: usize) -> Option<Ematch> {
         match self.tokens.peek() {
-            Some((Token::Word(word), place)) if word.eq_ignore_ascii_case("not") => {
-                let span = place.span.clone();
+            Some((Token::Word(word), position)) if word.eq_ignore_ascii_case("not") => {
+                let span = position.span.clone();
                 self.refuse(span, "tc does not accept `not not`", "remove both, or write not (not …)")
             }
             _ => self.term(level),

@@ -27,7 +27,7 @@ pub enum TrialError {
     Odd,
     #[error("can-gw rejected the job")]
     Job(#[from] CangwError),
-    /// No vcan interfaces.
+    /// The vcan interfaces of the probe cannot be created.
     #[error("cannot create virtual buses for the test")]
     Link(#[from] NetlinkError),
     /// No network namespace or no socket.
@@ -123,8 +123,8 @@ mod tests {
         assert_ne!(right, sent);
         assert!(verdict(&sent, &right).unwrap());
         // Two bytes before the data is a reserved byte, 0; its CRC lands in the raw DLC.
-        let beside = Frame { len8_dlc: INIT, ..sent };
-        assert!(!verdict(&sent, &beside).unwrap());
+        let other = Frame { len8_dlc: INIT, ..sent };
+        assert!(!verdict(&sent, &other).unwrap());
         let mut odd = sent;
         odd.data[0] = 0xAA;
         assert!(matches!(verdict(&sent, &odd), Err(TrialError::Odd)));

@@ -22,9 +22,9 @@ pub enum KernelError {
     )]
     Contested {
         route: String,
-        /// Number of repairs.
+        /// Repairs within the period.
         times: usize,
-        /// In which period.
+        /// Length of the period.
         within: Duration,
     },
     #[error("cannot install a can-gw job of route {route:?}")]

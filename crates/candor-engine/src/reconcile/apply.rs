@@ -23,7 +23,7 @@ const UNDO_ATTEMPTS: usize = 3;
 /// Result of [`apply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// The difference before.
+    /// Difference between file and kernel before the change.
     pub difference: Difference,
     /// Jobs of dead processes that were removed or adopted.
     pub leftovers: usize,

@@ -61,7 +61,7 @@ pub enum LineKind {
         /// It was not candor's.
         adopted: bool,
     },
-    /// Of another candor.
+    /// It belongs to another candor process or file.
     Other(Owner),
     /// Not candor's: removed.
     Prune,
@@ -127,7 +127,7 @@ fn kind_of_wanted(action: Action, standings: &[Standing]) -> LineKind {
     }
 }
 
-/// Current interface names.
+/// Current names of interfaces by index.
 #[derive(Debug)]
 pub(super) struct Names(BTreeMap<InterfaceIndex, String>);
 

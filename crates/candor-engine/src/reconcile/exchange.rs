@@ -20,7 +20,7 @@ pub(crate) struct Mine {
     pub(crate) wanted: Vec<OwnedJob>,
 }
 
-/// A prepared change.
+/// A change that is planned but not yet in the kernel.
 pub(crate) struct Exchange {
     target: Target,
     compared: Compared,
@@ -54,7 +54,7 @@ impl Exchange {
         &self.compared.present
     }
 
-    /// By wanted job.
+    /// Indexed by wanted job.
     pub(crate) fn actions(&self) -> &[Action] {
         &self.compared.found.actions
     }

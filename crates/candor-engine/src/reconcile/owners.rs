@@ -12,7 +12,7 @@ use crate::run_dir::{Change, Instance, OwnedJob, RunDir};
 /// Owners from the point of view of one of them.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    /// Its installed jobs.
+    /// Jobs that this owner has in the kernel.
     pub(super) mine: Vec<OwnedJob>,
     /// Its jobs, and those of dead processes.
     pub(super) owned: Vec<ExactJob>,

@@ -29,12 +29,12 @@ struct Shares {
     others: Counts,
 }
 
-/// A remaining job.
+/// A job that is in the kernel before and after the change.
 #[derive(Clone, Copy)]
 pub(super) struct Kept {
     /// Position in the kernel's list.
     pub(super) at: usize,
-    /// It was foreign.
+    /// True if it belonged to no candor before.
     adopted: bool,
 }
 

@@ -45,9 +45,9 @@ pub struct OwnerState {
 pub struct JobState {
     /// Name of its route; `None` for foreign jobs.
     pub route: Option<String>,
-    /// Source interface.
+    /// The interface whose frames are forwarded.
     pub from: End,
-    /// Destination interface.
+    /// The interface that sends them.
     pub to: End,
     /// The job, with counters if installed.
     pub job: CangwJob,

@@ -179,7 +179,7 @@ fn keep_first_of_each_uid(jobs: &mut Vec<ExactJob>) {
     });
 }
 
-/// A list of the kernel whose jobs have owners: 0 ours, 1 another candor's, 2 nobody's.
+/// A list of the kernel whose jobs have owners: 0 ours, 1 another candor's, 2 nobody.
 fn world() -> impl Strategy<Value = (Vec<ExactJob>, Vec<ExactJob>, Vec<u8>)> {
     (some_jobs(8), some_jobs(14)).prop_flat_map(|(wanted, extra)| {
         // Much of what is wanted is there, in some order.
@@ -254,7 +254,7 @@ proptest! {
         for job in &case.wanted {
             prop_assert!(is_subsequence(&seen_with(job, &case.wanted), &seen_with(job, &after.jobs)));
         }
-        // Beside it there is what is not ours, and with adoption no more than that.
+        // Jobs that are not ours remain, and with adoption nothing else.
         let stays = |standing: &Standing| matches!(standing, Standing::Foreign(_) | Standing::Other);
         let left = case.kernel.jobs.iter().zip(&found.standings).filter(|(_, standing)| stays(standing));
         let expected = bytes(case.wanted.iter().chain(left.map(|(job, _)| job)));

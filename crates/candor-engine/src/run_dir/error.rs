@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::system_error::SystemError;
 
-/// The run directory cannot be used, or forbids what is to be done.
+/// The run directory cannot be used, or forbids the operation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunDirError {

@@ -49,7 +49,7 @@ pub(super) fn make_private(path: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Creating it"))?;
     let data = fs::metadata(path).map_err(failed(path, "Reading its metadata"))?;
     let rights = data.permissions();
-    // Only root creates directories in /run, so whoever owns that one got it from root.
+    // Only root creates directories in /run, so root gave that one to its owner.
     let is_given = path == Path::new(DEFAULT_PATH) && process::effective_user() == ROOT;
     if !is_given && ![ROOT, process::effective_user()].contains(&data.uid()) {
         let reason = format!("it belongs to another user, {}; set another CANDOR_RUN_DIR", data.uid());

@@ -14,7 +14,7 @@ use crate::notice::Notice;
 use crate::system_error::SystemError;
 
 /// A start takes milliseconds, so a longer wait is reported.
-const TOLD_AFTER: Duration = Duration::from_millis(500);
+const NOTICE_AFTER: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 const PRIVATE_FILE: u32 = 0o600;
@@ -33,7 +33,7 @@ fn hold_within(path: &Path, patience: Duration, notify: &mut dyn FnMut(Notice)) 
         file.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE)).map_err(failed(path, "Changing its mode"))?;
     }
     let start = Instant::now();
-    let mut told = false;
+    let mut is_notified = false;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
@@ -44,8 +44,8 @@ fn hold_within(path: &Path, patience: Duration, notify: &mut dyn FnMut(Notice)) 
         if waited >= patience {
             return Err(RunDirError::Locked { path: path.to_owned(), waited });
         }
-        if waited >= TOLD_AFTER && !told {
-            told = true;
+        if waited >= NOTICE_AFTER && !is_notified {
+            is_notified = true;
             notify(Notice::WaitsForStart { path: path.to_owned() });
         }
         // Not SIGHUP, which may request a reload.
@@ -68,10 +68,10 @@ mod tests {
         let path = folder.path().join("lock");
         let held = hold(&path, &mut |_notice| {}).unwrap();
         assert_eq!(held.metadata().unwrap().permissions().mode() & OTHERS, 0);
-        let mut told = Vec::new();
-        let error = hold_within(&path, Duration::from_millis(700), &mut |notice| told.push(notice)).unwrap_err();
+        let mut notices = Vec::new();
+        let error = hold_within(&path, Duration::from_millis(700), &mut |notice| notices.push(notice)).unwrap_err();
         assert!(matches!(error, RunDirError::Locked { .. }), "{error}");
-        assert_eq!(told, [Notice::WaitsForStart { path: path.clone() }]);
+        assert_eq!(notices, [Notice::WaitsForStart { path: path.clone() }]);
         drop(held);
         hold(&path, &mut |_notice| panic!("nobody holds it")).unwrap();
     }

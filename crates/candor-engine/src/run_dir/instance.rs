@@ -13,7 +13,7 @@ use crate::system_error::SystemError;
 /// A time by wall clock and by boot time, which cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Since {
-    /// Seconds since boot.
+    /// Wall-clock time in seconds since 1970.
     pub unix_s: i64,
     /// Seconds since the machine was booted.
     pub boot_s: i64,

@@ -46,18 +46,18 @@ fn applied(file: &str, jobs: &[CangwJob]) -> Instance {
     Instance { owner: Owner::Applied { file: file.into() }, ..process(0, Engine::Kernel, jobs) }
 }
 
-/// The directory and what was told about it.
+/// The directory and the notices about it.
 fn read(path: &Path) -> (RunDir, Vec<Notice>) {
     let exclusive = File::create(path.join("lock")).unwrap();
     let mut dir = RunDir::unread(path.to_owned(), here(), exclusive);
-    let mut told = Vec::new();
-    dir.read(&mut |notice| told.push(notice)).unwrap();
-    (dir, told)
+    let mut notices = Vec::new();
+    dir.read(&mut |notice| notices.push(notice)).unwrap();
+    (dir, notices)
 }
 
 fn run_dir(path: &Path) -> RunDir {
-    let (dir, told) = read(path);
-    assert_eq!(told, []);
+    let (dir, notices) = read(path);
+    assert_eq!(notices, []);
     dir
 }
 
@@ -195,7 +195,7 @@ fn what_was_applied_stays_without_a_process() {
     assert_eq!(found, [a.clone(), b.clone()]);
     assert!(dir.dead().is_empty());
 
-    // A change that was begun tells what was before and whose the equal ones are.
+    // The record of a change in progress holds the earlier jobs and the owners of equal ones.
     let change = Change { before: a.jobs.clone(), strangers: vec![job(5).into()] };
     let begun = Instance { jobs: owned(Side::Kernel, &[job(5)]), change: Some(change), ..a.clone() };
     dir.keep_applied(begun.clone()).unwrap();
@@ -255,8 +255,8 @@ fn what_cannot_be_understood_may_list_anything() {
     run_dir(path.path()).knows_all().unwrap();
     let scope = r#""boot_id":"0123456789abcdef","netns":7,"netns_cookie":1"#;
     fs::write(path.path().join("7-9-0.json"), format!(r#"{{"version":4,{scope}}}"#)).unwrap();
-    let (dir, told) = read(path.path());
-    assert!(matches!(&told[..], [Notice::OddList { .. }]), "{told:?}");
+    let (dir, notices) = read(path.path());
+    assert!(matches!(&notices[..], [Notice::OddList { .. }]), "{notices:?}");
     let error = dir.knows_all().unwrap_err().to_string();
     assert!(error.contains("7-9-0.json, so") && error.contains("sudo rm"), "{error}");
     // One of another namespace has nothing to do with the jobs here.

@@ -21,7 +21,7 @@ pub(super) enum Disposition {
 }
 
 impl Disposition {
-    /// Number of counters.
+    /// Number of counters of a route.
     pub(super) const PLACES: usize = 6;
 
     /// Index of its counter. Gone counts as down.

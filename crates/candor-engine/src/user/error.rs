@@ -29,13 +29,13 @@ pub enum UserError {
         /// The `echo` key of its routes.
         echo: bool,
     },
-    /// A socket failed.
+    /// The `CAN_RAW` socket of an interface failed.
     #[error("the CAN_RAW socket of interface {interface} failed")]
     Socket { interface: String, source: io::Error },
     /// A system call that should not fail.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// A bug.
+    /// A bug in candor; please report it.
     #[error("internal error: the thread of interface {interface} panicked; please report this")]
     ThreadPanicked {
         /// The source interface of the thread.

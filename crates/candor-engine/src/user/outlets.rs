@@ -48,7 +48,7 @@ struct Outlet<S> {
 struct Timed {
     /// Some job has a `max-age`.
     has_max_age: bool,
-    /// Latencies are measured.
+    /// The latency of each sent frame is measured.
     measures_latency: bool,
 }
 

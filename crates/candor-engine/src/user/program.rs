@@ -26,9 +26,9 @@ pub(super) struct Program {
     deleted: Box<[Count]>,
     /// By job; empty unless measured.
     latencies: Box<[JobLatencies]>,
-    /// By job: `max-age`.
+    /// `max-age`, indexed by job.
     max_ages: Box<[Option<Duration>]>,
-    /// By job: `when-full`.
+    /// `when-full`, indexed by job.
     policies: Box<[WhenFull]>,
     /// By job: route name and source bus.
     accounts: Box<[(String, BusIndex)]>,
@@ -42,7 +42,7 @@ pub(super) struct Program {
 struct JobCounts {
     /// Frames that passed the rules, counted before sending.
     matched: Count,
-    /// By [`Disposition::place`].
+    /// Indexed by [`Disposition::place`].
     dispositions: [Count; Disposition::PLACES],
     /// Payload bytes of sent frames.
     sent_bytes: Count,

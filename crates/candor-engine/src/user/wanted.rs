@@ -4,7 +4,7 @@ use candor_config::plan::BusIndex;
 use candor_core::filter::{Filter, Normalised, ReceiveList};
 use candor_core::frame::{CAN_ERR_FLAG, FrameFormat};
 use candor_core::job::Job;
-use candor_io::packet::{Instruction, Takes};
+use candor_io::packet::{Instruction, RingFormats};
 
 use super::filters;
 
@@ -16,7 +16,7 @@ pub(super) struct Wanted {
     /// For CAN_RAW sockets; empty if the bus is not a source.
     pub(super) filters: Vec<Filter>,
     /// Frame formats, for rings.
-    pub(super) takes: Takes,
+    pub(super) formats: RingFormats,
     pub(super) programs: Programs,
 }
 
@@ -35,13 +35,13 @@ impl Wanted {
     pub(super) fn of(jobs: &[Job], from: BusIndex, own: Option<u32>) -> Self {
         let filters = filters::wanted(jobs, from);
         let has = |format| jobs.iter().any(|job| job.from == from && job.format == format);
-        let takes = match (has(FrameFormat::Classic), has(FrameFormat::Fd)) {
-            (true, false) => Takes::Classic,
-            (false, true) => Takes::Fd,
-            _ => Takes::Both,
+        let formats = match (has(FrameFormat::Classic), has(FrameFormat::Fd)) {
+            (true, false) => RingFormats::Classic,
+            (false, true) => RingFormats::Fd,
+            _ => RingFormats::Both,
         };
         let programs = Programs { wide: program(&[Filter::ALL], own), narrow: program(&filters, own) };
-        Self { filters, takes, programs }
+        Self { filters, formats, programs }
     }
 }
 

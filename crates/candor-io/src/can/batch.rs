@@ -20,10 +20,10 @@ pub struct Batch {
     /// Number of frames received by the last call.
     received: usize,
     list: List,
-    places: NonNull<Place>,
+    slots: NonNull<Slot>,
 }
 
-struct Place {
+struct Slot {
     frame: [u8; CANFD_MTU],
     control: ControlBuffer,
 }
@@ -75,49 +75,49 @@ impl List {
 
 impl Drop for List {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nobody else frees it.
+        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nothing else frees it.
         drop(unsafe { Box::from_raw(self.vectors.as_ptr().cast::<[libc::iovec; MAX_BATCH]>()) });
     }
 }
 
 impl Batch {
     fn new() -> Self {
-        let empty = || Place { frame: [0; CANFD_MTU], control: ControlBuffer::new() };
-        let places: Box<[Place; MAX_BATCH]> = Box::new(std::array::from_fn(|_| empty()));
-        let places = NonNull::from(Box::leak(places)).cast::<Place>();
+        let empty = || Slot { frame: [0; CANFD_MTU], control: ControlBuffer::new() };
+        let slots: Box<[Slot; MAX_BATCH]> = Box::new(std::array::from_fn(|_| empty()));
+        let slots = NonNull::from(Box::leak(slots)).cast::<Slot>();
         let mut list = List::new();
         for position in 0..MAX_BATCH {
-            // SAFETY: there are MAX_BATCH places behind the pointer.
-            let place = unsafe { places.add(position) }.as_ptr();
-            // SAFETY: the place is inside the array; only an address is made, nothing is read.
-            let frame = unsafe { &raw mut (*place).frame };
+            // SAFETY: there are MAX_BATCH slots behind the pointer.
+            let slot = unsafe { slots.add(position) }.as_ptr();
+            // SAFETY: the slot is inside the array; only an address is made, nothing is read.
+            let frame = unsafe { &raw mut (*slot).frame };
             list.set(position, frame.cast(), CANFD_MTU);
         }
-        Self { received: 0, list, places }
+        Self { received: 0, list, slots }
     }
 
     /// The frames of the last call, oldest first.
     pub fn frames(&self) -> impl ExactSizeIterator<Item = InBatch<'_>> {
         (0..self.received).map(|position| {
             let header = &self.list.headers[position];
-            // SAFETY: there are MAX_BATCH places, at least as many as were received.
-            let place = unsafe { self.places.add(position) };
-            // SAFETY: the kernel writes into the places during a call only, which borrows this value exclusively.
-            let place = unsafe { place.as_ref() };
+            // SAFETY: there are MAX_BATCH slots, at least as many as were received.
+            let slot = unsafe { self.slots.add(position) };
+            // SAFETY: the kernel writes into the slots during a call only, which borrows this value exclusively.
+            let slot = unsafe { slot.as_ref() };
             let len = (header.msg_len as usize).min(CANFD_MTU);
-            let Seen { stamp, .. } = place.control.read(&header.msg_hdr);
-            InBatch { bytes: &place.frame[..len], at: stamp }
+            let Seen { stamp, .. } = slot.control.read(&header.msg_hdr);
+            InBatch { bytes: &slot.frame[..len], at: stamp }
         })
     }
 
     /// Attaches the control buffers, whose length each call changes.
     fn attach_control(&mut self) {
         for (position, header) in self.list.headers.iter_mut().enumerate() {
-            // SAFETY: there are MAX_BATCH places and as many headers.
-            let mut place = unsafe { self.places.add(position) };
-            // SAFETY: the places belong to this value and are borrowed exclusively with it.
-            let place = unsafe { place.as_mut() };
-            place.control.attach_to(&mut header.msg_hdr);
+            // SAFETY: there are MAX_BATCH slots and as many headers.
+            let mut slot = unsafe { self.slots.add(position) };
+            // SAFETY: the slots belong to this value and are borrowed exclusively with it.
+            let slot = unsafe { slot.as_mut() };
+            slot.control.attach_to(&mut header.msg_hdr);
         }
     }
 }
@@ -130,8 +130,8 @@ impl Default for Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nobody else frees it.
-        drop(unsafe { Box::from_raw(self.places.as_ptr().cast::<[Place; MAX_BATCH]>()) });
+        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nothing else frees it.
+        drop(unsafe { Box::from_raw(self.slots.as_ptr().cast::<[Slot; MAX_BATCH]>()) });
     }
 }
 
@@ -177,7 +177,7 @@ impl CanSocket {
             First::DoesNotWait => libc::MSG_DONTWAIT,
         };
         // SAFETY: `messages` points to `count` live headers, each with one live vector that describes the frame of its own
-        // place (`Batch::new`) and with its own control buffer or none; they live as long as the exclusively borrowed
+        // slot (`Batch::new`) and with its own control buffer or none; they live as long as the exclusively borrowed
         // batch, and nothing else refers to them during the call. No timeout. The flags are int in glibc and unsigned in
         // musl.
         let received = unsafe { libc::recvmmsg(self.fd.as_raw_fd(), messages, count, flags as _, no_timeout) };
@@ -217,7 +217,7 @@ impl CanSocket {
     }
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.frame.fmt(f)
     }

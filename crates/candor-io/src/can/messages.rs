@@ -74,7 +74,7 @@ impl Messages {
 
 impl Drop for Messages {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from `Box::leak` of a slice of this type and length, and nobody else frees it.
+        // SAFETY: the pointer comes from `Box::leak` of a slice of this type and length, and nothing else frees it.
         drop(unsafe { Box::from_raw(self.vectors.as_ptr()) });
         // SAFETY: as above.
         drop(unsafe { Box::from_raw(self.slots.as_ptr()) });

@@ -17,7 +17,7 @@ pub enum SendStage {
     HandedOver,
 }
 
-/// A transmit timestamp.
+/// The time at which a frame left the driver or the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendStamp {
     /// Index of the frame since [`CanSocket::stamp_sending`], from 0, including frames that the qdisc refused. Wraps.

@@ -256,8 +256,8 @@ mod tests {
             ("/proc/9/task/10/status", "Cpus_allowed_list:\t2\n"),
         ]);
         let threads = machine.process(9).threads();
-        let told: Vec<_> = threads.iter().map(|it| (it.tid, it.name.as_str(), it.policy.to_string())).collect();
-        assert_eq!(told, [(9, "candor", "other".to_owned()), (10, "route-a) (b", "fifo:80".to_owned())]);
+        let listed: Vec<_> = threads.iter().map(|it| (it.tid, it.name.as_str(), it.policy.to_string())).collect();
+        assert_eq!(listed, [(9, "candor", "other".to_owned()), (10, "route-a) (b", "fifo:80".to_owned())]);
         assert_eq!(threads[1].cpus, [Cpu(2)]);
         assert!(machine.process(8).threads().is_empty());
     }

@@ -16,7 +16,7 @@ use crate::socket_filter::{self, IF_OUTGOING, Instruction, PASS_OVER, TAKE};
 
 /// Frame formats that reach the filter of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Takes {
+pub enum RingFormats {
     /// Classic frames (`ETH_P_CAN`).
     Classic,
     /// FD frames (`ETH_P_CANFD`).
@@ -25,9 +25,9 @@ pub enum Takes {
     Both,
 }
 
-impl Takes {
+impl RingFormats {
     /// True if the frame has such a format.
-    const fn takes(self, frame: &[u8]) -> bool {
+    const fn contains(self, frame: &[u8]) -> bool {
         match self {
             Self::Classic => frame.len() == CAN_MTU,
             Self::Fd => frame.len() == CANFD_MTU,
@@ -38,7 +38,7 @@ impl Takes {
 
 /// Direction of a tap ([`ReceiveRing::tap`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Hears {
+pub enum TapDirection {
     /// Received frames, timestamped when the driver passes them to the kernel.
     Incoming,
     /// Sent frames of all senders, timestamped when the driver gets them.
@@ -54,7 +54,7 @@ pub struct ReceiveRing {
     next: usize,
     /// Losses since the last [`take_lost`](Self::take_lost).
     lost: u32,
-    takes: Takes,
+    formats: RingFormats,
     /// The kernel rejects outgoing packets; otherwise the filter does.
     ignores_outgoing: bool,
     fd: OwnedFd,
@@ -79,7 +79,7 @@ impl ReceiveRing {
     /// take, `ENOMEM`.
     pub fn open(
         interface: InterfaceIndex,
-        takes: Takes,
+        formats: RingFormats,
         instructions: &[Instruction],
         slots: usize,
     ) -> io::Result<Self> {
@@ -91,13 +91,13 @@ impl ReceiveRing {
         };
         replace_filter(&fd, instructions, ignores_outgoing)?;
         let mapping = Mapping::new(&fd, libc::PACKET_RX_RING, &layout::request(slots)?)?;
-        let protocol = match takes {
-            Takes::Classic => layout::ETH_P_CAN,
-            Takes::Fd => libc::ETH_P_CANFD,
-            Takes::Both => libc::ETH_P_ALL,
+        let protocol = match formats {
+            RingFormats::Classic => layout::ETH_P_CAN,
+            RingFormats::Fd => libc::ETH_P_CANFD,
+            RingFormats::Both => libc::ETH_P_ALL,
         };
         socket::with_address(&fd, libc::bind, &super::address(interface, protocol)?)?;
-        Ok(Self { mapping, next: 0, lost: 0, takes, ignores_outgoing, fd })
+        Ok(Self { mapping, next: 0, lost: 0, formats, ignores_outgoing, fd })
     }
 
     /// Opens a ring for measuring: all frames that arrive on an interface, or all that it sends, including those of
@@ -108,24 +108,24 @@ impl ReceiveRing {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn tap(interface: InterfaceIndex, hears: Hears, slots: usize) -> io::Result<Self> {
+    pub fn tap(interface: InterfaceIndex, direction: TapDirection, slots: usize) -> io::Result<Self> {
         let fd = super::open()?;
         socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        match hears {
-            Hears::Incoming => socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1)?,
-            Hears::Outgoing => socket_filter::attach(&fd, &[&IF_OUTGOING[..], &[TAKE, PASS_OVER]].concat())?,
+        match direction {
+            TapDirection::Incoming => socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1)?,
+            TapDirection::Outgoing => socket_filter::attach(&fd, &[&IF_OUTGOING[..], &[TAKE, PASS_OVER]].concat())?,
         }
         let mapping = Mapping::new(&fd, libc::PACKET_RX_RING, &layout::request(slots)?)?;
         socket::with_address(&fd, libc::bind, &super::address(interface, libc::ETH_P_ALL)?)?;
-        Ok(Self { mapping, next: 0, lost: 0, takes: Takes::Both, ignores_outgoing: true, fd })
+        Ok(Self { mapping, next: 0, lost: 0, formats: RingFormats::Both, ignores_outgoing: true, fd })
     }
 
     #[must_use]
-    pub const fn takes(&self) -> Takes {
-        self.takes
+    pub const fn formats(&self) -> RingFormats {
+        self.formats
     }
 
-    /// Capacity in frames.
+    /// Returns the capacity in frames.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.mapping.slots()
@@ -204,14 +204,19 @@ impl ReceiveRing {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn hand_over(&self, interface: InterfaceIndex, takes: Takes, instructions: &[Instruction]) -> io::Result<Self> {
-        let common = if self.takes == Takes::Both { takes } else { self.takes };
-        let before = self.waiting().filter(|frame| common.takes(frame)).count();
-        let mut next = Self::open(interface, takes, instructions, self.slots())?;
-        let known = self.waiting().filter(|frame| common.takes(frame)).count();
+    pub fn hand_over(
+        &self,
+        interface: InterfaceIndex,
+        formats: RingFormats,
+        instructions: &[Instruction],
+    ) -> io::Result<Self> {
+        let common = if self.formats == RingFormats::Both { formats } else { self.formats };
+        let before = self.waiting().filter(|frame| common.contains(frame)).count();
+        let mut next = Self::open(interface, formats, instructions, self.slots())?;
+        let known = self.waiting().filter(|frame| common.contains(frame)).count();
         // Bound to a protocol that no frame has. The call returns after frames in progress have been stored.
         socket::with_address(&self.fd, libc::bind, &super::address(interface, layout::ETH_P_NOBODY)?)?;
-        let here: Vec<_> = self.waiting().filter(|frame| common.takes(frame)).collect();
+        let here: Vec<_> = self.waiting().filter(|frame| common.contains(frame)).collect();
         let there: Vec<_> = next.waiting().collect();
         // Frames that arrived meanwhile may be in both.
         let passed_over = overlap(&here, &there, here.len() - known..=here.len() - before, common);
@@ -264,7 +269,7 @@ fn look(slot: Slot<'_>) -> (RealtimeNs, &[u8]) {
         return (at, &[]);
     }
     // SAFETY: start and length are inside the slot, which is ours until its status is set back, and that is done by
-    // `receive_all` only, after its last use of the slice; nobody in this process writes into it.
+    // `receive_all` only, after its last use of the slice; no code in this process writes into it.
     (at, unsafe { std::slice::from_raw_parts(slot.at(start), len) })
 }
 
@@ -279,8 +284,8 @@ fn replace_filter(fd: &OwnedFd, instructions: &[Instruction], ignores_outgoing: 
 
 /// Number of leading frames of the newer ring that are also at the end of the older one, or stand between such.
 /// `possible` bounds the overlap of the formats that both receive.
-fn overlap(older: &[&[u8]], newer: &[&[u8]], possible: std::ops::RangeInclusive<usize>, common: Takes) -> usize {
-    let known: Vec<_> = (0..newer.len()).filter(|at| common.takes(newer[*at])).collect();
+fn overlap(older: &[&[u8]], newer: &[&[u8]], possible: std::ops::RangeInclusive<usize>, common: RingFormats) -> usize {
+    let known: Vec<_> = (0..newer.len()).filter(|at| common.contains(newer[*at])).collect();
     let is_tail = |len: &usize| {
         let tail = &older[older.len() - len..];
         known.len() >= *len && known.iter().zip(tail).all(|(at, frame)| newer[*at] == *frame)
@@ -302,15 +307,15 @@ mod tests {
     #[test]
     fn frames_in_two_rings_are_found() {
         for (older, newer, possible, common, passed_over) in [
-            ("abc", "bcd", 0..=2, Takes::Classic, 2),
-            ("abc", "BbXcDd", 0..=2, Takes::Classic, 4),
-            ("abc", "defg", 0..=2, Takes::Classic, 0),
-            ("", "a", 0..=0, Takes::Classic, 0),
-            ("abc", "", 0..=1, Takes::Classic, 0),
-            ("ABC", "cBCd", 1..=3, Takes::Fd, 3),
+            ("abc", "bcd", 0..=2, RingFormats::Classic, 2),
+            ("abc", "BbXcDd", 0..=2, RingFormats::Classic, 4),
+            ("abc", "defg", 0..=2, RingFormats::Classic, 0),
+            ("", "a", 0..=0, RingFormats::Classic, 0),
+            ("abc", "", 0..=1, RingFormats::Classic, 0),
+            ("ABC", "cBCd", 1..=3, RingFormats::Fd, 3),
             // Equal frames: only the bounds decide.
-            ("aaa", "aaaa", 0..=0, Takes::Classic, 0),
-            ("aaa", "aaaa", 2..=2, Takes::Classic, 2),
+            ("aaa", "aaaa", 0..=0, RingFormats::Classic, 0),
+            ("aaa", "aaaa", 2..=2, RingFormats::Classic, 2),
         ] {
             let (older, newer) = (frames(older), frames(newer));
             let (older, newer): (Vec<_>, Vec<_>) =

@@ -3,7 +3,7 @@ use std::io;
 use candor_core::filter::Filter;
 use candor_core::frame::CANFD_MTU;
 use candor_io::can::{Batch, CanSocket, First, Loopback, Options};
-use candor_io::packet::{ReceiveRing, Takes};
+use candor_io::packet::{ReceiveRing, RingFormats};
 use candor_io::uring::UringReceiver;
 
 use super::{AT_ONCE, Way};
@@ -116,7 +116,7 @@ impl Receive for Mmsg {
 
 impl<const BUSY: bool> Receive for Ring<BUSY> {
     fn open(way: Way) -> io::Result<Self> {
-        ReceiveRing::open(way.from, Takes::Both, &[], SLOTS).map(Self)
+        ReceiveRing::open(way.from, RingFormats::Both, &[], SLOTS).map(Self)
     }
 
     fn receive(&mut self, _all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {

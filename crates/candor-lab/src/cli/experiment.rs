@@ -55,7 +55,7 @@ pub(crate) struct MeasureArgs {
     pub(crate) json: bool,
 }
 
-/// Limits for guests.
+/// Limits of all guests of a plan together.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct GuestLimits {
     /// Guests at once (default: one per CPU).

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 pub(crate) enum FaultWords {
     /// Let a node send a frame continuously (babbling idiot). Frames with higher identifiers wait.
     Babble {
-        /// Bus.
+        /// Name of the bus.
         bus: String,
         /// Frame, in can-utils notation.
         #[arg(long, default_value = "000#")]
@@ -31,7 +31,7 @@ pub(crate) enum FaultWords {
     },
     /// Invert a bit of the next frame for all nodes, which destroys it.
     BitError {
-        /// Bus.
+        /// Name of the bus.
         bus: String,
         /// Only frames of this interface.
         #[arg(long, value_name = "IF")]
@@ -49,25 +49,25 @@ pub(crate) enum FaultWords {
     },
     /// Invert each bit for all nodes with this probability; 0 ends it.
     BitErrorRate {
-        /// Bus.
+        /// Name of the bus.
         bus: String,
         /// Probability, such as 1e-5.
         rate: f64,
     },
     /// Set a node bus-off, as after 32 transmit errors. Only its driver can restart it.
     BusOff {
-        /// Interface.
+        /// Interface of the node.
         #[arg(value_name = "IF")]
         node: String,
     },
     /// End all faults of a bus, and drop scheduled ones. Unplugged adapters stay unplugged.
     Clear {
-        /// Bus.
+        /// Name of the bus.
         bus: String,
     },
     /// Set the error counters of a node, and thereby its state: error-passive from 128 on, bus-off at TX 256.
     Counters {
-        /// Interface.
+        /// Interface of the node.
         #[arg(value_name = "IF")]
         node: String,
         /// Transmit error counter, up to 256.
@@ -77,7 +77,7 @@ pub(crate) enum FaultWords {
     },
     /// Invert a bit of the next frame for one node, which destroys the frame by its error flag.
     ErrorFrame {
-        /// Interface.
+        /// Interface of the node.
         #[arg(value_name = "IF")]
         node: String,
         /// Only frames with this identifier: 3 hexadecimal digits, or 8 for an extended one.
@@ -93,7 +93,7 @@ pub(crate) enum FaultWords {
     },
     /// Stop transmissions of a controller. It still receives and acknowledges.
     Freeze {
-        /// Interface.
+        /// Interface of the node.
         #[arg(value_name = "IF")]
         node: String,
         /// Duration (default: until thaw or clear).
@@ -102,7 +102,7 @@ pub(crate) enum FaultWords {
     },
     /// Suppress the acknowledgement of the next frame.
     LostAck {
-        /// Bus.
+        /// Name of the bus.
         bus: String,
         /// Only frames of this interface.
         #[arg(long, value_name = "IF")]
@@ -117,7 +117,7 @@ pub(crate) enum FaultWords {
     },
     /// End stuck and babble on a bus.
     Release {
-        /// Bus.
+        /// Name of the bus.
         bus: String,
     },
     /// Plug an adapter in again: its interfaces get their previous names, bit rates and states.
@@ -128,7 +128,7 @@ pub(crate) enum FaultWords {
     },
     /// Hold the bus dominant, like a short circuit or a broken transceiver.
     Stuck {
-        /// Bus.
+        /// Name of the bus.
         bus: String,
         /// Duration (default: until release or clear).
         #[arg(long = "for", value_name = "TIME")]
@@ -136,7 +136,7 @@ pub(crate) enum FaultWords {
     },
     /// End freeze of a controller.
     Thaw {
-        /// Interface.
+        /// Interface of the node.
         #[arg(value_name = "IF")]
         node: String,
     },

@@ -31,7 +31,7 @@ struct Measured {
     engine: String,
     /// Latencies of single frames, and the number of lost ones.
     single: Option<(Option<Series>, usize)>,
-    /// For each size.
+    /// Indexed like the sizes of bursts.
     bursts: Vec<Option<Figures>>,
 }
 

@@ -322,7 +322,7 @@ fn unstamped(record: &Record) -> Option<String> {
     })
 }
 
-/// Why a record is invalid, if it is.
+/// The reason why a record is invalid; `None` if it is valid.
 fn invalid(record: &Record) -> Option<String> {
     let samples = &record.samples;
     if samples.iter().all(|sample| sample.far_ns.is_none()) {

@@ -73,8 +73,8 @@ pub(super) fn fill(
         blocks.iter().map(|block| Ok((*block, Order::of(plan, block)?))).collect::<Result<Vec<_>, OrderError>>()?;
     let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
     // A missing program would fail all cells of its guest.
-    for (block, order) in todo.iter().filter(|(block, _)| block.place.testbed.is_guest()) {
-        let arch = block.place.arch.unwrap_or_default();
+    for (block, order) in todo.iter().filter(|(block, _)| block.conditions.testbed.is_guest()) {
+        let arch = block.conditions.arch.unwrap_or_default();
         if let Some(program) = cells::programs(order).into_iter().find(|name| !tools::is_there(name, arch)) {
             let arch = arch.name();
             return Err(format!("No program {program} for {arch} guests, which a gateway of the plan runs").into());
@@ -91,8 +91,8 @@ fn check(source: &Source, bytes: &[u8], folder: &Path, form: Form) -> Result<Opt
     let mut checked = experiment::load(bytes, Available::default());
     if let Ok(loaded) = &checked {
         // Listing kernels may need the network.
-        let with_names = loaded.plan.cells().iter().filter(|cell| cell.place.kernel.is_some());
-        let kernels = kernels(with_names.map(|cell| cell.place.arch.unwrap_or_default()).collect());
+        let with_names = loaded.plan.cells().iter().filter(|cell| cell.conditions.kernel.is_some());
+        let kernels = kernels(with_names.map(|cell| cell.conditions.arch.unwrap_or_default()).collect());
         let logs = logs(&loaded.plan, folder)?;
         if kernels.is_some() || !logs.is_empty() {
             checked = experiment::load(bytes, Available { kernels: kernels.as_deref(), logs: Some(&logs) });

@@ -13,7 +13,7 @@ use candor_netlink::client::Client;
 
 use crate::cli::PreflightArgs;
 
-/// Requirements.
+/// Features that a command needs on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// CAN interfaces, which must be up.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 /// Parses one JSON value per line of output that is split anywhere. Other lines are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct JsonLines {
-    /// An incomplete line.
+    /// Bytes since the last end of a line.
     line: Vec<u8>,
 }
 

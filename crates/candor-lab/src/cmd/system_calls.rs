@@ -25,7 +25,7 @@ const PAUSE_NS: i64 = 5_000_000;
 
 struct Measured {
     call: &'static str,
-    /// Frames and nanoseconds.
+    /// Number of frames, and nanoseconds.
     times: Vec<(usize, i64)>,
     line: Option<Line>,
 }
@@ -98,7 +98,7 @@ fn text(args: &LabSystemCallsArgs, measured: &[Measured]) -> String {
     let mut rows: Vec<Vec<String>> =
         points.map(|(at, frames)| row(frames.to_string(), &|one| one.times[at].1.to_string())).collect();
     rows.push(of_line("each", |line| format!("{:.1}", line.slope)));
-    rows.push(of_line("besides", |line| format!("{:.0}", line.intercept)));
+    rows.push(of_line("fixed cost", |line| format!("{:.0}", line.intercept)));
     rows.push(of_line("R²", |line| format!("{:.6}", line.determination)));
     let comparisons: String = [("read", "recvmmsg"), ("write", "sendmmsg")]
         .iter()

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     Ok(exit)
 }
 
-/// Why no frame may have arrived from the interface `send`; without a plan, something else or a baseline loop forwards.
+/// Possible reasons why no frame arrived from the interface `send`; without a plan, something else or a baseline loop forwards.
 fn advice(plan: Option<&Plan>, frame: &Frame, send: &str) -> String {
     let jobs = plan.map(candor_config::lower).unwrap_or_default();
     let matches = |job: &Job, frame: &Frame| Miss::of(0, job, frame).is_none();

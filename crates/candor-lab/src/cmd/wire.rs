@@ -26,7 +26,7 @@ use candor_wire::Settings;
 
 use crate::cli::{self, BusSpec, WireArgs, WireCommand};
 use adapters::{Adapters, Kind};
-use faults::Places;
+use faults::Names;
 use recorder::Recorder;
 use session::Session;
 use virtual_buses::VirtualBuses;
@@ -50,11 +50,11 @@ fn simulate(args: &WireArgs) -> Outcome {
     cli::check_buses(&args.bus)?;
     let kinds = args.bus.iter().map(|bus| Kind::choose(args.model, args.depth, bus)).collect::<Result<Vec<_>, _>>()?;
     let adapters = Adapters::of(&args.bus, &kinds, &args.adapter)?;
-    let places = Places::new(&args.bus, &adapters);
+    let names = Names::new(&args.bus, &adapters);
     for fault in &args.fault {
-        places.place(&fault.words)?;
+        names.resolve(&fault.words)?;
     }
-    let mut recorder = Recorder::create(args, &places)?;
+    let mut recorder = Recorder::create(args, &names)?;
     // From here on a signal waits until everything can be undone.
     let signals = EndingSignals::block()?;
     let order = match args.order.unwrap_or(WireOrder::Fifo) {
@@ -66,7 +66,7 @@ fn simulate(args: &WireArgs) -> Outcome {
         Settings { seed: args.seed.unwrap_or(1), order, rates }
     };
     let virtual_buses = VirtualBuses::build(&args.bus, &kinds, &adapters, settings, recorder.is_needed())?;
-    let mut session = Session::new(virtual_buses, &places, args.json);
+    let mut session = Session::new(virtual_buses, &names, args.json);
     let outcome = run_session(args, &kinds, &adapters, &signals, &mut session, &mut recorder);
     let ready_at = session.virtual_buses.ready_at;
     let (report, rest) = session.virtual_buses.dismantle()?;

@@ -40,7 +40,7 @@ pub(super) struct Volleys<'a, B> {
 #[derive(Debug, Default)]
 pub(super) struct Total {
     pub(super) sent: u64,
-    /// Additional copies.
+    /// Frames that arrived more often than expected.
     pub(super) doubled: Tally,
     /// Frames received on the side that sent them.
     pub(super) returned: Tally,

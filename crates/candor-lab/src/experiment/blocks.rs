@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use crate::experiment::{Cell, Place, Plan};
+use crate::experiment::{Cell, Conditions, Plan};
 use candor_core::random::SplitMix64;
 
 /// The cells of one boot of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'p> {
-    pub place: &'p Place,
+    pub conditions: &'p Conditions,
     /// In the order of measurement.
     pub cells: Vec<&'p Cell>,
     /// 16 hexadecimal digits.
@@ -24,7 +24,7 @@ pub struct Block<'p> {
 /// A part of a plan: `2/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// Position among the shards, from 1.
     number: NonZeroU32,
     of: NonZeroU32,
 }
@@ -59,24 +59,24 @@ impl std::fmt::Display for Shard {
 }
 
 impl Plan {
-    /// In the order of measurement: cells of a place are shuffled and divided into blocks of about equal size, which
+    /// In the order of measurement: cells with the same conditions are shuffled and divided into blocks of about equal size, which
     /// are shuffled, too.
     pub fn blocks(&self) -> Vec<Block<'_>> {
-        let mut by_place: BTreeMap<&Place, Vec<&Cell>> = BTreeMap::new();
+        let mut by_conditions: BTreeMap<&Conditions, Vec<&Cell>> = BTreeMap::new();
         for cell in self.cells() {
-            by_place.entry(&cell.place).or_default().push(cell);
+            by_conditions.entry(&cell.conditions).or_default().push(cell);
         }
         let mut random = SplitMix64::new(self.seed);
         let mut blocks = Vec::new();
-        for (place, mut cells) in by_place {
+        for (conditions, mut cells) in by_conditions {
             shuffle(&mut random, &mut cells);
             // Without a boot, blocks of one cell cost nothing, and an interruption loses only one.
-            let most = if place.testbed.is_guest() { self.cells_per_guest.max(1) as usize } else { 1 };
+            let most = if conditions.testbed.is_guest() { self.cells_per_guest.max(1) as usize } else { 1 };
             let count = cells.len().div_ceil(most);
             for number in 0..count {
                 let part = cells[number * cells.len() / count..(number + 1) * cells.len() / count].to_vec();
                 let name = part.iter().fold(Hash::new(), |hash, cell| hash.part(&cell.name(self))).name();
-                blocks.push(Block { place, cells: part, name });
+                blocks.push(Block { conditions, cells: part, name });
             }
         }
         shuffle(&mut random, &mut blocks);

@@ -69,9 +69,9 @@ pub struct Cost {
 pub struct Comparison {
     /// Index in the list of costs.
     pub cell: usize,
-    /// Such as `p50`.
+    /// The limited figure, such as `p50`.
     pub what: &'static str,
-    /// With its unit.
+    /// The limit with its unit.
     pub budget: String,
     pub measured: String,
     /// Empty if nothing was measured.

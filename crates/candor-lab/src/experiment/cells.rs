@@ -13,19 +13,19 @@ use candor_core::units::BitRate;
 /// A series to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    pub place: Place,
+    pub conditions: Conditions,
     pub gateway: String,
     pub rules: String,
     pub traffic: Traffic,
     pub load: Load,
     pub frame: Frame,
-    /// From 1.
+    /// Number of the repetition, from 1.
     pub repeat: u32,
 }
 
 /// Conditions that a boot of a guest fixes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct Conditions {
     pub testbed: Testbed,
     /// `None`: that of this machine's guests, or of the board.
     pub arch: Option<Arch>,
@@ -57,7 +57,7 @@ names! {
         Icount = "icount",
         /// User-mode Linux: for function only.
         Uml = "uml",
-        /// This machine.
+        /// The interfaces of this machine.
         Host = "host",
         /// Tester on this machine, gateway on a board reached by ssh.
         Ssh = "ssh",
@@ -94,11 +94,11 @@ impl Testbed {
     }
 }
 
-impl Place {
+impl Conditions {
     pub(super) const DEFAULT: Self =
         Self { testbed: Testbed::Icount, arch: None, kernel: None, topology: Topology::Vcan, shift: 0 };
 
-    /// The reason, if there can be no such place.
+    /// The reason, if there can be no such conditions.
     pub(super) fn impossible(&self) -> Option<String> {
         let Self { testbed, arch, kernel, topology, shift } = self;
         let name = testbed.name();
@@ -137,7 +137,7 @@ impl Place {
 impl Cell {
     /// Factors and levels, in the order of output.
     pub fn levels(&self) -> [(&'static str, String); 10] {
-        let Place { testbed, arch, kernel, topology, shift } = &self.place;
+        let Conditions { testbed, arch, kernel, topology, shift } = &self.conditions;
         [
             ("testbed", testbed.name().to_owned()),
             ("arch", arch.map_or("default", Arch::name).to_owned()),
@@ -177,10 +177,10 @@ impl Cell {
         if plan.stamps == StampSource::Hardware {
             hash = hash.part("stamps=hardware");
         }
-        if self.place.testbed.is_guest() {
+        if self.conditions.testbed.is_guest() {
             return hash.name();
         }
-        let board = plan.ssh.as_ref().filter(|_| self.place.testbed == Testbed::Ssh);
+        let board = plan.ssh.as_ref().filter(|_| self.conditions.testbed == Testbed::Ssh);
         hash.part(&format!("{:?} {:?}", plan.bench, board.map(|board| &board.host))).name()
     }
 }
@@ -216,7 +216,7 @@ pub struct Bench {
 /// Bit rates of a bus with real bit timing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Arbitration phase.
+    /// Bit rate of the arbitration phase.
     pub nominal: BitRate,
     /// Data phase, with bit rate switch.
     pub data: Option<BitRate>,

@@ -213,7 +213,7 @@ fn count(into: &mut Count, entry: &Entry<'_>, key: &Key, findings: &mut Findings
     into.is_some()
 }
 
-/// Whether there is a mask, or the number of masks.
+/// Reads `masks`: true for one mask, or the number of masks.
 fn masks(into: &mut Count, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     match entry.value.get_ref() {
         DeValue::Boolean(is_masked) => {

@@ -37,7 +37,7 @@ fn levels_are_combined_excluded_and_included() {
     assert_eq!(plan.cells().len(), 2 * 3 * (4 + 2) + 2);
     let included: Vec<_> = plan.cells().iter().filter(|cell| cell.load != load::Load::None).collect();
     assert_eq!(included.len(), 2);
-    assert!(included.iter().all(|cell| cell.place.topology == Topology::Vcan && cell.place.shift == 0));
+    assert!(included.iter().all(|cell| cell.conditions.topology == Topology::Vcan && cell.conditions.shift == 0));
     assert_eq!(
         included[1].to_string(),
         "testbed=icount arch=default kernel=default topology=vcan shift=0 gateway=kernel rules=all traffic=\"one at a time\" \
@@ -61,7 +61,7 @@ fn every_cell_is_in_one_block_of_its_place() {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "two cells have one name");
     for block in &blocks {
         assert!((1..=5).contains(&block.cells.len()));
-        assert!(block.cells.iter().all(|cell| cell.place == *block.place));
+        assert!(block.cells.iter().all(|cell| cell.conditions == *block.conditions));
     }
     assert_eq!(blocks, plan.blocks());
     let other = Plan { seed: 8, ..plan.clone() };
@@ -104,7 +104,7 @@ fn arch_is_part_of_a_cell_name_only_if_it_is_set() {
     let text = "[factor]\ngateway = \"kernel\"\n";
     let (one, two) = (plan(text), plan(&format!("{text}arch = [\"default\", \"arm64\"]\n")));
     let [here, there] = two.cells() else { panic!("{:?}", two.cells()) };
-    assert_eq!((here.place.arch, there.place.arch), (None, Some(Arch::Arm64)));
+    assert_eq!((here.conditions.arch, there.conditions.arch), (None, Some(Arch::Arm64)));
     assert_eq!(one.cells()[0].name(&one), "f624423e573e8586");
     assert_eq!(here.name(&two), "f624423e573e8586");
     assert_ne!(there.name(&two), "f624423e573e8586");

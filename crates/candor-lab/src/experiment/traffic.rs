@@ -110,7 +110,7 @@ impl FromStr for Traffic {
 }
 
 impl Rate {
-    /// The whole bus.
+    /// All of the bus's capacity.
     pub const ALL: Self = Self::PerMille(1000);
 
     fn read(text: &str) -> Result<Self, TrafficError> {

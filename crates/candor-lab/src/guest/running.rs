@@ -96,7 +96,7 @@ fn is_short(memory: &Path) -> bool {
     process::room(memory).is_ok_and(|room| room.free_bytes < UML_MEMORY_BYTES)
 }
 
-/// Why a guest ended early, from the status of its guard. User-mode Linux handles SIGBUS on missing memory with
+/// The reason why a guest ended early, from the status of its guard. User-mode Linux handles SIGBUS on missing memory with
 /// SIGABRT, if it can.
 fn reason(guard: ExitStatus, memory: Option<&Path>, is_short: fn(&Path) -> bool) -> String {
     const SIGABRT: i32 = 6;

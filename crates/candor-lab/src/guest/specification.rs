@@ -38,7 +38,7 @@ pub struct GuestSpec {
     pub out: Option<PathBuf>,
     /// On the host's clock.
     pub timeout: Duration,
-    /// In icount.
+    /// Duration of an instruction in the testbed icount.
     pub clock: ClockShift,
 }
 

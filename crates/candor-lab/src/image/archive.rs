@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use cpio::newc::{self, Builder};
 
-/// By absolute path.
+/// Contents of an initramfs, by absolute path.
 #[derive(Clone, Debug, Default)]
 pub struct Archive {
     entries: BTreeMap<String, Entry>,
@@ -22,7 +22,7 @@ enum Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     Data,
-    /// Or a library.
+    /// An executable file or a library.
     Program,
 }
 

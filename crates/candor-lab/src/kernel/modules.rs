@@ -13,7 +13,7 @@ pub struct Module {
     /// With `_`, as in `/proc/modules`.
     pub name: String,
     pub depends: Vec<String>,
-    /// Without patterns.
+    /// Aliases that contain no pattern.
     pub aliases: Vec<String>,
     pub bytes: Vec<u8>,
 }

@@ -104,7 +104,7 @@ fn derive(configured: &[Source], release: Release<'_>) -> Result<String, Sources
     Ok(text)
 }
 
-/// Rolling suites.
+/// Suites whose packages change without a release.
 const UNRELEASED: [&str; 3] = ["testing", "unstable", "sid"];
 
 /// The source of the release, and its suite name. A machine may have further suites for a few packages: its codename

@@ -35,7 +35,7 @@ pub enum Sample {
     Line,
     /// A thin line with marks.
     Marked(Mark),
-    /// A limit.
+    /// A horizontal line that marks a limit.
     Rule,
     Band,
 }

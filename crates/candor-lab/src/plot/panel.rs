@@ -110,7 +110,7 @@ impl Panel<'_> {
         html! { @for point in points { (self.mark(point, mark, class, None)) } }
     }
 
-    /// Above the panel.
+    /// A line of text above the panel.
     pub fn caption(&self, caption: &str) -> Markup {
         let ([left, right], [_, top]) = (self.x.scale.pixels(), self.y.scale.pixels());
         html! { text.caption x=(px(f64::midpoint(left, right))) y=(px(top - 14.0)) text-anchor="middle" { (caption) } }
@@ -131,7 +131,7 @@ impl Panel<'_> {
         }
     }
 
-    /// A filled box.
+    /// A filled rectangle between two positions and two values.
     pub fn band(&self, [from, to]: [f64; 2], [low, high]: [f64; 2], class: &str) -> Markup {
         let (left, top) = (self.x.scale.at(from), self.y.scale.at(high));
         let (width, height) = (self.x.scale.at(to) - left, self.y.scale.at(low) - top);

@@ -22,7 +22,7 @@ pub struct ClaimPage {
     /// The measurement, and its differences from the paper's.
     pub setup: String,
     pub claims: Vec<ClaimLine>,
-    /// Captions and SVGs.
+    /// Caption and SVG of each picture.
     pub pictures: Vec<(String, String)>,
     pub table: ClaimTable,
     /// Conditions, and threats to validity.
@@ -34,9 +34,9 @@ pub struct ClaimLine {
     pub says: String,
     /// With the paper's numbers.
     pub published: String,
-    /// By kernel.
+    /// Our figures, by kernel.
     pub ours: Vec<Seen>,
-    /// Over all kernels.
+    /// Judgement over all kernels.
     pub verdict: Judgement,
     pub because: String,
 }

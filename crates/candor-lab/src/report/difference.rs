@@ -19,7 +19,7 @@ pub const SEED: u64 = 1;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference {
-    /// Byte by byte.
+    /// The samples are equal byte by byte.
     Identical,
     Figures {
         /// p50, p90, p99 and max.

@@ -53,7 +53,7 @@ pub fn html(records: &[Record]) -> String {
     )
 }
 
-/// The headline.
+/// Headline that states the result of the comparison.
 fn verdict(summaries: &[Summary]) -> String {
     let ratio = summaries.iter().find_map(|summary| Some((summary.kernel_ratio?, summary)));
     match ratio {

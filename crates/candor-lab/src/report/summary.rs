@@ -5,7 +5,7 @@ use crate::stats::{Figures, Profile, Series};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Device under test.
+    /// Name of the device under test.
     pub device: String,
     pub engine: String,
     pub frames: usize,

@@ -1,6 +1,6 @@
 //! Linear regression.
 
-/// Least-squares line.
+/// A straight line fitted by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     pub slope: f64,

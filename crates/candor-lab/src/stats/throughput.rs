@@ -148,7 +148,7 @@ impl Search {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
-    /// No loss.
+    /// Non-drop rate: no frame is lost.
     Ndr,
     /// At most [`PARTIAL_LOSS_PPM`] lost.
     Pdr,

@@ -55,7 +55,7 @@ impl ExactJob {
         self.payload == self.job.to_bytes()
     }
 
-    /// Equality without counters.
+    /// Returns true if the jobs are equal, whatever their counters.
     #[must_use]
     pub fn is_same_job(&self, other: &Self) -> bool {
         self.payload == other.payload

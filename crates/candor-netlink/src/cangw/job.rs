@@ -36,7 +36,7 @@ impl JobFlags {
         self.0 & other.0 == other.0
     }
 
-    /// The union.
+    /// Returns the flags of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -66,9 +66,9 @@ pub struct JobCounters {
 /// values there can be decoded, but deleting it needs an [`ExactJob`](super::ExactJob).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CangwJob {
-    /// Source interface.
+    /// Index of the interface whose frames the job handles.
     pub source: InterfaceIndex,
-    /// Destination interface.
+    /// Index of the interface that sends them.
     pub destination: InterfaceIndex,
     /// Echo, timestamp, format.
     pub flags: JobFlags,

@@ -54,7 +54,7 @@ fn an_fd_job_uses_the_fd_attributes() {
     job.modifications.and.flags = Some(3);
     let bytes = job.to_bytes();
     assert_eq!(bytes[..8], [29, 1, 8, 0, 77, 0, 15, 0]);
-    assert_eq!(bytes[8 + 5], 3, "flags stand behind id and length");
+    assert_eq!(bytes[8 + 5], 3, "flags follow id and length");
     assert_eq!(bytes[8 + 72], 8, "CGW_MOD_FLAGS");
     assert_eq!(bytes.len(), 4 + 80 + 12 + 8 + 8);
 }

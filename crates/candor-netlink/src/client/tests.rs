@@ -78,7 +78,7 @@ fn listed(id: u32) -> Vec<u8> {
     message(RTM_NEWROUTE, NLM_F_MULTI, &job(id).to_bytes())
 }
 
-/// A dump in datagrams of so many jobs.
+/// A dump in datagrams of this many jobs.
 fn pages(ids: impl IntoIterator<Item = u32>, page: usize) -> Vec<Vec<u8>> {
     let all: Vec<_> = ids.into_iter().map(listed).collect();
     all.chunks(page).map(<[_]>::concat).chain([done()]).collect()
@@ -98,12 +98,12 @@ fn a_dump_of_many_pages_is_read_whole() {
 #[test]
 fn a_dump_that_changes_while_it_is_read_is_read_again() {
     // A job was deleted between two pages, so the cursor skipped another one; then two readings agree.
-    let torn = || pages([1, 2, 4, 5], 2);
-    let whole = || pages([1, 3, 4, 5], 2);
-    assert_eq!(ids(&cangw::dump(&mut client(vec![torn(), whole(), whole()])).unwrap()), [1, 3, 4, 5]);
+    let inconsistent = || pages([1, 2, 4, 5], 2);
+    let consistent = || pages([1, 3, 4, 5], 2);
+    assert_eq!(ids(&cangw::dump(&mut client(vec![inconsistent(), consistent(), consistent()])).unwrap()), [1, 3, 4, 5]);
     // As many jobs, in another order, are another list too.
     let turned = || pages([3, 1, 4, 5], 2);
-    assert_eq!(ids(&cangw::dump(&mut client(vec![turned(), whole(), turned(), turned()])).unwrap()), [3, 1, 4, 5]);
+    assert_eq!(ids(&cangw::dump(&mut client(vec![turned(), consistent(), turned(), turned()])).unwrap()), [3, 1, 4, 5]);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn a_list_that_never_rests_is_told() {
 #[test]
 fn a_dump_that_the_kernel_calls_interrupted_is_repeated() {
     let interrupted = vec![message(RTM_NEWROUTE, NLM_F_MULTI | NLM_F_DUMP_INTR, &job(9).to_bytes()), done()];
-    let whole = || pages([1], 1);
-    assert_eq!(ids(&cangw::dump(&mut client(vec![interrupted, whole(), whole()])).unwrap()), [1]);
+    let consistent = || pages([1], 1);
+    assert_eq!(ids(&cangw::dump(&mut client(vec![interrupted, consistent(), consistent()])).unwrap()), [1]);
 }
 
 /// Without can-gw the kernel lists the routes of all other families.

@@ -14,7 +14,7 @@ pub enum DecodeError {
     BadLength {
         /// Length in the header.
         len: usize,
-        /// Bytes available.
+        /// Bytes left in the datagram.
         available: usize,
     },
     /// An attribute is shorter than its type requires.
@@ -22,7 +22,7 @@ pub enum DecodeError {
     ShortAttribute {
         /// Type of the attribute.
         kind: u16,
-        /// Bytes it has.
+        /// Length of its payload in bytes.
         len: usize,
         /// Bytes it must have.
         expected: usize,
@@ -36,7 +36,7 @@ pub enum DecodeError {
     /// A message is shorter than its family header.
     #[error("netlink message has {len} bytes of payload instead of {expected} or more")]
     ShortMessage {
-        /// Bytes it has.
+        /// Length of its payload in bytes.
         len: usize,
         /// Bytes it must have.
         expected: usize,
@@ -75,7 +75,7 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// Reads a datagram.
+    /// Iterates over the messages of one datagram.
     #[must_use]
     pub const fn new(datagram: &'a [u8]) -> Self {
         Self { rest: datagram }
@@ -110,12 +110,12 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// One attribute.
+/// An attribute of a message (`struct nlattr`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute<'a> {
     /// Its type, without the flag bits.
     pub kind: u16,
-    /// Its value.
+    /// Payload without header and padding.
     pub value: &'a [u8],
 }
 

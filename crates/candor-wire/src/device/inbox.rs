@@ -24,7 +24,7 @@ pub struct Statistics {
 pub(super) enum Keep {
     /// Never dropped: the driver's slots bound their number.
     Always,
-    /// Dropped and counted.
+    /// If the queue is full, it is dropped and counted.
     IfRoom,
     /// Replaces an earlier one.
     Latest,

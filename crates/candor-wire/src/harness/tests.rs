@@ -6,7 +6,7 @@ use candor_bus::{BusNs, ErrorKind, Event, NodeId, Order, Tag, Timing};
 use candor_core::frame::{Frame, RawId};
 use candor_core::units::BitRate;
 
-use super::{DeviceId, Harness, Place, Settings};
+use super::{BusNode, DeviceId, Harness, Settings};
 use crate::exchange::{Channel, Request};
 use crate::fault::{Fault, FaultId, FaultOrder, Refusal, TraceEntry};
 use crate::model::{GsUsb, Model, Ucan, gs_usb};
@@ -24,8 +24,8 @@ fn settings(rates: Option<Timing>) -> Settings {
     Settings { seed: 1, order: Order::Fifo, rates }
 }
 
-fn place(bus: usize, node: u8) -> Place {
-    Place { bus, node: NodeId(node) }
+fn node_of(bus: usize, node: u8) -> BusNode {
+    BusNode { bus, node: NodeId(node) }
 }
 
 fn ucan(serial: &str) -> Box<dyn Model> {
@@ -41,9 +41,9 @@ fn gs_usb(channels: u8) -> Box<dyn Model> {
 fn one_bus(rates: Option<Timing>) -> Harness {
     let mut harness = Harness::default();
     assert_eq!(harness.add_bus(settings(rates), 4), Some(BUS));
-    harness.plug(ucan("a"), &[place(BUS, 0)]).unwrap();
-    harness.plug(ucan("b"), &[place(BUS, 1)]).unwrap();
-    harness.plug(gs_usb(2), &[place(BUS, 2), place(BUS, 3)]).unwrap();
+    harness.plug(ucan("a"), &[node_of(BUS, 0)]).unwrap();
+    harness.plug(ucan("b"), &[node_of(BUS, 1)]).unwrap();
+    harness.plug(gs_usb(2), &[node_of(BUS, 2), node_of(BUS, 3)]).unwrap();
     harness
 }
 
@@ -119,17 +119,17 @@ fn each_channel_has_its_own_node() {
     assert_eq!(nodes(&harness), [of(0, 0), of(1, 0), of(2, 0), of(2, 1), None]);
     assert_eq!(harness.add_bus(settings(None), 65), None);
     assert_eq!(harness.add_bus(settings(None), 64), Some(1));
-    let refused: [&[Place]; 5] = [
-        &[place(1, 0), place(BUS, 3)],
-        &[place(1, 0), place(1, 0)],
-        &[place(1, 0), place(1, 64)],
-        &[place(1, 0), place(2, 0)],
-        &[place(1, 0)],
+    let refused: [&[BusNode]; 5] = [
+        &[node_of(1, 0), node_of(BUS, 3)],
+        &[node_of(1, 0), node_of(1, 0)],
+        &[node_of(1, 0), node_of(1, 64)],
+        &[node_of(1, 0), node_of(2, 0)],
+        &[node_of(1, 0)],
     ];
-    for places in refused {
-        assert_eq!(harness.plug(gs_usb(2), places), None, "{places:?}");
+    for nodes in refused {
+        assert_eq!(harness.plug(gs_usb(2), nodes), None, "{nodes:?}");
     }
-    assert_eq!(harness.plug(gs_usb(2), &[place(1, 63), place(1, 0)]), Some(DeviceId(3)));
+    assert_eq!(harness.plug(gs_usb(2), &[node_of(1, 63), node_of(1, 0)]), Some(DeviceId(3)));
     assert_eq!(harness.segments[1].channel(NodeId(0)), of(3, 1));
 }
 
@@ -217,9 +217,9 @@ fn two_buses() -> Harness {
     for bus in 0..2 {
         assert_eq!(harness.add_bus(settings(None), 2), Some(bus));
     }
-    harness.plug(gs_usb(2), &[place(0, 0), place(1, 1)]).unwrap();
+    harness.plug(gs_usb(2), &[node_of(0, 0), node_of(1, 1)]).unwrap();
     for (bus, node) in [(0, 1), (1, 0)] {
-        harness.plug(ucan(&bus.to_string()), &[place(bus, node)]).unwrap();
+        harness.plug(ucan(&bus.to_string()), &[node_of(bus, node)]).unwrap();
         start(&mut harness, bus + 1, 0);
     }
     (0..2).for_each(|channel| start_by_driver(&mut harness, channel, 0));

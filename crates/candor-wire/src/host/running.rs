@@ -36,7 +36,7 @@ pub struct Running {
     orders: Orders,
     trace: Arc<Mutex<Vec<Traced>>>,
     start: MonotonicNs,
-    /// Why the thread has no real-time priority, if it has none.
+    /// The error that denied the thread its real-time priority; `None` if it has it.
     pub no_priority: Option<io::Error>,
 }
 
@@ -346,7 +346,7 @@ impl Player {
 
     /// The counters of the first bus of an adapter.
     fn first_bus(&mut self, device: DeviceId) -> Option<&mut Counters> {
-        let bus = self.harness.devices.places(device).first()?.bus;
+        let bus = self.harness.devices.nodes(device).first()?.bus;
         self.counters.get_mut(bus)
     }
 }

@@ -28,7 +28,7 @@ const SYSFS: &str = "/sys";
 const CONTROLLER: &str = "devices/platform/vhci_hcd.0";
 /// `USB_SPEED_HIGH`.
 const HIGH_SPEED: u8 = 3;
-/// `VDEV_ST_NULL`: no device.
+/// `VDEV_ST_NULL`: the port has no device.
 const FREE: u32 = 4;
 /// `VDEV_ST_USED`: a device with an address.
 const USED: u32 = 6;

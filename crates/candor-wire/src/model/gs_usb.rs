@@ -12,7 +12,7 @@
 //!  14 in GET_STATE      state and counters
 //! ```
 //!
-//! The echo tells the driver that a frame was sent, and only a failed transfer that it was *not* sent. So transfers are
+//! The echo means to the driver that a frame was sent, and only a failed transfer that it was *not* sent. So transfers are
 //! answered when the disposition of their frame is known, in one write with the echo.
 //!
 //! The protocol does not support bus-off as the kernel defines it: the driver counts it, but there is no loss of carrier

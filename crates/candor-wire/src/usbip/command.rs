@@ -32,7 +32,7 @@ pub struct Submit<'a> {
 pub enum Transfer<'a> {
     /// To the host. `room` is any number of bytes below 2 GiB.
     In { room: usize },
-    /// To the device.
+    /// A transfer to the device, with its data.
     Out { data: &'a [u8] },
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     render::answer(&text, exit)
 }
 
-/// What this machine lacks to run a gateway, with the commands that fix it; empty if nothing.
+/// Missing prerequisites of the gateway on this machine, with the commands that fix them. Empty if there are none.
 pub(super) fn remedies(plan: &Plan) -> Result<String, Box<dyn std::error::Error>> {
     let needs = Needs::of(plan);
     let mut sections = examine(&Machine::here(), &Found::here(&needs)?, &needs);

@@ -15,7 +15,7 @@ mod watch;
 use std::collections::BTreeMap;
 use std::io;
 
-use candor_config::plan::{Plan, Wish};
+use candor_config::plan::{Plan, Queueing};
 use candor_egress::canonical::{Difference, differences};
 use candor_egress::compile;
 use candor_egress::handle::Handle;
@@ -100,11 +100,11 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
     let wanted = trees.map(|(index, tree)| {
         let bus = plan.bus(index);
         let egress = plan.egress().iter().find(|egress| egress.bus == index);
-        let names = match egress.map(|egress| &egress.wish) {
-            Some(Wish::Bands(policy)) => {
+        let names = match egress.map(|egress| &egress.queueing) {
+            Some(Queueing::Bands(policy)) => {
                 compile::band_places(policy).map(|(place, name)| (place, name.to_owned())).collect()
             }
-            Some(Wish::Tree(_)) | None => BTreeMap::new(),
+            Some(Queueing::Tree(_)) | None => BTreeMap::new(),
         };
         let restarts = bus.restart_after.is_some();
         Wanted { bus: bus.name.clone(), interface: bus.interface.clone(), tree, restarts, names }

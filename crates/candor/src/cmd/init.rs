@@ -72,7 +72,7 @@ struct Found {
     is_up: bool,
     /// Nominal, and of CAN FD data.
     rates: (Option<BitRate>, Option<BitRate>),
-    heard: Heard,
+    received: Received,
     /// The reason why the bit rate is unknown.
     note: Option<String>,
 }
@@ -85,7 +85,7 @@ impl Found {
             kind: link.kind.clone().unwrap_or_else(|| "-".to_owned()),
             is_up: link.up,
             rates: link.can.map_or((None, None), |can| (can.bitrate, can.data_bitrate)),
-            heard: Heard::default(),
+            received: Received::default(),
             note: None,
         }
     }
@@ -96,14 +96,14 @@ impl Found {
 }
 
 #[derive(Default)]
-struct Heard {
+struct Received {
     frames: u64,
     ids: BTreeSet<u32>,
-    /// CAN FD frames.
+    /// True if CAN FD frames were among them.
     has_fd: bool,
 }
 
-impl Heard {
+impl Received {
     fn drain(&mut self, socket: &CanSocket) -> std::io::Result<()> {
         let mut buffer = [0; CANFD_MTU];
         while let Some(len) = socket.read_waiting(&mut buffer)? {
@@ -128,21 +128,21 @@ fn listen_to_all(found: &mut [Found], time: Duration) -> Result<(), Box<dyn std:
         let socket = CanSocket::open(one.index, &Options::default()).map_err(|error| {
             format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", one.name)
         })?;
-        sockets.push((socket, &mut one.heard));
+        sockets.push((socket, &mut one.received));
     }
     listen(&mut sockets, time, |_| false)?;
     Ok(())
 }
 
 fn listen(
-    sockets: &mut [(CanSocket, &mut Heard)],
+    sockets: &mut [(CanSocket, &mut Received)],
     time: Duration,
-    is_enough: impl Fn(&Heard) -> bool,
+    is_enough: impl Fn(&Received) -> bool,
 ) -> std::io::Result<()> {
     let end = Instant::now() + time;
-    while Instant::now() < end && !sockets.iter().all(|(_, heard)| is_enough(heard)) {
-        for (socket, heard) in sockets.iter_mut() {
-            heard.drain(socket)?;
+    while Instant::now() < end && !sockets.iter().all(|(_, received)| is_enough(received)) {
+        for (socket, received) in sockets.iter_mut() {
+            received.drain(socket)?;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -170,7 +170,7 @@ fn find_bit_rate(client: &mut Client, found: &mut Found, time: Duration) -> Resu
     }
     link::set_can_listen_only(client, index, false)?;
     match tried? {
-        Some((rate, heard)) => (found.rates, found.heard) = ((Some(rate), None), heard),
+        Some((rate, received)) => (found.rates, found.received) = ((Some(rate), None), received),
         None => {
             let note = "no frame at any common bit rate: is the bus connected, and does a node send?";
             found.note = Some(note.to_owned());
@@ -184,15 +184,15 @@ fn try_bit_rates(
     client: &mut Client,
     index: InterfaceIndex,
     time: Duration,
-) -> Result<Option<(BitRate, Heard)>, Box<dyn std::error::Error>> {
+) -> Result<Option<(BitRate, Received)>, Box<dyn std::error::Error>> {
     for rate in BIT_RATES.into_iter().filter_map(BitRate::from_bits_per_second) {
         match at(client, index, rate, time) {
             // The clock of this controller cannot generate it.
             Err(error) if error.is::<NetlinkError>() => {}
-            heard => {
-                let heard = heard?;
-                if heard.frames >= PROOF {
-                    return Ok(Some((rate, heard)));
+            received => {
+                let received = received?;
+                if received.frames >= PROOF {
+                    return Ok(Some((rate, received)));
                 }
             }
         }
@@ -200,21 +200,22 @@ fn try_bit_rates(
     Ok(None)
 }
 
-/// What arrives on an interface at this bit rate.
+/// The traffic on an interface at this bit rate.
 fn at(
     client: &mut Client,
     index: InterfaceIndex,
     rate: BitRate,
     time: Duration,
-) -> Result<Heard, Box<dyn std::error::Error>> {
-    let mut heard = Heard::default();
+) -> Result<Received, Box<dyn std::error::Error>> {
+    let mut received = Received::default();
     link::set_can_bitrate(client, index, rate)?;
     link::set_up(client, index)?;
     let socket = CanSocket::open(index, &Options::default());
-    let listened = socket.and_then(|socket| listen(&mut [(socket, &mut heard)], time, |heard| heard.frames >= PROOF));
+    let listened =
+        socket.and_then(|socket| listen(&mut [(socket, &mut received)], time, |received| received.frames >= PROOF));
     link::set_down(client, index)?;
     listened?;
-    Ok(heard)
+    Ok(received)
 }
 
 fn table(found: &[Found]) -> String {
@@ -226,16 +227,16 @@ fn table(found: &[Found]) -> String {
             (None, _) if one.is_controller() => "no bit rate".to_owned(),
             (None, _) => "virtual".to_owned(),
         };
-        let heard = match (&one.note, one.heard.frames) {
+        let received = match (&one.note, one.received.frames) {
             (Some(note), _) => note.clone(),
             (None, 0) => "silent".to_owned(),
             (None, frames) => {
-                let fd = if one.heard.has_fd { ", with CAN FD" } else { "" };
-                format!("{frames} frames, {} identifiers{fd}", one.heard.ids.len())
+                let fd = if one.received.has_fd { ", with CAN FD" } else { "" };
+                format!("{frames} frames, {} identifiers{fd}", one.received.ids.len())
             }
         };
         let up = if one.is_up { "up" } else { "down" };
-        text += &format!("{:<10}  {:<6}  {up:<4}  {rate:<26}  {heard}\n", one.name, one.kind);
+        text += &format!("{:<10}  {:<6}  {up:<4}  {rate:<26}  {received}\n", one.name, one.kind);
     }
     text + "\n"
 }
@@ -250,11 +251,11 @@ fn gateway_file(found: &[Found]) -> String {
         let (rate, data) = one.rates;
         text += &rate.map(|rate| format!("bitrate = \"{rate}\"\n")).unwrap_or_default();
         text += &data.map(|rate| format!("data-bitrate = \"{rate}\"\n")).unwrap_or_default();
-        let heard = &one.heard;
-        if heard.frames > 0 {
-            let more = if heard.ids.len() > MOST_IDS { ", …" } else { "" };
-            let ids: Vec<_> = heard.ids.iter().take(MOST_IDS).map(|id| id_text(*id)).collect();
-            text += &format!("# {} identifiers were heard: {}{more}\n", heard.ids.len(), ids.join(", "));
+        let received = &one.received;
+        if received.frames > 0 {
+            let more = if received.ids.len() > MOST_IDS { ", …" } else { "" };
+            let ids: Vec<_> = received.ids.iter().take(MOST_IDS).map(|id| id_text(*id)).collect();
+            text += &format!("# {} identifiers received: {}{more}\n", received.ids.len(), ids.join(", "));
         }
     }
     let [first, others @ ..] = found else { return text };
@@ -290,18 +291,19 @@ mod tests {
 
     #[test]
     fn proposes_a_valid_file() {
-        let heard = Heard { frames: 40, ids: (0..20).chain([0x9234_5678]).collect(), has_fd: false };
-        let found = |name: &str, kind: &str, rates, heard| Found {
+        let received = Received { frames: 40, ids: (0..20).chain([0x9234_5678]).collect(), has_fd: false };
+        let found = |name: &str, kind: &str, rates, received| Found {
             name: name.to_owned(),
             index: InterfaceIndex::new(1).unwrap(),
             kind: kind.to_owned(),
             is_up: true,
             rates,
-            heard,
+            received,
             note: None,
         };
         let rate = BitRate::from_bits_per_second(500_000);
-        let found = [found("can0", "can", (rate, None), heard), found("vcan0", "vcan", (None, None), Heard::default())];
+        let found =
+            [found("can0", "can", (rate, None), received), found("vcan0", "vcan", (None, None), Received::default())];
         let both = gateway_file(&found);
         let one = gateway_file(&found[..1]);
         let virtual_one = gateway_file(&found[1..]);

@@ -54,7 +54,7 @@ pub(crate) fn output(command: &mut Command) -> Output {
     from(command, output)
 }
 
-/// What `candor COMMAND --json` prints must have its published schema.
+/// Requires that the output of `candor COMMAND --json` has its published schema.
 #[track_caller]
 fn from(command: &Command, output: std::process::Output) -> Output {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use candor_egress::control_group::{ControlGroup, Place, program};
+use candor_egress::control_group::{ControlGroup, GroupId, program};
 use candor_io::{bpf, control_group, guest};
 
 use crate::prelude::{Path, PathBuf, fs};
@@ -11,14 +11,14 @@ const ROOT: &str = "/sys/fs/cgroup";
 /// Exists if control groups of version 2 are mounted.
 const PROCESSES: &str = "cgroup.procs";
 
-/// Why BPF filters cannot use control groups here. Mounts them if necessary.
+/// The reason why BPF filters cannot use control groups here. Mounts them if necessary.
 pub(crate) fn missing() -> Option<String> {
     if !Path::new(ROOT).join(PROCESSES).exists()
         && let Err(error) = guest::mount("cgroup2", ROOT)
     {
         return Some(format!("control groups cannot be mounted: {error}"));
     }
-    let group = ControlGroup { name: None, place: Some(Place { level: 1, id: 1 }) };
+    let group = ControlGroup { name: None, id: Some(GroupId { level: 1, id: 1 }) };
     match bpf::load_classifier(c"candor_probe", &program(&[group])) {
         Ok(_) => None,
         Err(error) => Some(format!("a program cannot be loaded: {} {}", error.source, error.log)),

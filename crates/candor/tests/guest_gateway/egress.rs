@@ -30,13 +30,13 @@ const NEAR: &str = "t-near";
 const FAR: &str = "t-far";
 
 /// A vxcan pair, and the queues of its near end.
-struct Place {
+struct Fixture {
     pair: Pair,
     kernel: Interface,
     _machine: MutexGuard<'static, ()>,
 }
 
-impl Place {
+impl Fixture {
     fn new(features: &[Feature]) -> Option<Self> {
         let machine = require(features)?;
         let pair = Pair::new([NEAR, FAR]);
@@ -83,7 +83,7 @@ pub(crate) fn interface(name: &str) -> Interface {
 
 /// Makes a tree on an interface without one.
 pub(crate) fn make(kernel: &mut Interface, tree: &Tree) -> Result<(), TcError> {
-    steps::anew(tree).iter().try_for_each(|step| kernel.carry_out(step))
+    steps::create(tree).iter().try_for_each(|step| kernel.carry_out(step))
 }
 
 fn clear(kernel: &mut Interface) {
@@ -116,14 +116,14 @@ fn of(qdiscs: Vec<Qdisc>, classes: Vec<Class>, filters: Vec<Filter>) -> Tree {
 #[test]
 #[ignore = "runs in a guest"]
 fn reports_why_the_kernel_refuses() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let below = Qdisc { parent: Handle::new(7, 1), handle: Handle::new(8, 0), ..prio() };
-    let error = place.make_qdisc(&below).unwrap_err();
+    let error = fixture.make_qdisc(&below).unwrap_err();
     assert_eq!(error.to_string(), "the kernel refused: no such entry (Failed to find specified qdisc)");
     let tbf = Tbf { rate: ByteRate(0), burst_bytes: 16, limit_bytes: 16, peak: None };
-    assert!(matches!(place.make_qdisc(&root(Discipline::Tbf(tbf))), Err(TcError::Encode(_))));
-    place.make_qdisc(&prio()).unwrap();
+    assert!(matches!(fixture.make_qdisc(&root(Discipline::Tbf(tbf))), Err(TcError::Encode(_))));
+    fixture.make_qdisc(&prio()).unwrap();
     let lost = doing(Handle::INGRESS, Action::Gact { verdict: Verdict::Drop });
-    assert!(place.kernel.carry_out(&Step::MakeFilter(lost)).is_err());
-    place.clear();
+    assert!(fixture.kernel.carry_out(&Step::MakeFilter(lost)).is_err());
+    fixture.clear();
 }

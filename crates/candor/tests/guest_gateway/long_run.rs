@@ -91,7 +91,7 @@ struct Count {
     left: u64,
 }
 
-/// Where the missing frames are named.
+/// Account of all frames, with each reason for a missing one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
     sent: u64,
@@ -104,7 +104,7 @@ struct Ledger {
     away: u64,
 }
 
-/// What must not grow: resident pages and descriptors of candor; jobs, sockets and CAN filters of the whole kernel.
+/// Resources that must not grow: resident pages and descriptors of candor; jobs, sockets and CAN filters of the whole kernel.
 type Held = [u64; 5];
 
 fn most(one: Held, other: Held) -> Held {

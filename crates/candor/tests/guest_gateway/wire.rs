@@ -285,7 +285,7 @@ fn init_finds_the_bit_rate_of_a_controller_that_is_down() {
     });
     found.assert(
         0,
-        &["[bus.t-far]\ninterface = \"t-far\"\nbitrate = \"125kbit/s\"\n# 2 identifiers were heard: 123, 12345678\n"],
+        &["[bus.t-far]\ninterface = \"t-far\"\nbitrate = \"125kbit/s\"\n# 2 identifiers received: 123, 12345678\n"],
     );
     assert!(found.err.contains("DOWN: nothing is forwarded"), "{found:?}");
 

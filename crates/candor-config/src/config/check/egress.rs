@@ -11,7 +11,7 @@ use crate::config::check::Checks;
 use crate::config::code;
 use crate::config::spec::{BandSpec, EgressSpec, LimitSpec, Spec};
 use crate::placement::{KernelAbilities, Placement, Side};
-use crate::plan::{Bus, BusIndex, Egress, Plan, RouteIndex, Wish};
+use crate::plan::{Bus, BusIndex, Egress, Plan, Queueing, RouteIndex};
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::keys::{Named, Table};
 use candor_core::document::{Spanned, Text, quote};
@@ -39,7 +39,7 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
             );
             return None;
         }
-        return Some(Egress { wish: Wish::Tree(tree::tree(tree, bus, findings)?), bus: index? });
+        return Some(Egress { queueing: Queueing::Tree(tree::tree(tree, bus, findings)?), bus: index? });
     }
     if spec.bands.is_empty() {
         if !spec.is_incomplete {
@@ -60,7 +60,7 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
         return None;
     }
     match Policy::new(bands, limits) {
-        Ok(policy) => Some(Egress { bus: index?, wish: Wish::Bands(policy) }),
+        Ok(policy) => Some(Egress { bus: index?, queueing: Queueing::Bands(policy) }),
         Err(error) => {
             invalid_policy(spec, &error, findings);
             None
@@ -205,9 +205,9 @@ fn why_not(
         let help = "candor sends them from a socket of its own: run the route in the kernel, or select by `match`";
         return Some(("a route from that bus runs in user space", help));
     }
-    let has_own_ingress = plan.egress().iter().filter(|other| other.bus == from).any(|other| match &other.wish {
-        Wish::Tree(tree) => tree.filters.iter().any(|filter| filter.parent == Handle::INGRESS),
-        Wish::Bands(_) => false,
+    let has_own_ingress = plan.egress().iter().filter(|other| other.bus == from).any(|other| match &other.queueing {
+        Queueing::Tree(tree) => tree.filters.iter().any(|filter| filter.parent == Handle::INGRESS),
+        Queueing::Bands(_) => false,
     });
     has_own_ingress.then_some((
         "the tree of that bus has its own filters for received frames",

@@ -99,7 +99,7 @@ pub(super) fn bytes(written: &Text, findings: &mut Findings) -> Option<Vec<u8>> 
     Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
-/// Exactly `N` bytes.
+/// Reads exactly `N` bytes in hexadecimal.
 pub(super) fn array<const N: usize>(written: &Text, findings: &mut Findings) -> Option<[u8; N]> {
     let array = <[u8; N]>::try_from(bytes(written, findings)?);
     if let Err(bytes) = &array {

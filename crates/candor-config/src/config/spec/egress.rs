@@ -151,7 +151,7 @@ pub struct TreeSpec {
 }
 
 impl SelectionSpec {
-    /// It selects nothing.
+    /// True without any key that selects frames.
     pub(in crate::config) const fn is_empty(&self) -> bool {
         !self.is_by_frame() && self.cgroup.is_none() && self.unit.is_none()
     }

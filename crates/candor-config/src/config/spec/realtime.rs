@@ -39,7 +39,7 @@ keys! {
 /// `cpus` of `[realtime]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpusSpec {
-    /// The whole value.
+    /// From the start to the end of the value.
     pub span: Span,
     pub numbers: Vec<Number>,
 }

@@ -1,7 +1,7 @@
 //! `[egress.BUS]`.
 
 use super::*;
-use crate::plan::{BusIndex, Wish};
+use crate::plan::{BusIndex, Queueing};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, RawId};
 use candor_egress::compile;
 use candor_egress::control_group::GroupName;
@@ -15,7 +15,7 @@ fn policy(text: &str) -> Policy {
     let plan = loaded(&format!("{BUSES}{text}"));
     let [egress] = plan.egress() else { panic!("{:?}", plan.egress()) };
     assert_eq!(egress.bus, BusIndex(0));
-    let Wish::Bands(policy) = &egress.wish else { panic!("{egress:?}") };
+    let Queueing::Bands(policy) = &egress.queueing else { panic!("{egress:?}") };
     policy.clone()
 }
 

@@ -1,13 +1,13 @@
-use crate::control_group::{GroupName, Place};
+use crate::control_group::{GroupId, GroupName};
 
 use super::*;
 
 /// Groups and where they are; the last one is not there.
-const GROUPS: &[(&str, Option<Place>)] = &[
-    ("/a", Some(Place { level: 1, id: 10 })),
-    ("/a/b", Some(Place { level: 2, id: 11 })),
-    ("/a/b/c", Some(Place { level: 3, id: 12 })),
-    ("/d", Some(Place { level: 1, id: 20 })),
+const GROUPS: &[(&str, Option<GroupId>)] = &[
+    ("/a", Some(GroupId { level: 1, id: 10 })),
+    ("/a/b", Some(GroupId { level: 2, id: 11 })),
+    ("/a/b/c", Some(GroupId { level: 3, id: 12 })),
+    ("/d", Some(GroupId { level: 1, id: 20 })),
     ("/gone", None),
 ];
 
@@ -41,8 +41,8 @@ pub(super) fn locate(tree: &mut Tree) {
 }
 
 pub(super) fn names(sent: &Sent) -> Vec<GroupName> {
-    let is_of = |place: &Place| sent.groups.get(usize::from(place.level)) == Some(&place.id);
-    let of_socket = GROUPS.iter().filter(|(_, place)| sent.from.is_none() && place.as_ref().is_some_and(is_of));
+    let is_of = |id: &GroupId| sent.groups.get(usize::from(id.level)) == Some(&id.id);
+    let of_socket = GROUPS.iter().filter(|(_, id)| sent.from.is_none() && id.as_ref().is_some_and(is_of));
     of_socket.map(|(path, _)| name(path)).collect()
 }
 

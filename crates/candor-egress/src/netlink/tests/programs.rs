@@ -5,7 +5,7 @@
 use std::io::{PipeReader, pipe};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
-use crate::control_group::{ControlGroup, GroupName, Place};
+use crate::control_group::{ControlGroup, GroupId, GroupName};
 use crate::filter::{Classifier, ETH_P_ALL};
 
 use super::*;
@@ -16,8 +16,8 @@ fn of(classifier: Classifier) -> Filter {
 }
 
 fn by_service() -> Filter {
-    let place = Some(Place { level: 2, id: 0x1F3 });
-    of(Classifier::ControlGroups(vec![ControlGroup { name: GroupName::unit("a.service").ok(), place }]))
+    let id = Some(GroupId { level: 2, id: 0x1F3 });
+    of(Classifier::ControlGroups(vec![ControlGroup { name: GroupName::unit("a.service").ok(), id }]))
 }
 
 #[cfg(target_endian = "little")]

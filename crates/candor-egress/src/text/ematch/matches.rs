@@ -1,6 +1,6 @@
 //! The arguments of a match.
 
-use super::tokens::{Place, Token, Tokens};
+use super::tokens::{Token, TokenPosition, Tokens};
 use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::text::args::Wrong;
@@ -75,11 +75,11 @@ impl Reader<'_, '_> {
     /// The next word; `None`, after reporting it, if there is none.
     fn word_of(&mut self, help: &str) -> Option<String> {
         match self.tokens.take() {
-            Some((Token::Word(word), Place { span, .. })) => {
+            Some((Token::Word(word), TokenPosition { span, .. })) => {
                 self.last = span;
                 Some(word.to_owned())
             }
-            Some((_, Place { span, .. })) => {
+            Some((_, TokenPosition { span, .. })) => {
                 self.last = span;
                 self.refuse(Wrong::new(format!("{} is incomplete: expected another word", self.name), help))
             }
@@ -113,8 +113,8 @@ impl Reader<'_, '_> {
 
     fn takes(&mut self, wanted: &str) -> bool {
         let found = matches!(self.tokens.peek(), Some((Token::Word(word), _)) if *word == wanted);
-        if found && let Some((_, place)) = self.tokens.take() {
-            self.last = place.span;
+        if found && let Some((_, position)) = self.tokens.take() {
+            self.last = position.span;
         }
         found
     }
@@ -123,7 +123,7 @@ impl Reader<'_, '_> {
         match self.tokens.take() {
             Some((Token::Close, _)) => Some(()),
             found => {
-                self.last = found.map_or(self.end..self.end, |(_, place)| place.span);
+                self.last = found.map_or(self.end..self.end, |(_, position)| position.span);
                 self.refuse(Wrong::new(format!("Expected the end of {}", self.name), help))
             }
         }
@@ -233,16 +233,16 @@ impl Reader<'_, '_> {
     fn nbyte(&mut self) -> Option<Ematch> {
         const HELP: &str = "write nbyte(\"\\001\\002\" at 8 layer link), the bytes as text or in octal";
         let bytes = match self.tokens.take() {
-            Some((Token::Quoted(bytes), place)) => {
-                self.last = place.span;
+            Some((Token::Quoted(bytes), position)) => {
+                self.last = position.span;
                 bytes
             }
-            Some((Token::Word(word), place)) => {
-                self.last = place.span;
+            Some((Token::Word(word), position)) => {
+                self.last = position.span;
                 word.as_bytes().to_vec()
             }
             found => {
-                self.last = found.map_or(self.end..self.end, |(_, place)| place.span);
+                self.last = found.map_or(self.end..self.end, |(_, position)| position.span);
                 return self.refuse(Wrong::new("nbyte must begin with the bytes", HELP));
             }
         };

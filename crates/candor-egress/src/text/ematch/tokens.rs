@@ -15,7 +15,7 @@ pub(super) enum Token<'a> {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct TokenPosition {
     pub(super) span: Span,
     /// In which word of the command.
     pub(super) arg: usize,
@@ -24,7 +24,7 @@ pub(super) struct Place {
 
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
-    list: Vec<(Token<'a>, Place)>,
+    list: Vec<(Token<'a>, TokenPosition)>,
     at: usize,
 }
 
@@ -40,18 +40,18 @@ impl<'a> Tokens<'a> {
                 }
                 let (token, length) = token(&text[at..], first);
                 let is_first = at == 0;
-                list.push((token, Place { span: word.part(at..at + length), arg, is_first }));
+                list.push((token, TokenPosition { span: word.part(at..at + length), arg, is_first }));
                 at += length;
             }
         }
         Self { list, at: 0 }
     }
 
-    pub(super) fn peek(&self) -> Option<&(Token<'a>, Place)> {
+    pub(super) fn peek(&self) -> Option<&(Token<'a>, TokenPosition)> {
         self.list.get(self.at)
     }
 
-    pub(super) fn take(&mut self) -> Option<(Token<'a>, Place)> {
+    pub(super) fn take(&mut self) -> Option<(Token<'a>, TokenPosition)> {
         let token = self.peek()?.clone();
         self.at += 1;
         Some(token)

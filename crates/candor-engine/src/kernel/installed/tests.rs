@@ -114,7 +114,7 @@ fn of_equal_jobs_the_one_that_goes_on_is_followed() {
     let (kernel, folder) = (FakeKernel::default(), tempfile::tempdir().unwrap());
     let mut installed = kernel.installed(&folder);
     installed.take_over(&[job()]);
-    // Somebody added one before ours, and one after it.
+    // Another program added one job before ours, and one after it.
     let list = [3_u32, 1007, 90_000].map(|handled| {
         let mut writer = message(RTM_NEWROUTE, &job().to_bytes());
         writer.attribute(CGW_HANDLED, &handled.to_ne_bytes());

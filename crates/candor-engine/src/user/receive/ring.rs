@@ -35,7 +35,7 @@ impl<const BUSY: bool> Ring<BUSY> {
     fn open_on(port: &Arc<Port>, interface: InterfaceIndex) -> io::Result<Self> {
         let wanted = port.demand().wanted.clone();
         let instructions = wanted.programs.wide;
-        let ring = ReceiveRing::open(interface, wanted.takes, &instructions, SLOTS)?;
+        let ring = ReceiveRing::open(interface, wanted.formats, &instructions, SLOTS)?;
         Ok(Self { port: Arc::clone(port), interface, ring, later: VecDeque::new(), instructions, is_narrow: false })
     }
 
@@ -43,9 +43,9 @@ impl<const BUSY: bool> Ring<BUSY> {
     fn hear_what_is_wanted(&mut self) -> io::Result<()> {
         let wanted = self.port.demand().wanted.clone();
         let newest = self.later.back().unwrap_or(&self.ring);
-        if newest.takes() != wanted.takes {
+        if newest.formats() != wanted.formats {
             // With the old program, so that the rings differ only in their formats.
-            let next = newest.hand_over(self.interface, wanted.takes, &self.instructions)?;
+            let next = newest.hand_over(self.interface, wanted.formats, &self.instructions)?;
             self.later.push_back(next);
         }
         let instructions = if self.is_narrow { wanted.programs.narrow } else { wanted.programs.wide };

@@ -19,7 +19,7 @@ pub(super) struct SetUp {
     pub(super) name: String,
     /// Number of rules in figure 4.6.
     pub(super) rules: Option<u32>,
-    /// In tc syntax.
+    /// Queueing disciplines in tc syntax.
     pub(super) tree: String,
     pub(super) sent: Identifiers,
     /// `SO_SNDBUF` of the sender, for queues that are shorter than the default.

@@ -10,7 +10,7 @@
 //! Systems 35, 2007, <https://doi.org/10.1007/s11241-007-9012-7>: blocking, interference within the window up to the
 //! start of the frame, and the frame itself.
 
-use candor_config::plan::Wish;
+use candor_config::plan::Queueing;
 use candor_core::bits::FrameBits;
 use candor_core::frame::Frame;
 use candor_core::units::BitRate;
@@ -30,7 +30,7 @@ pub(super) struct Bound {
     pub(super) controller_ns: u64,
     /// Frames of other nodes that win arbitration against these.
     pub(super) other_nodes_ns: u64,
-    /// The frame itself.
+    /// Time of the frame itself on the bus, in ns.
     pub(super) own_ns: u64,
     pub(super) total_ns: u64,
 }
@@ -89,7 +89,7 @@ fn pace(rival: &Burst, run: &Run) -> Result<Pace, Failure> {
     for file in &run.files {
         let plan = plan_of(file)?;
         for egress in plan.egress().iter().filter(|one| plan.bus(one.bus).interface == rival.interface) {
-            let Wish::Bands(policy) = &egress.wish else { continue };
+            let Queueing::Bands(policy) = &egress.queueing else { continue };
             if let Some(rate) = policy.bands().last().and_then(|band| band.rate) {
                 return Ok(Pace::Throttled { every_ns: 1_000_000_000 / u64::from(rate.frames_per_second()) });
             }

@@ -22,7 +22,7 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
     let cells: Vec<&Cell> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
     let jobs = args.limits.jobs.map_or_else(processors, usize::from);
     let time = estimate(plan, blocks, jobs);
-    let guests = blocks.iter().filter(|block| block.place.testbed.is_guest()).count();
+    let guests = blocks.iter().filter(|block| block.conditions.testbed.is_guest()).count();
     let levels = |cell: &Cell| cell.levels().map(|(factor, level)| (factor.to_owned(), level));
     if args.json {
         let one = |cell: &&Cell| json!({ "name": cell.name(plan), "levels": levels_json(&levels(cell)), "repeat": cell.repeat });
@@ -64,7 +64,7 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
         // A search has about twenty trials.
         let series = if matches!(cell.traffic, Traffic::Throughput { .. }) { 20 } else { 1 };
         let frames = (u64::from(plan.frames) + u64::from(plan.warm_up)) * series;
-        let us_of_frame = match (cell.place.testbed, cell.place.topology) {
+        let us_of_frame = match (cell.conditions.testbed, cell.conditions.topology) {
             (Testbed::Uml, _) => 150,
             (Testbed::Host | Testbed::Ssh, _) => return frames * us_of_frame_in_true_time(plan, cell),
             (Testbed::Icount, Topology::Vcan | Topology::Bench) => 250,
@@ -76,10 +76,10 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
     const BOOT: Duration = Duration::from_secs(8);
     const START: Duration = Duration::from_secs(2);
     let block = |block: &&Block<'_>| {
-        let begin = if block.place.testbed.is_guest() { BOOT } else { START };
+        let begin = if block.conditions.testbed.is_guest() { BOOT } else { START };
         begin + Duration::from_micros(block.cells.iter().map(cell).sum())
     };
-    let (guests, alone): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.place.testbed.is_guest());
+    let (guests, alone): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.conditions.testbed.is_guest());
     let all: Duration = guests.iter().copied().map(block).sum();
     let longest = guests.iter().copied().map(block).max().unwrap_or_default();
     let alone: Duration = alone.iter().copied().map(block).sum();
@@ -90,13 +90,13 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
 fn us_of_loaded_frame(plan: &Plan, cell: &Cell) -> u64 {
     /// Emulated by QEMU per µs, with two guests on two CPUs.
     const INSTRUCTIONS: u64 = 90;
-    if cell.load == Load::None || cell.place.testbed != Testbed::Icount {
+    if cell.load == Load::None || cell.conditions.testbed != Testbed::Icount {
         return 0;
     }
     let us = us_of_frame_in_true_time(plan, cell);
     // A frame from a timer has another one before it.
     let us = if cell.traffic == Traffic::OneAtATime { 2 * us } else { us };
-    us * (1000 >> cell.place.shift) / INSTRUCTIONS
+    us * (1000 >> cell.conditions.shift) / INSTRUCTIONS
 }
 
 /// Mean time between frames on testbeds that run in real time.

@@ -60,7 +60,7 @@ pub(super) fn run(
 ) -> Result<Run, Box<dyn std::error::Error>> {
     let total = done + todo.iter().map(|(block, _)| block.cells.len()).sum::<usize>();
     // Guests would take CPU time from a gateway on this machine.
-    let (guests, alone): (Vec<_>, Vec<_>) = todo.iter().partition(|(block, _)| block.place.testbed.is_guest());
+    let (guests, alone): (Vec<_>, Vec<_>) = todo.iter().partition(|(block, _)| block.conditions.testbed.is_guest());
     let candor = if guests.is_empty() { std::path::PathBuf::new() } else { guest::guest_lab()? };
     let jobs = limits.jobs.map_or_else(processors, usize::from);
     let progress = Progress::new(total, done);
@@ -127,17 +127,18 @@ fn specification(
     out: std::path::PathBuf,
 ) -> Result<GuestSpec, String> {
     let command = ["candor-lab", "cells", cells::FILE, "--records", OUT].map(str::to_owned).into();
-    let place = block.place;
-    let (Some(testbed), Some(topology)) = (cells::testbed(place.testbed), cells::topology(place.topology)) else {
-        return Err(format!("{} is not a guest", place.testbed.name()));
+    let conditions = block.conditions;
+    let (Some(testbed), Some(topology)) = (cells::testbed(conditions.testbed), cells::topology(conditions.topology))
+    else {
+        return Err(format!("{} is not a guest", conditions.testbed.name()));
     };
     let mut spec = GuestSpec::new(testbed, topology, candor.to_owned(), command);
     if order.cells.iter().any(|cell| cell.hardware_stamps) {
         spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
-    spec.arch = place.arch.unwrap_or_default();
-    spec.kernel.clone_from(&place.kernel);
-    spec.clock = ClockShift::new(place.shift).unwrap_or_default();
+    spec.arch = conditions.arch.unwrap_or_default();
+    spec.kernel.clone_from(&conditions.kernel);
+    spec.clock = ClockShift::new(conditions.shift).unwrap_or_default();
     spec.programs = cells::programs(order);
     spec.timeout = limits.timeout;
     spec.out = Some(out);

@@ -43,11 +43,11 @@ impl Machines {
         plan_folder: &Path,
         todo: &[(&Block<'_>, Order)],
     ) -> Result<Self, Box<dyn std::error::Error>> {
-        let of = |testbed: Testbed| todo.iter().filter(move |(block, _)| block.place.testbed == testbed);
+        let of = |testbed: Testbed| todo.iter().filter(move |(block, _)| block.conditions.testbed == testbed);
         let ends = plan.bench.as_ref().and_then(|bench| bench.gateway.as_ref());
         let (mut here, mut there) = (Wanted::default(), Wanted::default());
-        for (block, order) in todo.iter().filter(|(block, _)| !block.place.testbed.is_guest()) {
-            let gateways = if block.place.testbed == Testbed::Host { &mut here } else { &mut there };
+        for (block, order) in todo.iter().filter(|(block, _)| !block.conditions.testbed.is_guest()) {
+            let gateways = if block.conditions.testbed == Testbed::Host { &mut here } else { &mut there };
             order.cells.iter().for_each(|cell| gateways.by_gateway(cell, ends));
             order.cells.iter().for_each(|cell| here.by_tester(cell));
         }
@@ -89,13 +89,13 @@ impl Supervisors {
     ) -> Result<(), String> {
         let part = results.begin(&block.name).map_err(|error| error.to_string())?;
         let candor = std::env::current_exe().map_err(|error| format!("Cannot find the running program: {error}"))?;
-        let testbed = block.place.testbed;
+        let testbed = block.conditions.testbed;
         let order = Order { supervisor: Some(self.of(testbed, &candor)), ..order.clone() };
         let written = written(&order).map_err(|error| format!("Cannot write the order: {error}"))?;
         let records = absolute(&part).map_err(|error| format!("Cannot use {}: {error}", part.display()))?;
         let mut command = Command::new(&candor);
         command.args(["cells"]).arg(written.path()).arg("--records").arg(records);
-        command.env("CANDOR_TESTBED", testbed.name()).env("CANDOR_TOPOLOGY", block.place.topology.name());
+        command.env("CANDOR_TESTBED", testbed.name()).env("CANDOR_TOPOLOGY", block.conditions.topology.name());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = process::end_with_parent(&mut command).spawn();
         let mut child = child.map_err(|error| format!("Cannot start {}: {error}", candor.display()))?;

@@ -57,12 +57,12 @@ pub(super) enum Unit {
     Times,
     Microseconds,
     Nanoseconds,
-    /// 1 ns each.
+    /// Instructions of 1 ns each.
     Instructions,
     Frames,
     /// A ratio of two numbers of frames: some of all.
     Share,
-    /// Without a unit.
+    /// A number without a unit.
     Number,
 }
 

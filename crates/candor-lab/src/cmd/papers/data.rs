@@ -237,7 +237,7 @@ mod tests {
                 let loaded = experiment::load(text.as_bytes(), Available::default());
                 let loaded = loaded.unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", experiment.name.get_ref()));
                 assert_eq!(loaded.warnings, [], "{}", experiment.name.get_ref());
-                assert!(loaded.plan.cells().iter().all(|cell| cell.place.arch.unwrap_or_default() == extent.arch));
+                assert!(loaded.plan.cells().iter().all(|cell| cell.conditions.arch.unwrap_or_default() == extent.arch));
             }
         }
     }

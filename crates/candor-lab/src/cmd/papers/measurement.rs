@@ -18,7 +18,7 @@ pub(super) struct Measurement {
     cells: Vec<Cell>,
     /// By name of the cell.
     records: BTreeMap<String, PathBuf>,
-    /// By kernel.
+    /// Answers by name of the kernel.
     answers: BTreeMap<String, Value>,
     /// Into the answers, by name of a [`Term`]; empty for a plan.
     paths: BTreeMap<String, String>,

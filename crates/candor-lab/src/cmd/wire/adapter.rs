@@ -13,7 +13,7 @@ use candor_io::can::{self, InterfaceIndex};
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 use candor_wire::host::{Netdev, Port, Vhci};
-use candor_wire::{DeviceId, Place};
+use candor_wire::{BusNode, DeviceId};
 
 use super::adapters::Planned;
 use crate::cli::BusSpec;
@@ -78,8 +78,8 @@ pub(super) fn rates(rate: BitRate, data_rate: Option<BitRate>) -> String {
 impl Adapter {
     /// An adapter that is not plugged in yet.
     pub(super) fn new(buses: &[BusSpec], planned: &Planned, device: DeviceId, stream: UnixStream) -> Self {
-        let channels = planned.places.iter().zip(&planned.interfaces);
-        let of = |(place, name): (&Place, &String)| Some(Setting::new(buses.get(place.bus)?, name));
+        let channels = planned.nodes.iter().zip(&planned.interfaces);
+        let of = |(node, name): (&BusNode, &String)| Some(Setting::new(buses.get(node.bus)?, name));
         let settings = channels.filter_map(of).collect();
         Self { device, stream, port: None, settings, interfaces: Vec::new() }
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroU8;
 use candor_bus::NodeId;
 use candor_config::wire::WireModel;
 use candor_wire::model::{GsUsb, Ucan, gs_usb};
-use candor_wire::{DeviceId, Model, Place};
+use candor_wire::{BusNode, DeviceId, Model};
 
 use crate::cli::{AdapterSpec, BusSpec};
 
@@ -74,7 +74,7 @@ pub(crate) struct Planned {
     /// At least one of its buses has CAN FD.
     fd: bool,
     /// The node and the interface of each channel.
-    pub(super) places: Vec<Place>,
+    pub(super) nodes: Vec<BusNode>,
     pub(super) interfaces: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Adapters {
                 let node = everywhere.iter().find(|node| node.interface == name);
                 let node =
                     node.ok_or_else(|| format!("The adapter {spec} has an interface {name} that is on no bus"))?;
-                if adapters.contains(node.place) || channels.iter().any(|other| other.place == node.place) {
+                if adapters.contains(node.node) || channels.iter().any(|other| other.node == node.node) {
                     return Err(format!("The interface {name} is assigned to an adapter twice"));
                 }
                 channels.push(*node);
@@ -99,7 +99,7 @@ impl Adapters {
                 .push(Planned::of(&channels).map_err(|why| format!("The adapter {spec} is not possible: {why}"))?);
         }
         for bus in 0..buses.len() {
-            let is_left = |node: &&Node<'_>| node.place.bus == bus && !adapters.contains(node.place);
+            let is_left = |node: &&Node<'_>| node.node.bus == bus && !adapters.contains(node.node);
             let left: Vec<Node<'_>> = everywhere.iter().filter(is_left).copied().collect();
             let each = left.first().map_or(1, |node| node.kind.channels());
             let rest: Result<Vec<_>, _> = left.chunks(each).map(Planned::of).collect();
@@ -108,12 +108,12 @@ impl Adapters {
         Ok(adapters)
     }
 
-    fn contains(&self, place: Place) -> bool {
-        self.device_at(place).is_some()
+    fn contains(&self, node: BusNode) -> bool {
+        self.device_at(node).is_some()
     }
 
-    pub(super) fn device_at(&self, place: Place) -> Option<DeviceId> {
-        self.0.iter().position(|adapter| adapter.places.contains(&place)).map(DeviceId)
+    pub(super) fn device_at(&self, node: BusNode) -> Option<DeviceId> {
+        self.0.iter().position(|adapter| adapter.nodes.contains(&node)).map(DeviceId)
     }
 
     pub(super) fn interfaces_of(&self, DeviceId(device): DeviceId) -> &[String] {
@@ -124,7 +124,7 @@ impl Adapters {
 #[derive(Clone, Copy, Debug)]
 struct Node<'a> {
     interface: &'a String,
-    place: Place,
+    node: BusNode,
     kind: Kind,
     fd: bool,
 }
@@ -133,7 +133,7 @@ impl<'a> Node<'a> {
     fn all_of((number, (bus, kind)): (usize, (&'a BusSpec, &'a Kind))) -> impl Iterator<Item = Self> {
         bus.interfaces.iter().zip(0..).map(move |(interface, node)| Self {
             interface,
-            place: Place { bus: number, node: NodeId(node) },
+            node: BusNode { bus: number, node: NodeId(node) },
             kind: *kind,
             fd: bus.data_rate.is_some(),
         })
@@ -159,13 +159,13 @@ impl Planned {
         Ok(Self {
             kind,
             fd: channels.iter().any(|node| node.fd),
-            places: channels.iter().map(|node| node.place).collect(),
+            nodes: channels.iter().map(|node| node.node).collect(),
             interfaces: channels.iter().map(|node| node.interface.clone()).collect(),
         })
     }
 
     pub(super) fn is_on_several_buses(&self) -> bool {
-        self.places.windows(2).any(|pair| pair[0].bus != pair[1].bus)
+        self.nodes.windows(2).any(|pair| pair[0].bus != pair[1].bus)
     }
 
     pub(super) fn model(&self) -> Box<dyn Model> {
@@ -224,9 +224,9 @@ mod tests {
         let buses = ["b0:500k:can0,can1,can2,can3", "b1:500k/2M:can4"];
         let plain = adapters(None, &buses, &[]).unwrap();
         assert_eq!(interfaces(&plain), ["can0,can1,can2", "can3", "can4"]);
-        let place = |bus, node| Place { bus, node: NodeId(node) };
-        assert_eq!(plain.device_at(place(0, 3)), Some(DeviceId(1)));
-        assert_eq!((plain.device_at(place(0, 4)), plain.device_at(place(2, 0))), (None, None));
+        let node = |bus, node| BusNode { bus, node: NodeId(node) };
+        assert_eq!(plain.device_at(node(0, 3)), Some(DeviceId(1)));
+        assert_eq!((plain.device_at(node(0, 4)), plain.device_at(node(2, 0))), (None, None));
         assert_eq!(plain.interfaces_of(DeviceId(1)), ["can3"]);
         assert_eq!(
             interfaces(&adapters(Some(WireModel::Ucan), &buses[..1], &[]).unwrap()),
@@ -235,7 +235,7 @@ mod tests {
 
         let requested = adapters(None, &buses, &["can4,can1", "can2"]).unwrap();
         assert_eq!(interfaces(&requested), ["can4,can1", "can2", "can0,can3"]);
-        assert_eq!(requested.0[0].places, [place(1, 0), place(0, 1)]);
+        assert_eq!(requested.0[0].nodes, [node(1, 0), node(0, 1)]);
         assert!(requested.0[0].fd && !requested.0[1].fd);
         assert!(requested.0[0].is_on_several_buses() && !requested.0[2].is_on_several_buses());
     }

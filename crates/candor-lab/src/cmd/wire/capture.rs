@@ -18,7 +18,7 @@ use candor_core::frame::{CANFD_FDF, Frame, FrameFormat};
 use candor_wire::Part;
 use candor_wire::model::ErrorReport;
 
-use super::log::{kind_name, names, node_name, state_name};
+use super::log::{kind_name, node_name, node_names, state_name};
 use crate::cli::BusSpec;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
@@ -65,7 +65,7 @@ pub(super) fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &E
         Event::Error { at, start, end, sender, frame, bit, kind, detected, .. } => {
             // The counters differ between nodes; changes are reported as states.
             let report = ErrorReport::Bus { kind, part: Part::Sender, counters: Counters::default() };
-            let (sender, kind, detected) = (name(sender), kind_name(kind), names(bus, detected));
+            let (sender, kind, detected) = (name(sender), kind_name(kind), node_names(bus, detected));
             let comment =
                 format!("{frame} of {sender} from {start} to {end} s: {kind} error in bit {bit}, seen by {detected}");
             (at, of_error(report), comment)

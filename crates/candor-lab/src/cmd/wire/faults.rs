@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use candor_bus::{CAN_BUS_OFF_THRESHOLD, Counters, NodeId, Target};
 use candor_wire::fault::{Fault, Hold};
-use candor_wire::{DeviceId, Place};
+use candor_wire::{BusNode, DeviceId};
 
 use super::adapters::Adapters;
 use crate::cli::BusSpec;
@@ -12,19 +12,19 @@ use crate::cli::{FaultWords, Identifier};
 
 /// Buses and adapters by the names of the command line.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct Names {
     buses: Vec<BusSpec>,
     adapters: Adapters,
 }
 
 /// A fault and the index of its bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Placed {
+pub(super) struct BusFault {
     pub(super) bus: usize,
     pub(super) fault: Fault,
 }
 
-impl Places {
+impl Names {
     pub(super) fn new(buses: &[BusSpec], adapters: &Adapters) -> Self {
         Self { buses: buses.to_vec(), adapters: adapters.clone() }
     }
@@ -42,25 +42,25 @@ impl Places {
     }
 
     /// Resolves the names of a fault.
-    pub(super) fn place(&self, words: &FaultWords) -> Result<Placed, String> {
+    pub(super) fn resolve(&self, words: &FaultWords) -> Result<BusFault, String> {
         match words {
             FaultWords::Babble { bus, frame, node, .. } => {
                 let bus = self.bus_called(bus)?;
                 let node = node.as_deref().map(|node| self.node(bus, node)).transpose()?;
-                Ok(Placed { bus, fault: Fault::Babble { frame: *frame, node } })
+                Ok(BusFault { bus, fault: Fault::Babble { frame: *frame, node } })
             }
             FaultWords::BitError { bus, node, id, bit, times } => {
                 let (bus, target) = self.target(bus, node.as_deref(), *id)?;
-                Ok(Placed { bus, fault: Fault::BitError { target, bit: *bit, times: positive(*times)? } })
+                Ok(BusFault { bus, fault: Fault::BitError { target, bit: *bit, times: positive(*times)? } })
             }
             FaultWords::BitErrorRate { bus, rate } => {
                 if !(0.0..=1.0).contains(rate) {
                     return Err(format!("{rate} is not a probability: use 0 to 1, such as 1e-5"));
                 }
-                Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::BitErrorRate { rate: *rate } })
+                Ok(BusFault { bus: self.bus_called(bus)?, fault: Fault::BitErrorRate { rate: *rate } })
             }
             FaultWords::BusOff { node } => self.at_node(node, |node| Fault::BusOff { node }),
-            FaultWords::Clear { bus } => Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Clear }),
+            FaultWords::Clear { bus } => Ok(BusFault { bus: self.bus_called(bus)?, fault: Fault::Clear }),
             FaultWords::Counters { node, tx, rx } => {
                 if *tx > TRANSMIT_MAX || *rx > RECEIVE_MAX {
                     return Err(format!("The maximum of TX is {TRANSMIT_MAX}, that of RX {RECEIVE_MAX}"));
@@ -75,13 +75,13 @@ impl Places {
             FaultWords::Freeze { node, .. } => self.at_node(node, |node| Fault::Freeze { node }),
             FaultWords::LostAck { bus, node, id, times } => {
                 let (bus, target) = self.target(bus, node.as_deref(), *id)?;
-                Ok(Placed { bus, fault: Fault::LostAck { target, times: positive(*times)? } })
+                Ok(BusFault { bus, fault: Fault::LostAck { target, times: positive(*times)? } })
             }
             FaultWords::Release { bus } => {
-                Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Release { what: Hold::All } })
+                Ok(BusFault { bus: self.bus_called(bus)?, fault: Fault::Release { what: Hold::All } })
             }
             FaultWords::Replug { node } => self.at_device(node, |device| Fault::Replug { device }),
-            FaultWords::Stuck { bus, .. } => Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Stuck }),
+            FaultWords::Stuck { bus, .. } => Ok(BusFault { bus: self.bus_called(bus)?, fault: Fault::Stuck }),
             FaultWords::Thaw { node } => self.at_node(node, |node| Fault::Thaw { node }),
             FaultWords::Unplug { node } => self.at_device(node, |device| Fault::Unplug { device }),
         }
@@ -120,15 +120,15 @@ impl Places {
         Ok((bus, Target { sender, id: id.map(|id| id.0), witness: None }))
     }
 
-    fn at_node(&self, name: &str, fault: impl FnOnce(NodeId) -> Fault) -> Result<Placed, String> {
+    fn at_node(&self, name: &str, fault: impl FnOnce(NodeId) -> Fault) -> Result<BusFault, String> {
         let (bus, node) = self.interface(name)?;
-        Ok(Placed { bus, fault: fault(node) })
+        Ok(BusFault { bus, fault: fault(node) })
     }
 
-    fn at_device(&self, name: &str, fault: impl FnOnce(DeviceId) -> Fault) -> Result<Placed, String> {
+    fn at_device(&self, name: &str, fault: impl FnOnce(DeviceId) -> Fault) -> Result<BusFault, String> {
         let (bus, node) = self.interface(name)?;
-        let device = self.adapters.device_at(Place { bus, node }).ok_or("The interface has no adapter")?;
-        Ok(Placed { bus, fault: fault(device) })
+        let device = self.adapters.device_at(BusNode { bus, node }).ok_or("The interface has no adapter")?;
+        Ok(BusFault { bus, fault: fault(device) })
     }
 
     /// A fault in the format of the log: its name, then KEY=VALUE.
@@ -211,19 +211,19 @@ pub(super) mod tests {
     use crate::cli::TimedFault;
     use crate::cmd::wire::adapters::Kind;
 
-    pub(in super::super) fn places() -> Places {
+    pub(in super::super) fn names() -> Names {
         let buses: Vec<BusSpec> =
             ["b0:500k:can0,can1,can2,can3", "b1:125k:can4"].map(|bus| bus.parse().unwrap()).into();
         let kinds: Vec<Kind> = buses.iter().map(|bus| Kind::choose(None, None, bus).unwrap()).collect();
-        Places::new(&buses, &Adapters::of(&buses, &kinds, &["can3,can4".parse().unwrap()]).unwrap())
+        Names::new(&buses, &Adapters::of(&buses, &kinds, &["can3,can4".parse().unwrap()]).unwrap())
     }
 
     fn describe(text: &str) -> String {
-        let places = places();
+        let names = names();
         let fault: TimedFault = text.parse().unwrap();
-        match places.place(&fault.words) {
-            Ok(placed) => {
-                format!("{} {}", places.bus_name(placed.bus), places.describe(placed.bus, &placed.fault))
+        match names.resolve(&fault.words) {
+            Ok(fault) => {
+                format!("{} {}", names.bus_name(fault.bus), names.describe(fault.bus, &fault.fault))
             }
             Err(error) => error,
         }

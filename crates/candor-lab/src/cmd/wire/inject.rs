@@ -14,14 +14,14 @@ use crate::cli::{FaultWords, InjectArgs};
 /// Plugging an adapter in takes half a second, sometimes longer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Why no process was selected.
+/// The reason why no process was selected.
 #[derive(Debug, thiserror::Error)]
 enum NoWire {
     #[error(
         "No candor-lab wire runs in this network namespace, or only root may inject faults: sudo candor-lab wire inject …; to \
          start one: sudo candor-lab wire --bus b0:500k:can0,can1"
     )]
-    Nobody,
+    NotRunning,
     #[error("No candor-lab wire has a bus or an interface {wanted}; found: {}", others.join(", "))]
     NotThere { wanted: String, others: Vec<String> },
     #[error("The processes {pids:?} all have a bus {wanted}; give buses unique names, or name an interface")]
@@ -67,7 +67,7 @@ fn choose<'a>(wires: &'a [Wire], words: &FaultWords) -> Result<&'a Wire, NoWire>
     }
     match (&found[..], silent) {
         ([one], _) => Ok(one),
-        ([], _) if wires.is_empty() => Err(NoWire::Nobody),
+        ([], _) if wires.is_empty() => Err(NoWire::NotRunning),
         // A process that does not answer may have it.
         ([], Some(silent)) => Err(silent),
         ([], None) => Err(NoWire::NotThere { wanted: wanted.to_owned(), others }),

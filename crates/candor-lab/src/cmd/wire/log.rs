@@ -6,14 +6,14 @@ use candor_bus::{ErrorKind, ErrorState, Event, NodeId, NodeSet};
 use candor_wire::fault::TraceEntry;
 use candor_wire::host::Traced;
 
-use super::faults::Places;
+use super::faults::Names;
 use crate::cli::BusSpec;
 
 /// Version of the format.
 pub(super) const HEADLINE: &str = "# candor-lab wire log, form 1\n";
 
-pub(super) fn line(text: &mut Vec<u8>, places: &Places, traced: &Traced) {
-    let Some(bus) = places.bus(traced.bus) else { return };
+pub(super) fn line(text: &mut Vec<u8>, names: &Names, traced: &Traced) {
+    let Some(bus) = names.bus(traced.bus) else { return };
     let name = |node| node_name(bus, node);
     let on = &bus.name;
     let written = match traced.what {
@@ -22,7 +22,7 @@ pub(super) fn line(text: &mut Vec<u8>, places: &Places, traced: &Traced) {
         }
         TraceEntry::Event(Event::Error { at, start, end, sender, frame, bit, kind, detected, .. }) => {
             let (kind, sender) = (kind_name(kind), name(sender));
-            let detected = names(bus, detected);
+            let detected = node_names(bus, detected);
             writeln!(text, "error {on} {start} {end} {sender} {frame} {kind} {bit} {at} {detected}")
         }
         TraceEntry::Event(Event::LostArbitration { at, node, bit, .. }) => {
@@ -33,7 +33,7 @@ pub(super) fn line(text: &mut Vec<u8>, places: &Places, traced: &Traced) {
             writeln!(text, "state {on} {at} {} {state} {transmit} {receive}", name(node))
         }
         TraceEntry::Fault(effect) if effect.refused.is_none() => {
-            writeln!(text, "fault {on} {} {}", effect.at, places.describe(traced.bus, &effect.fault))
+            writeln!(text, "fault {on} {} {}", effect.at, names.describe(traced.bus, &effect.fault))
         }
         TraceEntry::Fault(_) => Ok(()),
     };
@@ -45,7 +45,7 @@ pub(super) fn node_name(bus: &BusSpec, NodeId(node): NodeId) -> &str {
     bus.interfaces.get(usize::from(node)).map_or("-", String::as_str)
 }
 
-pub(super) fn names(bus: &BusSpec, nodes: NodeSet) -> String {
+pub(super) fn node_names(bus: &BusSpec, nodes: NodeSet) -> String {
     nodes.iter().map(|node| node_name(bus, node)).collect::<Vec<_>>().join(",")
 }
 
@@ -72,7 +72,7 @@ pub(super) const fn state_name(state: ErrorState) -> &'static str {
 pub(super) mod tests {
     use candor_bus::{BusNs, Counters, Tag};
 
-    use super::super::faults::tests::places;
+    use super::super::faults::tests::names;
     use super::*;
 
     pub(in super::super) fn events(frames: &[&str]) -> Vec<Event> {
@@ -97,9 +97,9 @@ pub(super) mod tests {
 
     #[test]
     fn each_event_is_a_line() {
-        let (places, mut text) = (places(), Vec::new());
+        let (names, mut text) = (names(), Vec::new());
         for event in events(&["123#1122"]) {
-            line(&mut text, &places, &Traced { bus: 0, what: TraceEntry::Event(event) });
+            line(&mut text, &names, &Traced { bus: 0, what: TraceEntry::Event(event) });
         }
         insta::assert_snapshot!(String::from_utf8(text).unwrap(), @r"
         frame b0 5.000000000 5.000222000 can0 123#1122 2 1

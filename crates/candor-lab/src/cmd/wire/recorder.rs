@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use candor_wire::fault::TraceEntry;
 use candor_wire::host::Traced;
 
-use super::faults::Places;
+use super::faults::Names;
 use super::{capture, log};
 use crate::cli::WireArgs;
 
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
-    places: &'a Places,
+    names: &'a Names,
     log: Option<Output>,
     capture: Option<Output>,
 }
@@ -26,11 +26,11 @@ struct Output {
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn create(args: &WireArgs, places: &'a Places) -> io::Result<Self> {
+    pub(super) fn create(args: &WireArgs, names: &'a Names) -> io::Result<Self> {
         let log = args.log.as_deref().map(|path| Output::create(path, log::HEADLINE.into())).transpose()?;
         let capture =
             args.pcapng.as_deref().map(|path| Output::create(path, capture::headers(&args.bus))).transpose()?;
-        Ok(Self { places, log, capture })
+        Ok(Self { names, log, capture })
     }
 
     pub(super) const fn is_needed(&self) -> bool {
@@ -39,13 +39,13 @@ impl<'a> Recorder<'a> {
 
     pub(super) fn write(&mut self, trace: &[Traced]) -> io::Result<()> {
         if let Some(log) = &mut self.log {
-            trace.iter().for_each(|traced| log::line(&mut log.bytes, self.places, traced));
+            trace.iter().for_each(|traced| log::line(&mut log.bytes, self.names, traced));
             log.flush()?;
         }
         if let Some(capture) = &mut self.capture {
             for traced in trace {
                 // Injected faults are not packets; their effects on frames are.
-                if let (Some(bus), TraceEntry::Event(event)) = (self.places.bus(traced.bus), &traced.what) {
+                if let (Some(bus), TraceEntry::Event(event)) = (self.names.bus(traced.bus), &traced.what) {
                     capture::packet(&mut capture.bytes, traced.bus, bus, event);
                 }
             }

@@ -117,7 +117,7 @@ fn text(args: &WireArgs, report: &Report, elapsed_ns: u64, reasons: &[String]) -
     text
 }
 
-/// Why the run of a bus is invalid, if it is.
+/// The reason why the run of a bus is invalid; `None` if it is valid.
 fn invalid(args: &WireArgs, bus: &BusSpec, report: &BusReport) -> Option<String> {
     let name = &bus.name;
     if report.lost_devices > 0 {

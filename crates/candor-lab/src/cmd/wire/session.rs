@@ -10,7 +10,7 @@ use candor_wire::host::Reply;
 use serde_json::{Value, json};
 
 use super::control::{Control, Request};
-use super::faults::Places;
+use super::faults::Names;
 use super::virtual_buses::VirtualBuses;
 use super::warn;
 use crate::cli::{BusSpec, TimedFault};
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Session<'a> {
     pub(super) virtual_buses: VirtualBuses,
-    places: &'a Places,
+    names: &'a Names,
     pub(super) control: Option<Control>,
     json: bool,
     next_order: u64,
@@ -37,8 +37,8 @@ struct Accepted {
 }
 
 impl<'a> Session<'a> {
-    pub(super) const fn new(virtual_buses: VirtualBuses, places: &'a Places, json: bool) -> Self {
-        Self { virtual_buses, places, control: None, json, next_order: 0 }
+    pub(super) const fn new(virtual_buses: VirtualBuses, names: &'a Names, json: bool) -> Self {
+        Self { virtual_buses, names, control: None, json, next_order: 0 }
     }
 
     /// Injects the faults of the command line and opens the control socket.
@@ -91,22 +91,22 @@ impl<'a> Session<'a> {
 
     fn buses(&self) -> io::Result<Value> {
         let bus = |bus: &BusSpec| json!({ "bus": bus.name, "interfaces": bus.interfaces });
-        let buses: Vec<Value> = self.places.buses().map(bus).collect();
+        let buses: Vec<Value> = self.names.buses().map(bus).collect();
         Ok(json!({ "buses": buses, "now_ns": self.virtual_buses.running.now()?.0 }))
     }
 
     /// Sends an order and waits until it is carried out, scheduled or refused.
     fn order(&mut self, fault: &TimedFault) -> Result<Result<Accepted, String>, Box<dyn Error>> {
-        let placed = match self.places.place(&fault.words) {
-            Ok(placed) => placed,
+        let ordered = match self.names.resolve(&fault.words) {
+            Ok(fault) => fault,
             Err(reason) => return Ok(Err(reason)),
         };
         let id = FaultId(self.next_order);
         self.next_order += 1;
         let (at, lasts_ns) = (fault.at.map(|at| BusNs(at.0)), fault.words.lasts().map(|lasts| lasts.0));
-        self.virtual_buses.running.order(placed.bus, FaultOrder { id, at, lasts_ns, fault: placed.fault })?;
-        let what = self.places.describe(placed.bus, &placed.fault);
-        let bus = self.places.bus_name(placed.bus).to_owned();
+        self.virtual_buses.running.order(ordered.bus, FaultOrder { id, at, lasts_ns, fault: ordered.fault })?;
+        let what = self.names.describe(ordered.bus, &ordered.fault);
+        let bus = self.names.bus_name(ordered.bus).to_owned();
         let outcome = self.outcome(id)?;
         Ok(outcome.map(|(at, is_done)| Accepted { bus, what, at, is_done }))
     }
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
     fn follow(&mut self, reply: &Reply) -> Result<Option<String>, Box<dyn Error>> {
         let Reply::Effect { bus, effect } = reply else { return Ok(None) };
         let failed = self.virtual_buses.follow(effect).err().map(|error| error.to_string());
-        let (name, what) = (self.places.bus_name(*bus), self.places.describe(*bus, &effect.fault));
+        let (name, what) = (self.names.bus_name(*bus), self.names.describe(*bus, &effect.fault));
         let why_not = effect.refused.as_ref().map(ToString::to_string).or_else(|| failed.clone());
         match why_not {
             None if self.json => {

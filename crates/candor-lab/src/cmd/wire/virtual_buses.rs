@@ -44,8 +44,7 @@ impl VirtualBuses {
         let (mut streams, mut plugs) = (Vec::new(), Vec::new());
         for planned in &adapters.0 {
             let (ours, kernels) = UnixStream::pair()?;
-            let device =
-                harness.plug(planned.model(), &planned.places).ok_or("The nodes of an adapter are not free")?;
+            let device = harness.plug(planned.model(), &planned.nodes).ok_or("The nodes of an adapter are not free")?;
             plugs.push((Adapter::new(buses, planned, device, ours.try_clone()?), kernels));
             streams.push(ours);
         }

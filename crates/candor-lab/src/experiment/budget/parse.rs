@@ -136,7 +136,7 @@ fn limit(entry: &Entry<'_>, findings: &mut Findings) -> Option<Limit> {
     }
 }
 
-/// In thousandths.
+/// Reads a tolerance in thousandths.
 fn tolerance(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let Some(written) = entry.string(key.wanted, findings) else { return false };
     let share = match parse_frame_rate(&written.value) {
@@ -156,7 +156,7 @@ fn lost(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Fin
     put(into, lost.or_else(|| error(findings, code::RANGE, &written.span, message, "write 0 or more")))
 }
 
-/// In thousandths.
+/// Reads a ratio in thousandths.
 fn ratio(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let Some(written) = entry.string(key.wanted, findings) else { return false };
     let (whole, fraction) = written.value.trim().split_once('.').unwrap_or_else(|| (written.value.trim(), "0"));

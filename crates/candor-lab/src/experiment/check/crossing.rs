@@ -7,7 +7,7 @@ use crate::experiment::code::{self, error, warning};
 use crate::experiment::load::Load;
 use crate::experiment::parse::{Levels, Spec};
 use crate::experiment::traffic::Traffic;
-use crate::experiment::{Cell, Place, Topology};
+use crate::experiment::{Cell, Conditions, Topology};
 use candor_core::diagnostic::Findings;
 
 const MOST_CELLS: usize = 100_000;
@@ -20,7 +20,7 @@ impl Terms<'_> {
             return error(findings, code::NO_LEVEL, &start, "The plan names no gateway to be measured", help);
         }
         let mut base = Cell {
-            place: Place::DEFAULT,
+            conditions: Conditions::DEFAULT,
             gateway: String::new(),
             rules: "all".to_owned(),
             traffic: Traffic::OneAtATime,
@@ -109,8 +109,8 @@ impl Terms<'_> {
 
 /// If no topology is written, testbeds other than guests have the only possible one.
 fn at_its_bench(cell: &mut Cell) {
-    if !cell.place.testbed.is_guest() {
-        cell.place.topology = Topology::Bench;
+    if !cell.conditions.testbed.is_guest() {
+        cell.conditions.topology = Topology::Bench;
     }
 }
 
@@ -120,5 +120,5 @@ fn impossible(cell: &Cell) -> Option<String> {
     // Frames of a log are identified by all of their bytes.
     let needs_number = !matches!(cell.traffic, Traffic::Replay { .. });
     let frame = || format!("the frame {} has no room for a number of two bytes", cell.frame);
-    cell.place.impossible().or_else(|| (needs_number && payload < 2).then(frame))
+    cell.conditions.impossible().or_else(|| (needs_number && payload < 2).then(frame))
 }

@@ -14,7 +14,7 @@ use candor_core::frame::FrameTextError;
 /// QEMU's limit of `-icount shift=`.
 const MOST_SHIFT: u8 = 10;
 
-/// Known names.
+/// Names that a level may have.
 pub(super) struct Terms<'a> {
     /// `None` if unknown.
     pub(super) kernels: Option<&'a [String]>,
@@ -27,24 +27,26 @@ impl<'a> Terms<'a> {
     pub(super) fn set(&self, cell: &mut Cell, factor: Factor, text: &str) -> Result<(), (String, Vec<&'a str>)> {
         let names = |names: Vec<&'static str>| (format!("write {}", names.join(", ")), names);
         match factor {
-            Factor::Testbed => cell.place.testbed = Testbed::named(text).ok_or_else(|| names(Testbed::names()))?,
-            Factor::Arch if text == "default" => cell.place.arch = None,
+            Factor::Testbed => cell.conditions.testbed = Testbed::named(text).ok_or_else(|| names(Testbed::names()))?,
+            Factor::Arch if text == "default" => cell.conditions.arch = None,
             Factor::Arch => {
                 let arch = Arch::named(text).ok_or_else(|| names(Arch::ALL.map(Arch::name).to_vec()))?;
-                cell.place.arch = Some(arch);
+                cell.conditions.arch = Some(arch);
             }
-            Factor::Topology => cell.place.topology = Topology::named(text).ok_or_else(|| names(Topology::names()))?,
+            Factor::Topology => {
+                cell.conditions.topology = Topology::named(text).ok_or_else(|| names(Topology::names()))?
+            }
             Factor::Kernel => {
                 let known: Vec<&str> = self.kernels.unwrap_or_default().iter().map(String::as_str).collect();
                 if text != "default" && self.kernels.is_some() && known.iter().all(|name| *name != text) {
                     return Err(("candor-lab kernels lists them".to_owned(), known));
                 }
-                cell.place.kernel = (text != "default").then(|| text.to_owned());
+                cell.conditions.kernel = (text != "default").then(|| text.to_owned());
             }
             Factor::Shift => {
                 let help = || format!("a shift is 0 to {MOST_SHIFT}: an instruction lasts 2 to the power of it, in ns");
                 let shift = text.parse().ok().filter(|shift| *shift <= MOST_SHIFT);
-                cell.place.shift = shift.ok_or_else(|| (help(), Vec::new()))?;
+                cell.conditions.shift = shift.ok_or_else(|| (help(), Vec::new()))?;
             }
             Factor::Gateway if self.gateways.contains(&text) => text.clone_into(&mut cell.gateway),
             Factor::Gateway => {

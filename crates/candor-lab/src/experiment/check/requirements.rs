@@ -22,7 +22,7 @@ pub(super) fn check(plan: &mut Plan, spec: &Spec, available: Available<'_>, find
 
 fn interfaces(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     let cell_with = |is: &dyn Fn(&Cell) -> bool| plan.cells().iter().find(|cell| is(cell));
-    let is_bench = |cell: &Cell| !cell.place.testbed.is_guest();
+    let is_bench = |cell: &Cell| !cell.conditions.testbed.is_guest();
     let is_started = |cell: &Cell| !matches!(plan.gateway(cell), Gateway::None | Gateway::External);
     let mut missing = |code, factor: Factor, cell: &Cell, what: &str, help: &str| {
         error::<()>(findings, code, &key(spec, factor), format!("Cell {cell} is not possible: {what}"), help);
@@ -35,12 +35,13 @@ fn interfaces(plan: &Plan, spec: &Spec, findings: &mut Findings) {
         let help = "write from and to below [bench]: the gateway's interfaces on the first and on the second bus";
         missing(code::BENCH, Factor::Gateway, cell, "the plan does not name the interfaces of its gateway", help);
     }
-    let is_ssh = |cell: &Cell| cell.place.testbed == Testbed::Ssh;
+    let is_ssh = |cell: &Cell| cell.conditions.testbed == Testbed::Ssh;
     if let (Some(cell), None) = (cell_with(&is_ssh), &spec.ssh) {
         let help = "write host = \"root@board\" below [ssh]";
         missing(code::BENCH, Factor::Testbed, cell, "the plan names no board", help);
     }
-    let is_misplaced = |cell: &Cell| cell.place.testbed != Testbed::Host && *plan.gateway(cell) == Gateway::External;
+    let is_misplaced =
+        |cell: &Cell| cell.conditions.testbed != Testbed::Host && *plan.gateway(cell) == Gateway::External;
     if let Some(cell) = cell_with(&is_misplaced) {
         let why = "an external gateway needs interfaces of this machine";
         let help = "write testbed = \"host\", or remove such cells with an [[exclude]]";
@@ -81,13 +82,13 @@ fn stamps(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 fn obstacle(plan: &Plan, cell: &Cell) -> Option<(String, &'static str)> {
     const ELSEWHERE: &str =
         "write stamps = \"kernel\", or measure with testbed = \"host\" or \"ssh\", or topology = \"wire\"";
-    match cell.place.topology {
+    match cell.conditions.topology {
         Topology::Vcan => return Some(("virtual interfaces have no adapter".to_owned(), ELSEWHERE)),
         Topology::Kvaser => return Some(("the emulated cards take no timestamps".to_owned(), ELSEWHERE)),
         Topology::Wire | Topology::Bench => {}
     }
-    let bench = plan.bench.as_ref().filter(|_| cell.place.topology == Topology::Bench)?;
-    let (testbed, gateway) = (cell.place.testbed, plan.gateway(cell));
+    let bench = plan.bench.as_ref().filter(|_| cell.conditions.topology == Topology::Bench)?;
+    let (testbed, gateway) = (cell.conditions.testbed, plan.gateway(cell));
     let far = bench.far(testbed, gateway);
     if far == bench.monitor {
         let why = format!("{far} is monitor and far side at once, so both timestamps of a frame would be the same");
@@ -153,7 +154,7 @@ fn decoys(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     if let Some((cell, count)) = too_many {
         let written = spec.rules.iter().find(|rules| rules.name.value == cell.rules);
         let span = written.and_then(|rules| rules.decoys.as_ref()).map_or(0..0, |decoys| decoys.span.clone());
-        let message = format!("There are fewer than {count} 11-bit identifiers besides that of {}", cell.frame);
+        let message = format!("There are fewer than {count} 11-bit identifiers other than that of {}", cell.frame);
         let help = format!("write {MOST_SFF_DECOYS} or less, or a frame with a 29-bit identifier");
         error::<()>(findings, code::RULES, &span, message, help);
     }

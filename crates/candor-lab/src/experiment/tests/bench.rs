@@ -21,7 +21,7 @@ fn host_has_the_interfaces_of_its_bench() {
     assert!(!hears_own(bench, Testbed::Host) && hears_own(&own, Testbed::Host) && !hears_own(&own, Testbed::Ssh));
     assert!(!own.hears_own(Testbed::Host, &Gateway::None));
     assert_eq!(bench.gateway, Some(("can1".to_owned(), "can2".to_owned())));
-    assert!(plan.cells().iter().all(|cell| cell.place.topology == Topology::Bench));
+    assert!(plan.cells().iter().all(|cell| cell.conditions.topology == Topology::Bench));
     // One each: an interruption loses only one.
     assert_eq!(plan.blocks().len(), 3);
     let plan = super::plan(SSH);

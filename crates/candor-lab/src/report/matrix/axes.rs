@@ -4,7 +4,7 @@ use super::Cell;
 
 pub(super) const KERNEL: &str = "kernel";
 
-/// Compared first.
+/// Name of the factor that is compared first.
 pub(super) const GATEWAY: &str = "gateway";
 /// Compared last: repeats do not differ in the plan.
 const REPEAT: &str = "repeat";

@@ -1,4 +1,4 @@
-//! Every attribute: where its value goes, cut short, given twice; and attributes that nobody knows.
+//! Every attribute: where its value goes, cut short, given twice; and unknown attributes.
 
 use super::*;
 use crate::codec::DecodeError;
@@ -27,7 +27,7 @@ fn frame(bytes: u8, touched: u8) -> Vec<u8> {
     (1..=bytes).map(|byte| if is_padding(byte) { 0 } else { byte }).chain([touched]).collect()
 }
 
-/// With so many bytes of profile data that are not 0.
+/// With this many bytes of profile data that are not 0.
 fn crc8(profile: u8, used: usize) -> Vec<u8> {
     let data = (0xA0..0xB4).enumerate().map(|(at, byte)| if at < used { byte } else { 0 }).collect();
     [vec![0xFF, 2, 3, 0x11, 0x22], NO_CRC8_TABLE.to_vec(), vec![profile], data].concat()

@@ -154,7 +154,7 @@ fn words(words: &[u32], into: &mut Vec<u8>) {
     into.extend(words.iter().flat_map(|word| word.to_le_bytes()));
 }
 
-/// Exactly `N` words.
+/// Reads exactly `N` little-endian words.
 fn read_words<const N: usize>(bytes: &[u8]) -> Result<[u32; N], Stall> {
     let (words, rest) = bytes.as_chunks::<4>();
     let words: &[[u8; 4]; N] = words.try_into().map_err(|_other_length| Stall)?;

@@ -235,7 +235,7 @@ fn qdisc(link: &Link, root: Option<&str>) -> Check {
     }
 }
 
-/// systemd-networkd waits at boot for every interface that it configures, unless it is told otherwise.
+/// systemd-networkd waits at boot for every interface that it configures, by default.
 fn boot(machine: &Machine, link: &Link) -> Option<Check> {
     let state = machine.text(&format!("/run/systemd/netif/links/{}", link.index.number()))?;
     let has = |line: &str| state.lines().any(|written| written == line);

@@ -11,12 +11,12 @@ use candor_core::realtime::{Cpu, Realtime, RtPriority};
 /// The side that runs the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// can-gw.
+    /// The routes are can-gw jobs.
     Kernel,
     /// can-gw if it is loaded, otherwise user space.
     KernelIfThere,
     User,
-    /// No file.
+    /// No gateway file was given.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Needs {
     /// The file names that engine; there is no fallback.
     pub(super) is_named: bool,
     pub(super) realtime: Realtime,
-    /// The largest `hop-limit`.
+    /// Largest `hop-limit` of the routes.
     pub(super) hops: u8,
     /// `None` without a file.
     pub(super) interfaces: Option<Vec<Wanted>>,

@@ -26,12 +26,12 @@ pub(in crate::cmd) struct Drawing {
     #[serde(skip)]
     pub(super) is_live: bool,
     #[serde(rename = "tree")]
-    pub(super) boxes: Vec<Box>,
+    pub(super) boxes: Vec<TreeObject>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Object"))]
-pub(super) struct Box {
+pub(super) struct TreeObject {
     pub(super) what: What,
     /// Its name: `1:`, `1:2`; the preference of a filter.
     pub(super) name: String,
@@ -49,7 +49,7 @@ pub(super) struct Box {
 /// Maximum number of filters of one preference that are drawn separately; a lookup of identifiers may have a thousand.
 const MOST_ALIKE: usize = 8;
 
-/// The kind of a [`Box`].
+/// The kind of a [`TreeObject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -100,7 +100,7 @@ impl Drawing {
         let draw = Draw { observed, wanted };
         let mut boxes = draw.all(&outline(&observed.tree));
         let defaults = observed.defaults.iter().filter(|(qdisc, _)| qdisc.parent == Handle::ROOT);
-        let defaults = defaults.map(|(qdisc, stats)| Box {
+        let defaults = defaults.map(|(qdisc, stats)| TreeObject {
             what: What::Qdisc,
             name: "default".to_owned(),
             band: None,
@@ -121,13 +121,13 @@ impl Drawing {
     }
 }
 
-fn in_short(boxes: &[Box]) -> Vec<Box> {
+fn in_short(boxes: &[TreeObject]) -> Vec<TreeObject> {
     let runs = boxes.chunk_by(|one, next| one.preference.is_some() && one.preference == next.preference);
     let shortened = runs.flat_map(|run| if run.len() > MOST_ALIKE { vec![joined(run)] } else { run.to_vec() });
-    shortened.map(|one| Box { below: in_short(&one.below), ..one }).collect()
+    shortened.map(|one| TreeObject { below: in_short(&one.below), ..one }).collect()
 }
 
-fn joined(run: &[Box]) -> Box {
+fn joined(run: &[TreeObject]) -> TreeObject {
     let last = run.last().cloned();
     // Tables, and nodes that link to them, have no class.
     let name = last.as_ref().map(|last| last.name.clone()).unwrap_or_default();
@@ -136,7 +136,7 @@ fn joined(run: &[Box]) -> Box {
     let words = format!("{kind}, {} filters of one lookup; --json lists them", run.len());
     let is_live = last.as_ref().is_some_and(|last| last.counted.is_some());
     let counted = is_live.then(|| Counted { frames: Some(frames), ..Counted::default() });
-    Box { what: What::Filter, name, band: None, words, counted, below: Vec::new(), preference: None }
+    TreeObject { what: What::Filter, name, band: None, words, counted, below: Vec::new(), preference: None }
 }
 
 struct Draw<'a> {
@@ -145,11 +145,11 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    fn all(&self, nodes: &[Node]) -> Vec<Box> {
+    fn all(&self, nodes: &[Node]) -> Vec<TreeObject> {
         nodes.iter().map(|node| self.one(node)).collect()
     }
 
-    fn one(&self, node: &Node) -> Box {
+    fn one(&self, node: &Node) -> TreeObject {
         let Observed { tree, qdiscs, classes, filters, bands, .. } = self.observed;
         let below = self.all(&node.below);
         let preference = match node.item {
@@ -180,7 +180,7 @@ impl Draw<'_> {
         };
         let names = self.wanted.map(|wanted| &wanted.names);
         let band = handle.and_then(|handle| names?.get(&handle)).cloned();
-        Box { what, name, band, words, counted, below, preference }
+        TreeObject { what, name, band, words, counted, below, preference }
     }
 }
 
@@ -229,7 +229,7 @@ pub(super) fn part_line(part: &Part) -> String {
     if let Some(program) = program(part) {
         return program;
     }
-    egress_text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
+    egress_text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.slot(), kind(part)))
 }
 
 pub(super) fn part_words(part: &Part) -> String {
@@ -242,9 +242,9 @@ fn program(part: &Part) -> Option<String> {
     let Part::Filter(Filter { classifier: Classifier::ControlGroups(groups), class, .. }) = part else { return None };
     let words = egress_text::words(part).ok()?;
     let class = class.map_or_else(String::new, |class| format!(" flowid {class}"));
-    let number = |group: &ControlGroup| group.place.map_or_else(|| "none".to_owned(), |place| place.id.to_string());
+    let number = |group: &ControlGroup| group.id.map_or_else(|| "none".to_owned(), |id| id.id.to_string());
     let numbers: Vec<_> = groups.iter().map(number).collect();
-    Some(format!("{} {words}{class} (number {})", part.place(), numbers.join(", ")))
+    Some(format!("{} {words}{class} (number {})", part.slot(), numbers.join(", ")))
 }
 
 fn kind(part: &Part) -> &str {

@@ -156,7 +156,7 @@ fn differences(differences: &[Difference]) -> Vec<DifferenceView> {
             Difference::Extra(part) => ("take-away", None, Some(part)),
             Difference::Differs { wanted, found } => ("change", Some(wanted), Some(found)),
         };
-        let place = difference.place().to_string();
+        let place = difference.slot().to_string();
         DifferenceView { change, place, wanted: wanted.map(part_line), found: found.map(part_line) }
     };
     differences.iter().map(view).collect()

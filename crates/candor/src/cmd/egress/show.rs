@@ -61,8 +61,8 @@ impl Subject<'_> {
     }
 
     fn tree(&self) -> Tree {
-        let wish = || self.wanted.map(|wanted| wanted.tree.clone()).unwrap_or_default();
-        self.found.as_ref().map_or_else(wish, |found| found.tree.clone())
+        let wanted_tree = || self.wanted.map(|wanted| wanted.tree.clone()).unwrap_or_default();
+        self.found.as_ref().map_or_else(wanted_tree, |found| found.tree.clone())
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct View<'a> {
     /// `allow` and `deny` of the file; the plan has their result only.
     pub(super) lists: &'a Option<Lists>,
     pub(super) jobs: &'a [Job],
-    /// By job.
+    /// Indexed by job.
     pub(super) sides: &'a [Side],
     pub(super) placement: &'a Placement,
     pub(super) machine: &'a Machine,

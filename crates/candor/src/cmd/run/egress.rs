@@ -39,7 +39,7 @@ impl<'a> Egress<'a> {
     /// Restores the previous trees after the rest of a plan was refused.
     pub(super) fn back(&mut self, before: Vec<(String, Tree)>) {
         if let Err(error) = self.change_to(before) {
-            self.report.tell(&format!("Cannot restore the previous queues: {}", in_full(&error)), true);
+            self.report.message(&format!("Cannot restore the previous queues: {}", in_full(&error)), true);
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Egress<'a> {
 
     fn tell(&self, done: &Applied) {
         if !done.steps.requests.is_empty() {
-            self.report.tell(&format!("{}: queues {}", done.interface, apply::text(done)), false);
+            self.report.message(&format!("{}: queues {}", done.interface, apply::text(done)), false);
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Egress<'a> {
         for news in keeper.look(Mend::Yes, Instant::now()) {
             let is_warning =
                 !matches!(news.event, Event::AsWanted | Event::Followed(_) | Event::PutBack { is_new: true, .. });
-            self.report.tell(news::text(&news).trim_end(), is_warning);
+            self.report.message(news::text(&news).trim_end(), is_warning);
         }
     }
 }
@@ -97,7 +97,7 @@ impl Drop for Egress<'_> {
         let Some(keeper) = self.keeper.take() else { return };
         if let Err(error) = keeper.stop() {
             let text = format!("Cannot restore the original queues: {}", in_full(&error));
-            self.report.tell(&text, true);
+            self.report.message(&text, true);
         }
     }
 }

@@ -137,11 +137,11 @@ impl Report {
     }
 
     pub(super) fn notice(&self, notice: &Notice) {
-        self.tell(&notice.to_string(), notice.is_warning());
+        self.message(&notice.to_string(), notice.is_warning());
     }
 
     /// Warnings go to standard error, what was done to standard output; JSON goes all to standard output.
-    pub(super) fn tell(&self, text: &str, is_warning: bool) {
+    pub(super) fn message(&self, text: &str, is_warning: bool) {
         match (self.form, is_warning) {
             (Form::Json, warning) => self.out(render::line(&Event::Notice { warning, text })),
             (Form::Text, true) => self.output.say(Stream::Error, format!("warning: {text}\n")),

@@ -20,7 +20,7 @@ pub(super) struct Model {
     before: Option<Sample>,
     /// Sample of the last reset, from which drops and losses are counted; `None` for the start of the gateway.
     since: Option<Sample>,
-    /// By route.
+    /// Histories by name of the route.
     histories: HashMap<String, VecDeque<Moment>>,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::cmd) struct RouteRow {
     pub(super) drops_per_s: Option<f64>,
     /// Since the start or the last reset.
     pub(super) dropped: u64,
-    /// By reason.
+    /// Number of drops by reason.
     #[serde(serialize_with = "by_reason")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, u64>"))]
     pub(super) drops: Vec<(String, u64)>,
@@ -60,7 +60,7 @@ pub(in crate::cmd) struct RouteRow {
     pub(super) p99: Option<Latency>,
     #[serde(skip)]
     pub(super) is_measured: bool,
-    /// Oldest first.
+    /// Measured moments, oldest first.
     #[serde(skip)]
     pub(super) history: Vec<Moment>,
 }

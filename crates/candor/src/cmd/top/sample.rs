@@ -22,7 +22,7 @@ pub(super) struct Route {
     pub(super) deleted: u64,
     /// `None` for routes in the kernel.
     pub(super) bytes: Option<u64>,
-    /// By reason.
+    /// Number of drops by reason.
     pub(super) drops: Vec<(String, u64)>,
     /// Cumulative histogram: upper bound in seconds, the last one infinite, and frames. Empty without `--latency`.
     pub(super) latencies: Vec<(f64, u64)>,
@@ -33,7 +33,7 @@ pub(super) struct Bus {
     pub(super) name: String,
     pub(super) interface: String,
     pub(super) is_up: bool,
-    /// Of the controller.
+    /// State of the CAN controller.
     pub(super) state: Option<String>,
     pub(super) bitrate: Option<u64>,
     /// Lower and upper bound of the busy time, in seconds.

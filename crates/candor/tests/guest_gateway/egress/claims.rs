@@ -67,14 +67,14 @@ fn a_full_queue_refuses_and_a_full_socket_waits() {
 #[test]
 #[ignore = "runs in a guest"]
 fn doctor_predicts_the_room_of_queue_and_socket() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     // One frame leaves in ten seconds, so all wait.
     for (limit, expected, words) in
         [(10, errno::ENOBUFS, "after "), (100, errno::ENOBUFS, "after "), (1000, errno::EAGAIN, "blocks at ")]
     {
         let tbf = "qdisc root handle 1: tbf rate 13bit burst 16 limit 100000";
-        place.make(&tree(&format!("{tbf}\nqdisc parent 1:1 handle 2: pfifo limit {limit}"))).unwrap();
-        let (frames, error) = fill(&listener_on(place.pair.near));
+        fixture.make(&tree(&format!("{tbf}\nqdisc parent 1:1 handle 2: pfifo limit {limit}"))).unwrap();
+        let (frames, error) = fill(&listener_on(fixture.pair.near));
         let doctor = output(Command::new(program()).args(["doctor", "egress", "--interface", NEAR, "--json"])).json();
         let mut checks = doctor["checks"].as_array().unwrap().iter();
         let found = checks.find(|check| check["check"] == "ENOBUFS").unwrap()["found"].as_str().unwrap();
@@ -82,7 +82,7 @@ fn doctor_predicts_the_room_of_queue_and_socket() {
         let predicted: usize = number.split(' ').next().unwrap().parse().unwrap();
         assert_eq!(error, Some(expected), "{limit}: {frames} frames; {found}");
         assert!(frames.abs_diff(predicted) <= 1, "{limit}: {frames} frames were accepted; {found}");
-        place.clear();
+        fixture.clear();
     }
 }
 
@@ -90,14 +90,16 @@ fn doctor_predicts_the_room_of_queue_and_socket() {
 #[test]
 #[ignore = "runs in a guest"]
 fn lengths_are_those_of_the_kernel_structs() {
-    let Some(mut place) = Place::new(VCAN) else { return };
-    place.make(&tree("qdisc root handle 1: prio\nfilter prio 1 basic match 'meta(pkt_len eq 72)' flowid 1:1")).unwrap();
-    let sender = place.sender();
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
+    fixture
+        .make(&tree("qdisc root handle 1: prio\nfilter prio 1 basic match 'meta(pkt_len eq 72)' flowid 1:1"))
+        .unwrap();
+    let sender = fixture.sender();
     for payload in [&[][..], &[1; 8]] {
         send(&sender, &classic(0x100, payload));
         send(&sender, &Frame::fd(RawId(1), 0, payload).unwrap());
     }
-    let found = place.observe();
+    let found = fixture.observe();
     assert_eq!(found.filters[0].hits.as_ref().map(|hits| hits.hit), Some(2));
     assert_eq!((found.qdiscs[0].frames, found.qdiscs[0].bytes), (4, 2 * 16 + 2 * 72));
 }

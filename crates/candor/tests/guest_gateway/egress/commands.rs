@@ -51,22 +51,26 @@ fn is_default(interface: &str) -> bool {
 #[test]
 #[ignore = "runs in a guest"]
 fn plan_apply_verify_show_and_clear() {
-    let Some(place) = Scenario::new(VCAN, ["left", "right"]) else { return };
-    let file = place.file("candor.toml", BANDS);
-    place.egress(&["plan", &file], 0, &["t-left (bus a)", "+ qdisc root handle 1: stab mtu 2047", "to add on 2 of 2"]);
-    place.egress(&["plan", "--exit-code", &file], 1, &[]);
-    place.egress(&["verify", &file], 1, &["2 of 2 interfaces differ from the file"]);
-    place.egress(&["apply", &file], 0, &["t-left: created", "t-right: created"]);
-    place.egress(&["apply", &file], 0, &["t-left: unchanged", "t-right: unchanged"]);
-    place.egress(&["plan", "--exit-code", &file], 0, &["no difference on 2 interfaces"]);
-    place.egress(&["verify", &file], 0, &["the kernel matches the file on 2 interfaces"]);
+    let Some(scenario) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let file = scenario.file("candor.toml", BANDS);
+    scenario.egress(
+        &["plan", &file],
+        0,
+        &["t-left (bus a)", "+ qdisc root handle 1: stab mtu 2047", "to add on 2 of 2"],
+    );
+    scenario.egress(&["plan", "--exit-code", &file], 1, &[]);
+    scenario.egress(&["verify", &file], 1, &["2 of 2 interfaces differ from the file"]);
+    scenario.egress(&["apply", &file], 0, &["t-left: created", "t-right: created"]);
+    scenario.egress(&["apply", &file], 0, &["t-left: unchanged", "t-right: unchanged"]);
+    scenario.egress(&["plan", "--exit-code", &file], 0, &["no difference on 2 interfaces"]);
+    scenario.egress(&["verify", &file], 0, &["the kernel matches the file on 2 interfaces"]);
 
     // Two urgent frames, three others.
-    let sends = place.sender("left");
+    let sends = scenario.sender("left");
     for id in [0x080, 0x400, 0x0FF, 0x100, 0x7FF] {
         send(&sends, &classic(id, &[1]));
     }
-    let shown = place.egress(&["show", &file, "--json"], 0, &[]);
+    let shown = scenario.egress(&["show", &file, "--json"], 0, &[]);
     let shown = shown.json();
     let root = &shown["interfaces"][0]["tree"][0];
     assert_eq!(root["counted"]["frames"], 5);
@@ -77,26 +81,27 @@ fn plan_apply_verify_show_and_clear() {
     let frames = |at: usize| (&bands[at]["band"], &bands[at]["below"][0]["counted"]["frames"]);
     assert_eq!(frames(0), (&"urgent".into(), &2.into()));
     assert_eq!(frames(1), (&"rest".into(), &3.into()));
-    place.egress(&["show", &file], 0, &["1:1 \"urgent\"", "2         -         -  of 5 tested"]);
-    place.egress(&["show", "--interface", LEFT, "--as", "tc"], 0, &["tc qdisc add dev \"$DEV\" root"]);
+    scenario.egress(&["show", &file], 0, &["1:1 \"urgent\"", "2         -         -  of 5 tested"]);
+    scenario.egress(&["show", "--interface", LEFT, "--as", "tc"], 0, &["tc qdisc add dev \"$DEV\" root"]);
 
-    let imported = place.says(&["import", "tc", "--running", "--interface", LEFT], 0, &["[egress.t-left]", "stab mtu"]);
-    let again = place.file("again.toml", &imported.out);
-    place.egress(&["plan", "--exit-code", &again], 0, &["no difference on 1 interface"]);
+    let imported =
+        scenario.says(&["import", "tc", "--running", "--interface", LEFT], 0, &["[egress.t-left]", "stab mtu"]);
+    let again = scenario.file("again.toml", &imported.out);
+    scenario.egress(&["plan", "--exit-code", &again], 0, &["no difference on 1 interface"]);
 
     // A tree of another program is not deleted.
     replace_root(RIGHT, "qdisc root handle 9: pfifo limit 3");
-    place.egress(&["plan", &file], 0, &["t-right", "is qdisc root handle 9: pfifo limit 3"]);
-    place.egress(&["clear", &file], 1, &["t-left: cleared", "t-right: differs from the file"]);
+    scenario.egress(&["plan", &file], 0, &["t-right", "is qdisc root handle 9: pfifo limit 3"]);
+    scenario.egress(&["clear", &file], 1, &["t-left: cleared", "t-right: differs from the file"]);
     assert!(is_default(LEFT) && !is_default(RIGHT));
-    place.egress(&["clear", "--interface", RIGHT], 0, &["t-right: cleared"]);
+    scenario.egress(&["clear", "--interface", RIGHT], 0, &["t-right: cleared"]);
     assert!(is_default(RIGHT));
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn a_refused_tree_changes_nothing() {
-    let Some(place) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let Some(scenario) = Scenario::new(VCAN, ["left", "right"]) else { return };
     replace_root(LEFT, "qdisc root handle 9: pfifo limit 3");
     let before = found(LEFT);
     // Virtual interfaces have no hardware transmit time.
@@ -106,57 +111,57 @@ fn a_refused_tree_changes_nothing() {
         "qdisc root handle 7: etf clockid CLOCK_TAI delta 1000 offload",
     );
     assert_ne!(refused, BANDS);
-    let file = place.file("candor.toml", &refused);
-    place.egress(&["apply", &file], 2, &["the kernel rejected qdisc etf 7: parent root on t-right"]);
+    let file = scenario.file("candor.toml", &refused);
+    scenario.egress(&["apply", &file], 2, &["the kernel rejected qdisc etf 7: parent root on t-right"]);
     assert_tree(LEFT, &before);
     assert!(is_default(RIGHT));
-    place.says(&["run", &file, "--engine", "read-write"], 2, &["the kernel rejected qdisc etf"]);
+    scenario.says(&["run", &file, "--engine", "read-write"], 2, &["the kernel rejected qdisc etf"]);
     assert_tree(LEFT, &before);
-    let file = place.file("candor.toml", &BANDS.replace("t-right", "t-none"));
-    place.egress(&["apply", &file], 2, &["interface t-none (bus b) not found"]);
+    let file = scenario.file("candor.toml", &BANDS.replace("t-right", "t-none"));
+    scenario.egress(&["apply", &file], 2, &["interface t-none (bus b) not found"]);
     assert_tree(LEFT, &before);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn watch_reports_and_mends_changes() {
-    let Some(mut place) = Scenario::new(VCAN, ["left", "right"]) else { return };
-    let file = place.file("candor.toml", BANDS);
-    place.egress(&["apply", &file], 0, &[]);
-    let watch = place.events(&["egress", "watch", &file, "--json"]);
-    let mends = place.events(&["egress", "watch", &file, "--json", "--mend"]);
+    let Some(mut scenario) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let file = scenario.file("candor.toml", BANDS);
+    scenario.egress(&["apply", &file], 0, &[]);
+    let watch = scenario.events(&["egress", "watch", &file, "--json"]);
+    let mends = scenario.events(&["egress", "watch", &file, "--json", "--mend"]);
     replace_root(LEFT, "qdisc root handle 9: pfifo limit 3");
     assert_eq!(mends.event(&["put-back"])["interface"], LEFT);
     // The first watcher may have started too late for that.
-    place.unplug("left");
+    scenario.unplug("left");
     while watch.event(&["gone"])["interface"] != LEFT {}
     assert_eq!(mends.event(&["gone"])["interface"], LEFT);
-    place.plug_in("left");
+    scenario.plug_in("left");
     assert_eq!(mends.event(&["put-back"])["is_new"], true);
     while watch.event(&["as-wanted"])["interface"] != LEFT {}
-    assert_tree(LEFT, &wanted(&place, &file));
+    assert_tree(LEFT, &wanted(&scenario, &file));
     for watch in [watch, mends] {
         assert!(watch.end(Signal::Interrupt).status.success());
     }
 }
 
 /// The tree of the file for the left interface, read from the script that candor shows.
-fn wanted(place: &Scenario, file: &str) -> Tree {
-    let shown = place.egress(&["show", file, "--wanted", "--interface", LEFT, "--as", "tc"], 0, &[]);
+fn wanted(scenario: &Scenario, file: &str) -> Tree {
+    let shown = scenario.egress(&["show", file, "--wanted", "--interface", LEFT, "--as", "tc"], 0, &[]);
     text::parse_script(&shown.out).unwrap().trees.remove(0).1
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn run_keeps_its_queues_and_restores_the_old_ones() {
-    let Some(place) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let Some(scenario) = Scenario::new(VCAN, ["left", "right"]) else { return };
     replace_root(LEFT, "qdisc root handle 9: pfifo limit 3");
     let before = found(LEFT);
     let gateway = BANDS.to_owned() + &route("back", "b", "a", "");
-    let file = place.file("candor.toml", &gateway);
-    let run = place.events(&["run", &file, "--engine", "read-write", "--json", "--seccomp"]);
+    let file = scenario.file("candor.toml", &gateway);
+    let run = scenario.events(&["run", &file, "--engine", "read-write", "--json", "--seccomp"]);
     run.event(&["ready"]);
-    let wanted = wanted(&place, &file);
+    let wanted = wanted(&scenario, &file);
     assert_tree(LEFT, &wanted);
 
     replace_root(LEFT, "qdisc root handle 8: pfifo limit 8");
@@ -168,12 +173,12 @@ fn run_keeps_its_queues_and_restores_the_old_ones() {
     let from = without.find("[egress.b]").unwrap();
     let to = without.rfind("[egress.b]").unwrap();
     let without = format!("{}{}", &without[..from], &without[to..]);
-    place.file("candor.toml", &without);
-    place.says(&["reload"], 0, &["reloaded"]);
+    scenario.file("candor.toml", &without);
+    scenario.says(&["reload"], 0, &["reloaded"]);
     assert_tree(LEFT, &before);
     assert!(!is_default(RIGHT));
-    place.file("candor.toml", &gateway);
-    place.says(&["reload"], 0, &["reloaded"]);
+    scenario.file("candor.toml", &gateway);
+    scenario.says(&["reload"], 0, &["reloaded"]);
     assert_tree(LEFT, &wanted);
 
     assert!(run.end(Signal::Interrupt).status.success());
@@ -184,15 +189,15 @@ fn run_keeps_its_queues_and_restores_the_old_ones() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_replaced_interface_gets_its_queues() {
-    let Some(mut place) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let Some(mut scenario) = Scenario::new(VCAN, ["left", "right"]) else { return };
     // A file without routes.
-    let file = place.file("candor.toml", BANDS);
-    let run = place.events(&["run", &file, "--json", "--seccomp"]);
+    let file = scenario.file("candor.toml", BANDS);
+    let run = scenario.events(&["run", &file, "--json", "--seccomp"]);
     run.event(&["ready"]);
-    let wanted = wanted(&place, &file);
-    place.unplug("left");
+    let wanted = wanted(&scenario, &file);
+    scenario.unplug("left");
     run.notice_with("t-left: gone");
-    place.plug_in("left");
+    scenario.plug_in("left");
     run.notice_with("t-left: is back; its tree is restored");
     assert_tree(LEFT, &wanted);
     assert!(run.end(Signal::Interrupt).status.success());
@@ -217,9 +222,9 @@ fn can_send(text: &str) -> Output {
 #[test]
 #[ignore = "runs in a guest"]
 fn can_send_measures_queues_and_restores_the_interface() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let before = of(vec![prio()], vec![], vec![filter(Handle::new(1, 0), Classifier::Matchall)]);
-    place.make(&before).unwrap();
+    fixture.make(&before).unwrap();
     let run = can_send(&two_bands(NEAR));
     assert_eq!(run.status, 0, "{run:?}");
     let measured = run.json()["measured"].as_array().unwrap().clone();
@@ -234,9 +239,9 @@ fn can_send_measures_queues_and_restores_the_interface() {
         };
         assert!(calls.iter().all(is_ordered), "{calls:?}");
     }
-    assert_eq!(differences(&before, &place.observe().tree), []);
+    assert_eq!(differences(&before, &fixture.observe().tree), []);
     // A file without this interface is refused.
     assert_eq!(can_send(&two_bands(FAR)).status, 2);
-    assert_eq!(differences(&before, &place.observe().tree), []);
-    place.clear();
+    assert_eq!(differences(&before, &fixture.observe().tree), []);
+    fixture.clear();
 }

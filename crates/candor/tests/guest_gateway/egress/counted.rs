@@ -5,7 +5,7 @@ use std::io;
 
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_FDF};
 use candor_egress::arbitrary;
-use candor_egress::classify::{self, Course, End, Heard, Packet, Socket};
+use candor_egress::classify::{self, Course, End, Packet, SenderResult, Socket};
 use candor_egress::filter::{Classifier, ETH_P_CAN, ETH_P_CANFD};
 use candor_egress::netlink::{FilterStats, Hits};
 use candor_egress::text;
@@ -173,14 +173,14 @@ fn random_trees() -> impl FnMut() -> Tree {
 #[test]
 #[ignore = "runs in a guest"]
 fn random_trees_are_read_back_unchanged() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let (mut random, cases, mut made) = (random_trees(), cases(20), 0);
     for _ in 0..cases {
         let tree = random();
         // No kernel accepts every value; what it accepts must come back.
-        match place.make(&tree) {
+        match fixture.make(&tree) {
             Ok(()) => {
-                let found = place.observe().tree;
+                let found = fixture.observe().tree;
                 assert_eq!(differences(&tree, &found), [], "{tree:#?}");
                 made += 1;
             }
@@ -188,7 +188,7 @@ fn random_trees_are_read_back_unchanged() {
             Err(TcError::Encode(error)) => println!("not sent: {error}"),
             Err(error) => panic!("{error}"),
         }
-        place.clear();
+        fixture.clear();
     }
     println!("{made} of {cases} trees were made");
 }
@@ -197,18 +197,18 @@ fn random_trees_are_read_back_unchanged() {
 #[test]
 #[ignore = "runs in a guest"]
 fn counters_agree_with_the_oracle() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let (mut random, cases) = (random_trees(), cases(40));
-    let sender = place.sender();
+    let sender = fixture.sender();
     let mut traffic = Traffic::from_seed(6);
     let (mut trees, mut frames, mut fitted) = (0, 0, 0);
     for _ in 0..cases {
         let tree = quiet::tree(random());
-        match place.make(&tree) {
+        match fixture.make(&tree) {
             Ok(()) => {}
             Err(TcError::Netlink(error)) => {
                 println!("refused: {error}");
-                place.clear();
+                fixture.clear();
                 continue;
             }
             Err(error) => panic!("{error}: {}", shown(&tree)),
@@ -220,7 +220,7 @@ fn counters_agree_with_the_oracle() {
             if matches!(course.end, End::Unknown(_)) {
                 continue;
             }
-            let heard = matches!(course.end, End::Dropped { heard: Heard::Sender, .. });
+            let heard = matches!(course.end, End::Dropped { result: SenderResult::Enobufs, .. });
             match sent.send(&sender).map_err(|error| error.raw_os_error()) {
                 Ok(()) => assert!(!heard, "{course:?} {sent:?} {}", shown(&tree)),
                 Err(Some(errno::ENOBUFS)) => assert!(heard, "{course:?} {sent:?} {}", shown(&tree)),
@@ -230,14 +230,14 @@ fn counters_agree_with_the_oracle() {
             }
             courses.push(course);
         }
-        let found = place.observe();
+        let found = fixture.observe();
         let counts = Counts::of(&courses);
         let differences = [counts.at_filters(&tree, &found), counts.at_queues(&tree, &found)].concat();
         assert!(differences.is_empty(), "{differences:#?}\n{}\n{sent:?}\n{courses:?}", shown(&tree));
         trees += 1;
         frames += courses.len();
         fitted += courses.iter().flat_map(|course| &course.tested).filter(|tested| tested.fits).count();
-        place.clear();
+        fixture.clear();
     }
     println!("{trees} trees, {frames} frames, {fitted} matches");
     assert!(trees > cases / 3 && frames > trees * FRAMES / 4 && fitted > frames / 4);

@@ -73,15 +73,15 @@ fn frames_leave_in_the_order_of_their_groups() {
 #[test]
 #[ignore = "runs in a guest"]
 fn limits_only_the_groups_of_the_limit() {
-    let Some(mut place) = Place::new(&needs(&[])) else { return };
+    let Some(mut fixture) = Fixture::new(&needs(&[])) else { return };
     let group = Group::new("/t-candor/limited");
     let text = "[bus.a]\ninterface = \"t-near\"\n[[egress.a.band]]\nname = \"all\"\n[[egress.a.limit]]\n\
                 cgroup = [\"/t-candor/limited\", \"/t-candor/none\"]\nrate = \"1 frames/s\"\nburst = 3\n";
     let mut tree = trees(text).remove(0);
     let missing = locate(&mut Here::default(), &mut tree).unwrap();
     assert_eq!(missing.len(), 1);
-    place.make(&tree).unwrap();
-    let (inside, outside) = (group.inside(|| place.sender()), place.sender());
+    fixture.make(&tree).unwrap();
+    let (inside, outside) = (group.inside(|| fixture.sender()), fixture.sender());
     let refused = |socket: &CanSocket| {
         let tried = (0..40).filter_map(|_| try_send(socket, &classic(0x123, &[1])).err());
         tried.map(|error| assert_eq!(error.raw_os_error(), Some(errno::ENOBUFS))).count()
@@ -89,15 +89,15 @@ fn limits_only_the_groups_of_the_limit() {
     assert_eq!(refused(&outside), 0);
     let count = refused(&inside);
     assert!(count > 0, "nothing is refused");
-    let observed = place.observe();
+    let observed = fixture.observe();
     assert_eq!(differences(&tree, &observed.tree), []);
     assert_eq!(observed.filters[0].actions[0].drops, u32::try_from(count).unwrap());
-    place.clear();
+    fixture.clear();
 }
 
 /// The frames that each band of t-left has accepted.
-fn taken(place: &Scenario, file: &str) -> Vec<u64> {
-    let shown = place.json(&["egress", "show", file]);
+fn taken(scenario: &Scenario, file: &str) -> Vec<u64> {
+    let shown = scenario.json(&["egress", "show", file]);
     let below = shown["interfaces"][0]["tree"][0]["below"].as_array().unwrap().clone();
     let bands = below.iter().filter(|one| one["what"] == "class");
     bands.map(|band| band["below"][0]["counted"]["frames"].as_u64().unwrap()).collect()
@@ -106,49 +106,53 @@ fn taken(place: &Scenario, file: &str) -> Vec<u64> {
 #[test]
 #[ignore = "runs in a guest"]
 fn plan_apply_verify_show_and_clear() {
-    let Some(place) = scene(&[]) else { return };
-    let file = place.file("candor.toml", BANDS);
+    let Some(scenario) = scene(&[]) else { return };
+    let file = scenario.file("candor.toml", BANDS);
     let service = Group::new("/t-candor.slice/t-logger.service");
     for command in ["plan", "apply", "verify"] {
         let words = ["cgroup /t-candor/urgent (bus a) not found: systemd-cgls lists", "candor run waits"];
-        place.egress(&[command, &file], 2, &words);
+        scenario.egress(&[command, &file], 2, &words);
     }
     let urgent = Group::new("/t-candor/urgent");
-    place.egress(&["plan", &file], 0, &["bpf unit t-logger.service flowid 1:2 (number "]);
-    place.egress(&["apply", &file], 0, &["t-left: created"]);
-    place.egress(&["apply", &file], 0, &["t-left: unchanged"]);
-    place.egress(&["verify", &file], 0, &["the kernel matches the file"]);
-    let inside = service.inside(|| place.sender("left"));
+    scenario.egress(&["plan", &file], 0, &["bpf unit t-logger.service flowid 1:2 (number "]);
+    scenario.egress(&["apply", &file], 0, &["t-left: created"]);
+    scenario.egress(&["apply", &file], 0, &["t-left: unchanged"]);
+    scenario.egress(&["verify", &file], 0, &["the kernel matches the file"]);
+    let inside = service.inside(|| scenario.sender("left"));
     send(&inside, &classic(0x123, &[1]));
-    send(&place.sender("left"), &classic(0x123, &[2]));
-    assert_eq!(taken(&place, &file), [0, 1, 1]);
+    send(&scenario.sender("left"), &classic(0x123, &[2]));
+    assert_eq!(taken(&scenario, &file), [0, 1, 1]);
     // A packet socket, and a group below that of the service.
     let inner = Group::new("/t-candor.slice/t-logger.service/inner");
-    let mut ring = inner.inside(|| TransmitRing::open(place.index("left"), 4, None)).unwrap();
+    let mut ring = inner.inside(|| TransmitRing::open(scenario.index("left"), 4, None)).unwrap();
     assert_eq!(ring.send([bytes_of(&classic(0x123, &[3])).as_slice()]).taken, 1);
-    assert_eq!(taken(&place, &file), [0, 2, 1]);
-    place.egress(&["show", &file], 0, &["bpf unit t-logger.service", "bpf cgroup /t-candor/urgent"]);
-    let shown = place.egress(&["show", "--interface", "t-left", "--as", "tc"], 1, &["sudo candor egress apply"]);
+    assert_eq!(taken(&scenario, &file), [0, 2, 1]);
+    scenario.egress(&["show", &file], 0, &["bpf unit t-logger.service", "bpf cgroup /t-candor/urgent"]);
+    let shown = scenario.egress(&["show", "--interface", "t-left", "--as", "tc"], 1, &["sudo candor egress apply"]);
     assert!(shown.out.is_empty(), "{shown:?}");
     // Another group of the same name.
     drop(urgent);
     let _again = Group::new("/t-candor/urgent");
-    place.egress(&["verify", &file], 1, &["~ filter parent 1: pref 1", "1 of 1 interface"]);
-    place.egress(&["apply", &file], 0, &["t-left: changed"]);
-    place.egress(&["plan", "--exit-code", &file], 0, &[]);
+    scenario.egress(&["verify", &file], 1, &["~ filter parent 1: pref 1", "1 of 1 interface"]);
+    scenario.egress(&["apply", &file], 0, &["t-left: changed"]);
+    scenario.egress(&["plan", "--exit-code", &file], 0, &[]);
     let _other = Group::new("/t-candor/t-logger.service");
-    place.egress(&["plan", &file], 2, &["several units are named t-logger.service", "\"/t-candor/t-logger.service\""]);
-    place.egress(&["clear", &file], 0, &["t-left: cleared"]);
+    scenario.egress(
+        &["plan", &file],
+        2,
+        &["several units are named t-logger.service", "\"/t-candor/t-logger.service\""],
+    );
+    scenario.egress(&["clear", &file], 0, &["t-left: cleared"]);
     assert_eq!(found("t-left"), Tree::default());
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn run_recognises_a_restarted_service() {
-    let Some(place) = scene(&[Feature::Cangw]) else { return };
-    let file = place.file("candor.toml", &(BANDS.to_owned() + &route("over", "b", "a", "")));
+    let Some(scenario) = scene(&[Feature::Cangw]) else { return };
+    let file = scenario.file("candor.toml", &(BANDS.to_owned() + &route("over", "b", "a", "")));
     let _urgent = Group::new("/t-candor/urgent");
-    let run = place.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
+    let run = scenario.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
     run.notice_with("t-left: matches no frames from unit t-logger.service until the cgroup exists");
     run.event(&["ready"]);
     let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
@@ -156,11 +160,11 @@ fn run_recognises_a_restarted_service() {
     for round in 1..=3 {
         let service = Group::new("/t-candor.slice/t-logger.service");
         run.notice_with("t-left: frames from unit t-logger.service are matched again");
-        let [near, far] = service.inside(|| ["left", "right"].map(|bus| place.sender(bus)));
+        let [near, far] = service.inside(|| ["left", "right"].map(|bus| scenario.sender(bus)));
         send(&near, &classic(0x123, &[1]));
         // A forwarded frame has no socket.
         send(&far, &classic(0x123, &[2]));
-        assert_eq!(taken(&place, &file), [0, round, round], "a new filter each time, but the same queue");
+        assert_eq!(taken(&scenario, &file), [0, round, round], "a new filter each time, but the same queue");
         drop((near, far));
         drop(service);
         run.notice_with("t-left: matches no frames from unit t-logger.service");
@@ -172,9 +176,9 @@ fn run_recognises_a_restarted_service() {
 #[test]
 #[ignore = "runs in a guest"]
 fn reports_a_missing_capability_for_programs() {
-    let Some(place) = scene(&[]) else { return };
+    let Some(scenario) = scene(&[]) else { return };
     let (_service, _urgent) = (Group::new("/t-candor.slice/t-logger.service"), Group::new("/t-candor/urgent"));
-    let mut apply = place.command(&["egress", "apply", &place.file("candor.toml", BANDS)]);
+    let mut apply = scenario.command(&["egress", "apply", &scenario.file("candor.toml", BANDS)]);
     let apply = std::thread::spawn(move || {
         // A process inherits the bounding set of the thread that starts it.
         for capability in [Capability::CAP_BPF, Capability::CAP_SYS_ADMIN] {

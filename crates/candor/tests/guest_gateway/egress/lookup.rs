@@ -70,7 +70,7 @@ fn frame(number: u32) -> Frame {
 #[test]
 #[ignore = "runs in a guest"]
 fn tables_select_the_band_of_the_policy() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let policy = policy();
     let wanted = compile::tree(&policy);
     let has_tables = wanted.filters.iter().filter(|filter| matches!(filter.classifier, Classifier::U32(_))).count();
@@ -84,8 +84,8 @@ fn tables_select_the_band_of_the_policy() {
     assert_eq!(steps(&wanted), Steps::default(), "applied twice");
 
     // Filters in the order of the kernel, not in that of their creation.
-    let found = place.observe().tree;
-    let sender = place.sender();
+    let found = fixture.observe().tree;
+    let sender = fixture.sender();
     let mut bands = [0_u64; 4];
     let mut courses = Vec::new();
     for frame in (0..FRAMES).map(frame) {
@@ -95,7 +95,7 @@ fn tables_select_the_band_of_the_policy() {
         sent.send(&sender).unwrap();
     }
     assert!(bands.iter().all(|frames| *frames > 20), "frames of each band: {bands:?}");
-    let observed = place.observe();
+    let observed = fixture.observe();
     let queued = |band: u16| {
         let is_its = |(qdisc, _): &(&Qdisc, _)| qdisc.handle == Handle::new(band * 0x10, 0);
         observed.tree.qdiscs.iter().zip(&observed.qdiscs).find(is_its).unwrap().1.frames
@@ -110,13 +110,13 @@ fn tables_select_the_band_of_the_policy() {
     let exchanged = steps(&other);
     assert!(!exchanged.loses_frames);
     assert_eq!(steps(&other), Steps::default());
-    place.clear();
+    fixture.clear();
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn tc_can_make_the_tables() {
-    let Some(mut place) = Place::new(&[VCAN, &[Feature::Tc]].concat()) else { return };
+    let Some(mut fixture) = Fixture::new(&[VCAN, &[Feature::Tc]].concat()) else { return };
     let policy = Policy::new(vec![band((0..60).map(exact).collect()), rest()], Vec::new()).unwrap();
     let wanted = compile::tree(&policy);
     let script = text::script(&wanted, NEAR).unwrap();
@@ -124,8 +124,8 @@ fn tc_can_make_the_tables() {
     for command in commands {
         made::tc(&command.replace("\"$DEV\"", NEAR)).unwrap();
     }
-    assert_eq!(differences(&wanted, &place.observe().tree), []);
-    place.clear();
+    assert_eq!(differences(&wanted, &fixture.observe().tree), []);
+    fixture.clear();
 }
 
 fn outgoing(frame: &Frame) -> Outgoing<'static> {

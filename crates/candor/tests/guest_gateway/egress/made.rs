@@ -40,30 +40,30 @@ fn disciplines() -> Vec<Discipline> {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_discipline() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     for discipline in disciplines() {
-        place.round(&of(vec![root(discipline)], vec![], vec![]));
+        fixture.round(&of(vec![root(discipline)], vec![], vec![]));
     }
     let stab = Some(SizeTable { overhead_bytes: 240, ..SizeTable::default() });
-    place.round(&of(vec![Qdisc { stab, ..prio() }], vec![], vec![]));
+    fixture.round(&of(vec![Qdisc { stab, ..prio() }], vec![], vec![]));
     let table = Some(SizeTable::even(0, 20, 72, 4));
-    place.round(&of(vec![Qdisc { stab: table, ..prio() }], vec![], vec![]));
+    fixture.round(&of(vec![Qdisc { stab: table, ..prio() }], vec![], vec![]));
     let ets = Ets { bands: 4, strict: 2, quanta_bytes: vec![256, 512], priomap: vec![3, 2, 1, 0] };
     let ets = of(vec![root(Discipline::Ets(ets))], vec![], vec![]);
-    match place.make(&ets) {
-        Ok(()) => place.clear(),
+    match fixture.make(&ets) {
+        Ok(()) => fixture.clear(),
         Err(error) => {
             assert_eq!(error.errno(), Some(Errno::ENOENT), "{error}");
             return skip(Feature::Ets, &error.to_string());
         }
     }
-    place.round(&ets);
+    fixture.round(&ets);
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn every_class() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let class = |minor, parent, share| Class { handle: Handle::new(1, minor), parent: Handle::new(1, parent), share };
     let htb = |burst_bytes, quantum_bytes, prio| {
         let (rate, ceil) = (ByteRate(1600), ByteRate(3200));
@@ -72,13 +72,13 @@ fn every_class() {
     let root_htb = root(Discipline::Htb(Htb { default: 2, rate_to_quantum: 10, direct_frames: Some(4) }));
     let classes =
         vec![class(1, 0, htb(160, None, 0)), class(2, 1, htb(16, Some(16), 7)), class(3, 1, htb(59, None, 9))];
-    place.round(&of(vec![root_htb], classes, vec![]));
+    fixture.round(&of(vec![root_htb], classes, vec![]));
     let classes = vec![
         class(1, 0, Share::Drr { quantum_bytes: Some(512) }),
         class(2, 0, Share::Drr { quantum_bytes: None }),
         class(3, 0, Share::Drr { quantum_bytes: Some(16) }),
     ];
-    place.round(&of(vec![root(Discipline::Drr)], classes, vec![]));
+    fixture.round(&of(vec![root(Discipline::Drr)], classes, vec![]));
 }
 
 fn matches() -> Vec<Ematch> {
@@ -108,25 +108,25 @@ fn matches() -> Vec<Ematch> {
 #[test]
 #[ignore = "runs in a guest"]
 fn every_classifier_and_match() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let parent = Handle::new(1, 0);
     for expression in matches() {
         let basic = filter(parent, Classifier::Basic(Some(expression)));
-        place.round(&of(vec![prio()], vec![], vec![basic]));
+        fixture.round(&of(vec![prio()], vec![], vec![basic]));
     }
     let flow = Flow { keys: vec![FlowKey::Source, FlowKey::Mark], hashed: true, divisor: Some(3), ..Flow::default() };
     let map = Flow { keys: vec![FlowKey::Priority], ..Flow::default() };
     for flow in [flow, map] {
         let flow = Filter { handle: 1, class: None, ..filter(parent, Classifier::Flow(flow)) };
-        place.round(&of(vec![prio()], vec![], vec![flow]));
+        fixture.round(&of(vec![prio()], vec![], vec![flow]));
     }
     for mask in [None, Some(0xFF)] {
         let fw = Filter { handle: 7, ..filter(parent, Classifier::Fw { mask }) };
-        place.round(&of(vec![prio()], vec![], vec![fw]));
+        fixture.round(&of(vec![prio()], vec![], vec![fw]));
     }
     let everything = [Classifier::Basic(None), Classifier::Matchall];
     for classifier in everything {
-        place.round(&of(vec![prio()], vec![], vec![filter(parent, classifier)]));
+        fixture.round(&of(vec![prio()], vec![], vec![filter(parent, classifier)]));
     }
     let u32 = |handle, class, node| Filter { handle, class, ..filter(parent, Classifier::U32(node)) };
     let keys = vec![U32Key { mask: 0xFF07_00C0, value: 0x2301_0000, offset: 0 }];
@@ -137,13 +137,13 @@ fn every_classifier_and_match() {
         u32(0, None, U32 { link, ..U32::default() }),
         u32(5, Some(Handle::new(1, 1)), U32 { keys, ..U32::default() }),
     ];
-    place.round(&of(vec![prio()], vec![], tables));
+    fixture.round(&of(vec![prio()], vec![], tables));
 }
 
 #[test]
 #[ignore = "runs in a guest"]
 fn every_action() {
-    let Some(mut place) = Place::new(VCAN) else { return };
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
     let clsact =
         || Qdisc { handle: Handle::CLSACT_QDISC, parent: Handle::CLSACT, stab: None, discipline: Discipline::Clsact };
     let (exceed, verdict) = (Verdict::Drop, Verdict::Pass);
@@ -167,7 +167,7 @@ fn every_action() {
     actions.extend(verdicts.map(|verdict| Action::Gact { verdict }));
     for action in actions {
         let filters = [Handle::INGRESS, Handle::EGRESS].map(|parent| doing(parent, action.clone()));
-        place.round(&of(vec![clsact()], vec![], filters.to_vec()));
+        fixture.round(&of(vec![clsact()], vec![], filters.to_vec()));
     }
 }
 
@@ -179,7 +179,7 @@ pub(super) fn tc(arguments: &str) -> Result<(), String> {
 #[test]
 #[ignore = "runs in a guest"]
 fn reads_what_tc_makes() {
-    let Some(mut place) = Place::new(&[VCAN, &[Feature::Tc]].concat()) else { return };
+    let Some(mut fixture) = Fixture::new(&[VCAN, &[Feature::Tc]].concat()) else { return };
     for command in [
         "qdisc add dev t-near root handle 1: prio",
         "qdisc add dev t-near parent 1:3 handle 3: tbf rate 12800bit burst 60 limit 1600",
@@ -200,8 +200,8 @@ fn reads_what_tc_makes() {
         }
         Err(error) => skip(Feature::Tc, &format!("no canid: {error}")),
     }
-    let found = place.observe();
+    let found = fixture.observe();
     assert_eq!(differences(&expected, &found.tree), []);
     assert_eq!(found.bands.len(), 4, "{:?}", found.bands);
-    place.clear();
+    fixture.clear();
 }

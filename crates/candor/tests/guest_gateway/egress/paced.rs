@@ -48,8 +48,8 @@ pub(super) fn arrivals(far: &CanSocket, count: usize) -> Vec<(u32, Duration)> {
 }
 
 /// Receives this many frames. Each sender replaces its own, so its queue never becomes empty.
-pub(super) fn hear_and_replace(place: &Place, senders: &[(&CanSocket, u32)], count: usize) -> Vec<(u32, Duration)> {
-    let far = listener_on(place.pair.far);
+pub(super) fn hear_and_replace(fixture: &Fixture, senders: &[(&CanSocket, u32)], count: usize) -> Vec<(u32, Duration)> {
+    let far = listener_on(fixture.pair.far);
     for _ in 0..40 {
         senders.iter().for_each(|(socket, id)| send(socket, &classic(*id, &[0; 8])));
     }
@@ -81,10 +81,10 @@ pub(super) fn within(found: f64, wanted: f64, tolerance: f64) {
 #[test]
 #[ignore = "runs in a guest"]
 fn tbf_paces_a_virtual_bus_like_1_mbit() {
-    let Some(mut place) = Place::new(CLOCK) else { return };
-    place.make(&tree("qdisc root handle 1: tbf rate 1mbit burst 16 limit 10000")).unwrap();
-    let sender = place.sender();
-    let heard = hear_and_replace(&place, &[(&sender, 0x123)], 401);
+    let Some(mut fixture) = Fixture::new(CLOCK) else { return };
+    fixture.make(&tree("qdisc root handle 1: tbf rate 1mbit burst 16 limit 10000")).unwrap();
+    let sender = fixture.sender();
+    let heard = hear_and_replace(&fixture, &[(&sender, 0x123)], 401);
     // A bucket of one frame loses the lateness of the timer, a microsecond each time.
     within(rate(&heard[100..]), 7812.5, 0.015 * 7812.5);
 }
@@ -93,9 +93,9 @@ fn tbf_paces_a_virtual_bus_like_1_mbit() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_bucket_of_ten_frames_sends_ten_at_once() {
-    let Some(mut place) = Place::new(CLOCK) else { return };
-    place.make(&tree("qdisc root handle 1: tbf rate 0.1mbit burst 160b latency 70ms")).unwrap();
-    let (sender, far) = (place.sender(), listener_on(place.pair.far));
+    let Some(mut fixture) = Fixture::new(CLOCK) else { return };
+    fixture.make(&tree("qdisc root handle 1: tbf rate 0.1mbit burst 160b latency 70ms")).unwrap();
+    let (sender, far) = (fixture.sender(), listener_on(fixture.pair.far));
     (0..60).for_each(|_| send(&sender, &classic(0x123, &[0; 8])));
     let arrivals = arrivals(&far, 60);
     let at_once = arrivals.iter().filter(|(_, at)| *at < Duration::from_micros(500)).count();
@@ -107,16 +107,16 @@ fn a_bucket_of_ten_frames_sends_ten_at_once() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_bucket_of_one_frame_is_the_smallest() {
-    let Some(mut place) = Place::new(VCAN) else { return };
-    let (sender, far) = (place.sender(), listener_on(place.pair.far));
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
+    let (sender, far) = (fixture.sender(), listener_on(fixture.pair.far));
     for (burst, is_enough) in [(16, true), (15, false)] {
-        place.make(&tree(&format!("qdisc root handle 1: tbf rate 1mbit burst {burst} limit 10000"))).unwrap();
+        fixture.make(&tree(&format!("qdisc root handle 1: tbf rate 1mbit burst {burst} limit 10000"))).unwrap();
         for _ in 0..3 {
             let outcome = try_send(&sender, &classic(0x123, &[0; 8])).map_err(|error| error.raw_os_error());
             assert_eq!(outcome, if is_enough { Ok(()) } else { Err(Some(errno::ENOBUFS)) }, "{burst}");
         }
         arrivals(&far, if is_enough { 3 } else { 0 });
-        place.clear();
+        fixture.clear();
     }
 }
 
@@ -127,20 +127,20 @@ fn shaper(is_open: bool) -> Tbf {
 }
 
 /// Urgent frames (0x080) come while others (0x200) wait below a shaper.
-fn order_below_shaper(place: &mut Place, scheduler: &str) -> Result<Vec<u32>, TcError> {
+fn order_below_shaper(fixture: &mut Fixture, scheduler: &str) -> Result<Vec<u32>, TcError> {
     let filters = "filter prio 1 basic match 'canid(sff 0x080)' flowid 1:1\nfilter prio 2 basic flowid 1:2";
     let tree = below_shaper(&tree(&format!("{scheduler}\n{filters}")), shaper(false));
-    place.make(&tree)?;
-    let (sender, far) = (place.sender(), listener_on(place.pair.far));
+    fixture.make(&tree)?;
+    let (sender, far) = (fixture.sender(), listener_on(fixture.pair.far));
     // The bucket is full for the first one.
     [0x200, 0x200, 0x200, 0x080, 0x080].iter().for_each(|id| send(&sender, &classic(*id, &[0; 8])));
     let opened = Qdisc { discipline: Discipline::Tbf(shaper(true)), ..tree.qdiscs[0].clone() };
-    place.kernel.carry_out(&Step::ChangeQdisc(opened)).unwrap();
+    fixture.kernel.carry_out(&Step::ChangeQdisc(opened)).unwrap();
     // The kernel dequeues at the next frame, even if it refuses that.
     let too_long = Frame::fd(RawId(1), 0, &[]).unwrap();
     assert_eq!(try_send(&sender, &too_long).unwrap_err().raw_os_error(), Some(errno::ENOBUFS));
     let order = arrivals(&far, 5).into_iter().map(|(id, _)| id).collect();
-    place.clear();
+    fixture.clear();
     Ok(order)
 }
 
@@ -151,16 +151,16 @@ fn a_shaper_holds_a_frame_of_schedulers_other_than_prio() {
     const HTB: &str = "qdisc root handle 1: htb\n\
         class parent 1: classid 1:1 htb rate 10000kbps burst 64k cburst 64k quantum 16 prio 0\n\
         class parent 1: classid 1:2 htb rate 10000kbps burst 64k cburst 64k quantum 16 prio 1";
-    let Some(mut place) = Place::new(VCAN) else { return };
-    let prio = order_below_shaper(&mut place, "qdisc root handle 1: prio").unwrap();
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
+    let prio = order_below_shaper(&mut fixture, "qdisc root handle 1: prio").unwrap();
     assert_eq!(prio, [0x200, 0x080, 0x080, 0x200, 0x200]);
     for scheduler in [HTB, "qdisc root handle 1: ets bands 2 strict 2"] {
-        match order_below_shaper(&mut place, scheduler) {
+        match order_below_shaper(&mut fixture, scheduler) {
             Ok(order) => assert_eq!(order, [0x200, 0x200, 0x080, 0x080, 0x200], "{scheduler}"),
             Err(error) => {
                 assert!(error.errno() == Some(Errno::ENOENT) && scheduler.contains("ets"), "{error}: {scheduler}");
                 skip(Feature::Ets, &error.to_string());
-                place.clear();
+                fixture.clear();
             }
         }
     }
@@ -173,10 +173,10 @@ fn throttles_a_band_to_its_frame_rate() {
     for limit in [20, 100, 500, 1000, 2000] {
         let file =
             format!("[bus.b]\ninterface = \"can0\"\n[[egress.b.band]]\nname = \"all\"\nrate = \"{limit} frames/s\"\n");
-        let Some(mut place) = Place::new(CLOCK) else { return };
-        place.make(&trees(&file)[0]).unwrap();
-        let socket = place.sender();
-        let heard = hear_and_replace(&place, &[(&socket, 0x123)], 2 * usize::try_from(limit).unwrap() + 1);
+        let Some(mut fixture) = Fixture::new(CLOCK) else { return };
+        fixture.make(&trees(&file)[0]).unwrap();
+        let socket = fixture.sender();
+        let heard = hear_and_replace(&fixture, &[(&socket, 0x123)], 2 * usize::try_from(limit).unwrap() + 1);
         within(rate(&heard), f64::from(limit), 1.0);
     }
 }

@@ -97,25 +97,25 @@ fn on_a_bus(tree: &Tree) -> Tree {
 #[ignore = "runs in a guest"]
 fn a_2_a_throttled_class_lets_others_send() {
     for tree in trees(THROTTLED) {
-        let Some(mut place) = Place::new(CLOCK) else { return };
-        place.make(&on_a_bus(&tree)).unwrap();
-        let sockets = [place.sender(), place.sender()];
+        let Some(mut fixture) = Fixture::new(CLOCK) else { return };
+        fixture.make(&on_a_bus(&tree)).unwrap();
+        let sockets = [fixture.sender(), fixture.sender()];
         let senders = [(&sockets[0], 0x181), (&sockets[1], 0x701)];
-        let heard = hear_and_replace(&place, &senders, 1171);
+        let heard = hear_and_replace(&fixture, &senders, 1171);
         let both = rate(&heard);
         let share = |id| count_of(&heard, id) / f64::from(u32::try_from(heard.len()).unwrap());
         within(both * share(0x181), 780.0, 1.5);
         within(both * share(0x701), 390.0, 1.5);
     }
     // Without shapers it starves.
-    let Some(mut place) = Place::new(CLOCK) else { return };
+    let Some(mut fixture) = Fixture::new(CLOCK) else { return };
     let queues = (1..=3).map(|band| format!("qdisc parent 1:{band} handle {band}0: pfifo limit 300\n"));
     let filters = trees(THROTTLED)[1].filters.clone();
     let mut starving = paced::tree(&format!("qdisc root handle 1: prio\n{}", queues.collect::<String>()));
     starving.filters = filters;
-    place.make(&on_a_bus(&starving)).unwrap();
-    let sockets = [place.sender(), place.sender()];
-    let heard = hear_and_replace(&place, &[(&sockets[0], 0x181), (&sockets[1], 0x701)], 200);
+    fixture.make(&on_a_bus(&starving)).unwrap();
+    let sockets = [fixture.sender(), fixture.sender()];
+    let heard = hear_and_replace(&fixture, &[(&sockets[0], 0x181), (&sockets[1], 0x701)], 200);
     assert!(count_of(&heard, 0x701) <= 1.0, "{heard:?}");
 }
 
@@ -124,10 +124,10 @@ fn a_2_a_throttled_class_lets_others_send() {
 #[ignore = "runs in a guest"]
 fn a_4_throttled_senders_take_turns() {
     for tree in trees(THROTTLED_TURNS) {
-        let Some(mut place) = Place::new(CLOCK) else { return };
-        place.make(&tree).unwrap();
-        let sockets = [place.sender(), place.sender()];
-        let heard = hear_and_replace(&place, &[(&sockets[0], 0x181), (&sockets[1], 0x182)], 781);
+        let Some(mut fixture) = Fixture::new(CLOCK) else { return };
+        fixture.make(&tree).unwrap();
+        let sockets = [fixture.sender(), fixture.sender()];
+        let heard = hear_and_replace(&fixture, &[(&sockets[0], 0x181), (&sockets[1], 0x182)], 781);
         within(rate(&heard), 780.0, 1.0);
         within(count_of(&heard, 0x181) - count_of(&heard, 0x182), 0.0, 2.0);
     }
@@ -138,17 +138,17 @@ fn a_4_throttled_senders_take_turns() {
 #[ignore = "runs in a guest"]
 fn a_5_classes_have_their_shares() {
     let [_, tree] = &trees(SHARES)[..] else { panic!("bands and by hand") };
-    let Some(mut place) = Place::new(CLOCK) else { return };
-    place.make(tree).unwrap();
-    let sockets: Vec<_> = (0..4).map(|_| place.sender()).collect();
+    let Some(mut fixture) = Fixture::new(CLOCK) else { return };
+    fixture.make(tree).unwrap();
+    let sockets: Vec<_> = (0..4).map(|_| fixture.sender()).collect();
     let ids = [0x005, 0x01F, 0x700, 0x701];
     let all: Vec<_> = sockets.iter().zip(ids).collect();
-    let heard = hear_and_replace(&place, &all, 1100).split_off(100);
+    let heard = hear_and_replace(&fixture, &all, 1100).split_off(100);
     within(rate(&heard), 6250.0, 62.5);
     for (id, share) in ids.into_iter().zip([300.0, 100.0, 300.0, 300.0]) {
         within(count_of(&heard, id), share, 0.02 * share);
     }
-    place.clear();
+    fixture.clear();
     // With equal quanta each of the others gets half of the unused part, whatever their rates.
     let mut equal = tree.clone();
     for class in &mut equal.classes {
@@ -156,13 +156,13 @@ fn a_5_classes_have_their_shares() {
         htb.quantum_bytes = Some(256);
     }
     for (tree, first) in [(tree, 300.0), (&equal, 315.0)] {
-        place.make(tree).unwrap();
-        let heard = hear_and_replace(&place, &[all[0], all[2], all[3]], 1000).split_off(100);
+        fixture.make(tree).unwrap();
+        let heard = hear_and_replace(&fixture, &[all[0], all[2], all[3]], 1000).split_off(100);
         let others = (900.0 - first) / 2.0;
         for (id, share) in [(0x005, first), (0x700, others), (0x701, others)] {
             within(count_of(&heard, id), share, 0.02 * share);
         }
-        place.clear();
+        fixture.clear();
     }
 }
 

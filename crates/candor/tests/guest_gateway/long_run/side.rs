@@ -13,7 +13,7 @@ use super::{GROUP, INTERVAL, QUEUE};
 use crate::prelude::*;
 use crate::serial::Serial;
 
-/// What the nodes of a bus have received.
+/// Frames received by the nodes of a bus.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) frames: AtomicU64,
@@ -22,7 +22,7 @@ pub(super) struct Heard {
     /// The last byte of the last frame.
     pub(super) marker: AtomicU8,
     pub(super) unordered: AtomicU64,
-    /// How often a driver has opened a controller.
+    /// Number of times that a driver opened a controller.
     pub(super) opened: AtomicU32,
     /// Errors on the bus: the controller cannot send.
     pub(super) is_disturbed: AtomicBool,

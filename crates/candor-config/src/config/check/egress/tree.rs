@@ -5,7 +5,7 @@ use crate::config::spec::TreeSpec;
 use crate::plan::Bus;
 use candor_core::diagnostic::{Diagnostic, Findings, Severity, Span};
 use candor_egress::handle::Handle;
-use candor_egress::lint::{Facts, Finding, Place, lint};
+use candor_egress::lint::{Facts, Finding, LintSubject, lint};
 use candor_egress::text;
 use candor_egress::tree::Tree;
 
@@ -56,7 +56,7 @@ fn place(span: Span, written: &TreeSpec) -> Span {
 }
 
 fn shown(finding: &Finding, tree: &Tree, written: &TreeSpec) -> Diagnostic {
-    let line = line(finding.place, tree, &written.text.value);
+    let line = line(finding.subject, tree, &written.text.value);
     let span = line.map_or_else(|| written.text.span.clone(), |line| place(line, written));
     let message = finding.trap.to_string();
     let diagnostic = match finding.severity() {
@@ -66,31 +66,31 @@ fn shown(finding: &Finding, tree: &Tree, written: &TreeSpec) -> Diagnostic {
     diagnostic.help(finding.trap.help())
 }
 
-/// The line that defines `place`, if there is only one candidate: a tree does not keep its text.
-fn line(place: Place, tree: &Tree, text: &str) -> Option<Span> {
+/// The line that defines `subject`, if there is only one candidate: a tree does not keep its text.
+fn line(subject: LintSubject, tree: &Tree, text: &str) -> Option<Span> {
     let starts = text.split_inclusive('\n').scan(0, |next, line| {
         let start = *next;
         *next += line.len();
         Some((start, line))
     });
-    let mut meant = starts.filter(|(_, line)| is_meant(place, tree, &line.split_whitespace().collect::<Vec<_>>()));
+    let mut meant = starts.filter(|(_, line)| is_meant(subject, tree, &line.split_whitespace().collect::<Vec<_>>()));
     let (start, line) = meant.next()?;
     let indent = line.len() - line.trim_start().len();
     meant.next().is_none().then_some(start + indent..start + line.trim_end().len())
 }
 
-fn is_meant(place: Place, tree: &Tree, words: &[&str]) -> bool {
+fn is_meant(subject: LintSubject, tree: &Tree, words: &[&str]) -> bool {
     let says = |word: &str, value: &str| words.windows(2).any(|pair| pair == [word, value]);
     let is_root =
         |handle: Handle| tree.qdiscs.iter().any(|qdisc| qdisc.handle == handle && qdisc.parent == Handle::ROOT);
-    match place {
-        Place::Class(handle) => words.contains(&"class") && says("classid", &handle.to_string()),
-        Place::Filter(at) => tree.filters.get(at).is_some_and(|filter| {
+    match subject {
+        LintSubject::Class(handle) => words.contains(&"class") && says("classid", &handle.to_string()),
+        LintSubject::Filter(at) => tree.filters.get(at).is_some_and(|filter| {
             let preference = filter.preference.to_string();
             words.contains(&"filter") && (says("prio", &preference) || says("pref", &preference))
         }),
-        Place::Qdisc(handle) if is_root(handle) => words.contains(&"qdisc") && words.contains(&"root"),
-        Place::Qdisc(handle) => words.contains(&"qdisc") && says("handle", &handle.to_string()),
-        Place::Tree => false,
+        LintSubject::Qdisc(handle) if is_root(handle) => words.contains(&"qdisc") && words.contains(&"root"),
+        LintSubject::Qdisc(handle) => words.contains(&"qdisc") && says("handle", &handle.to_string()),
+        LintSubject::Tree => false,
     }
 }

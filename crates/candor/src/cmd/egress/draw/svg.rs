@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::short;
 use super::text::remarks;
-use super::{Box, Counted, Drawing, What};
+use super::{Counted, Drawing, TreeObject, What};
 
 const MOST_CHARACTERS: usize = 60;
 /// Lines of a qdisc or filter: a match may have hundreds of identifiers.
@@ -40,11 +40,11 @@ pub(in crate::cmd::egress) fn svg(drawing: &Drawing) -> String {
     picture(drawing, &layout.placed, width, y + MARGIN_PX)
 }
 
-fn boxes(below: &[Box]) -> impl Iterator<Item = &Box> {
+fn boxes(below: &[TreeObject]) -> impl Iterator<Item = &TreeObject> {
     below.iter().filter(|one| one.what != What::Filter)
 }
 
-fn lines(one: &Box) -> Vec<(&'static str, String)> {
+fn lines(one: &TreeObject) -> Vec<(&'static str, String)> {
     let name = format!("{} {}", one.name, one.words);
     let mut lines: Vec<_> = wrapped(name.trim(), "").into_iter().map(|line| ("name", line)).collect();
     lines.extend(one.band.as_ref().map(|band| ("band", band.clone())));
@@ -88,12 +88,12 @@ fn counters(counted: &Counted) -> String {
     short((numbers.join(", ") + &remarks(counted)).trim(), MOST_CHARACTERS)
 }
 
-fn width(one: &Box) -> usize {
+fn width(one: &TreeObject) -> usize {
     let longest = lines(one).iter().map(|(_, text)| text.chars().count()).max().unwrap_or_default();
     longest * CHARACTER_PX + 2 * PADDING_PX
 }
 
-fn measure(below: &[Box], depth: usize, widths: &mut Vec<usize>) {
+fn measure(below: &[TreeObject], depth: usize, widths: &mut Vec<usize>) {
     for one in boxes(below) {
         if widths.len() <= depth {
             widths.push(0);
@@ -119,7 +119,7 @@ struct Layout {
 
 impl Layout {
     /// Places a box at the middle of its children, and returns the start of the next one.
-    fn place(&mut self, one: &Box, depth: usize, top: usize, parent: Option<usize>) -> usize {
+    fn place(&mut self, one: &TreeObject, depth: usize, top: usize, parent: Option<usize>) -> usize {
         let (height, of_others, all) = (height(one), height_of_others(one), whole_height(one));
         let me = self.placed.len();
         let class = if one.what == What::Qdisc { "qdisc" } else { "class" };
@@ -133,16 +133,16 @@ impl Layout {
     }
 }
 
-fn height(one: &Box) -> usize {
+fn height(one: &TreeObject) -> usize {
     lines(one).len() * LINE_PX + 2 * PADDING_PX
 }
 
-fn height_of_others(one: &Box) -> usize {
+fn height_of_others(one: &TreeObject) -> usize {
     let heights = boxes(&one.below).map(|below| whole_height(below) + GAP_Y_PX);
     heights.sum::<usize>().saturating_sub(GAP_Y_PX)
 }
 
-fn whole_height(one: &Box) -> usize {
+fn whole_height(one: &TreeObject) -> usize {
     height(one).max(height_of_others(one))
 }
 

@@ -1,7 +1,7 @@
 //! A text tree, with columns of counters.
 
 use super::short;
-use super::{Box, Counted, Drawing, What};
+use super::{Counted, Drawing, TreeObject, What};
 
 /// A match may have hundreds of identifiers; JSON has all of them.
 const MOST_CHARACTERS: usize = 90;
@@ -31,7 +31,7 @@ pub(in crate::cmd::egress) fn text(drawing: &Drawing) -> String {
 }
 
 /// A row for each box, followed by its children.
-fn branches<'a>(boxes: &'a [Box], indent: &str, rows: &mut Vec<(String, Option<&'a Counted>)>) {
+fn branches<'a>(boxes: &'a [TreeObject], indent: &str, rows: &mut Vec<(String, Option<&'a Counted>)>) {
     for (at, one) in boxes.iter().enumerate() {
         let is_top = indent.len() == 2;
         let is_last = at + 1 == boxes.len();
@@ -47,7 +47,7 @@ fn branches<'a>(boxes: &'a [Box], indent: &str, rows: &mut Vec<(String, Option<&
     }
 }
 
-fn label(one: &Box) -> String {
+fn label(one: &TreeObject) -> String {
     let band = one.band.as_ref().map_or_else(String::new, |band| format!(" \"{band}\""));
     let what = if one.what == What::Filter { "filter " } else { "" };
     let gap = if one.words.is_empty() || one.name.is_empty() { "" } else { " " };

@@ -7,12 +7,12 @@ use candor_core::diagnostic::Span;
 use candor_core::document::keys::Table;
 
 #[derive(Debug)]
-pub(super) struct Places<'s> {
+pub(super) struct Spans<'s> {
     spec: &'s Spec,
     routes: Vec<&'s Table<RouteSpec>>,
 }
 
-impl<'s> Places<'s> {
+impl<'s> Spans<'s> {
     pub(super) fn of(spec: &'s Spec) -> Self {
         Self { spec, routes: spec.by_route() }
     }
