@@ -66,7 +66,7 @@ enum Command {
     Msrv,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
-    /// Run every fuzz target for some seconds.
+    /// Run every fuzz target for a few seconds.
     FuzzSmoke(tools::FuzzArgs),
     /// Check the edges between crates against docs/architecture.md, import circles, and where unsafe code stands.
     Arrows,

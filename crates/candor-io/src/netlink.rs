@@ -9,7 +9,7 @@ use crate::socket;
 
 /// Initial receive buffer; a dump datagram has at most 32 KiB.
 const FIRST_BUFFER_BYTES: usize = 32 * 1024;
-/// Holds a dump of some hundred jobs, so that the kernel does not pause.
+/// Holds a dump of a few hundred jobs, so that the kernel does not pause.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 1024 * 1024;
 /// Timeout. The kernel answers from within `send()`, so a longer silence is a fault.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);

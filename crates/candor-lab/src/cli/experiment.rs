@@ -82,7 +82,7 @@ pub(crate) struct MergeArgs {
 /// Built-in plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
-    /// Cost of a gateway, in some minutes: kernel and user space, cards and virtual interfaces, idle and at 50 % bus load.
+    /// Cost of a gateway, in a few minutes: kernel and user space, cards and virtual interfaces, idle and at 50 % bus load.
     Quick,
     /// The matrix of the 2011 paper on four kernels: 688 cells of 10 000 frames.
     #[value(name = "gateway-2011")]
@@ -122,7 +122,7 @@ pub(crate) struct PapersArgs {
     /// Directory for pages and records.
     #[arg(long, value_name = "DIR", default_value = "papers.results")]
     pub(crate) out: PathBuf,
-    /// Measure two of the four kernels and 500 frames per cell, which takes some minutes.
+    /// Measure two of the four kernels and 500 frames per cell, which takes a few minutes.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Frames per cell (default: as in the papers; streams always have as many as in the paper).

@@ -127,7 +127,7 @@ const SHARED_CLOCK: &str = "sleep=off";
 /// QEMU runs as if it recorded the guest, and the record is discarded. What counts is the lock by which a recording
 /// QEMU keeps its main loop waiting while the processor runs. Without it, the main loop sometimes skips idle time just
 /// when the processor halts, before the last instructions are counted (`icount_start_warp_timer()`). Then the next
-/// timer is some tens of instructions late: once in some hundred thousand halts, more often on a busy host. A recorded
+/// timer is tens of instructions late: once in several hundred thousand halts, more often on a busy host. A recorded
 /// guest that is idle gets no terminal input.
 const OWN_CLOCK: &str = "sleep=off,rr=record,rrfile=/dev/null";
 

@@ -27,7 +27,7 @@ const FAR_SQUARED: f64 = 1.959_964 * 1.959_964;
 /// # Source
 /// H. B. Mann, D. R. Whitney, On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other,
 /// Annals of Mathematical Statistics 18(1), 1947, <https://doi.org/10.1214/aoms/1177730491>; the variance with ties as in
-/// E. L. Lehmann, Nonparametrics, section 1.4. The sum of ranks of some hundred latencies is normal enough for any
+/// E. L. Lehmann, Nonparametrics, section 1.4. The sum of ranks of a few hundred latencies is normal enough for any
 /// latencies.
 fn are_alike(first: &[Option<LatencyNs>], second: &[Option<LatencyNs>]) -> bool {
     let moments = Moments::of(first, second);
