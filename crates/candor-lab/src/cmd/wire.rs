@@ -9,8 +9,8 @@ mod file;
 mod inject;
 mod log;
 mod recorder;
-mod report;
-mod session;
+pub(super) mod report;
+pub(super) mod session;
 mod sockets;
 pub(crate) mod virtual_buses;
 
@@ -28,6 +28,7 @@ use crate::cli::{self, BusSpec, WireArgs, WireCommand};
 use adapters::{Adapters, Kind};
 use faults::Places;
 use recorder::Recorder;
+use report::Event;
 use session::Session;
 use virtual_buses::VirtualBuses;
 
@@ -97,7 +98,7 @@ fn run_session(
 /// Prints a warning that does not end the run.
 fn warn(json: bool, text: &str) -> io::Result<()> {
     if json {
-        return render::out(&render::line(&serde_json::json!({ "event": "warning", "text": text })));
+        return render::out(&render::line(&Event::Warning { text }));
     }
     render::err(&format!("warning: {text}\n"));
     Ok(())

@@ -1,13 +1,14 @@
 //! Output of `candor-lab wire`: the buses at the start, and their counters at the end.
 
 use std::io;
+use std::path::Path;
 
 use candor_bus::BusNs;
 use candor_cli::gateway_file::plural;
 use candor_cli::render;
 use candor_io::clock::MonotonicNs;
 use candor_wire::host::{BusReport, Report};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::adapter::rates;
 use super::adapters::{Adapters, Kind};
@@ -17,6 +18,80 @@ use super::warn;
 use crate::cli::BusSpec;
 use crate::cli::WireArgs;
 
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(in crate::cmd) enum Event<'a> {
+    Ready {
+        at_ns: u64,
+        buses: Vec<BusView<'a>>,
+        /// The interfaces of each.
+        adapters: Vec<&'a [String]>,
+        /// The socket for faults; `null` if it could not be opened.
+        control: Option<&'a Path>,
+        /// `CLOCK_MONOTONIC` when the bus time is 0.
+        started_monotonic_ns: i64,
+    },
+    Warning {
+        text: &'a str,
+    },
+    Fault {
+        bus: &'a str,
+        at_ns: u64,
+        what: &'a str,
+    },
+    End {
+        elapsed_ns: u64,
+        buses: Vec<CountedView<'a>>,
+        is_valid: bool,
+        because: &'a [String],
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct BusView<'a> {
+    bus: &'a str,
+    bits_per_second: u32,
+    data_bits_per_second: Option<u32>,
+    model: &'static str,
+    depth_frames: u8,
+    interfaces: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct CountedView<'a> {
+    bus: &'a str,
+    frames: u64,
+    error_frames: u64,
+    busy_ns: u64,
+    /// Share of the time in which the bus was busy.
+    load: f64,
+    worst_late_ns: u64,
+    worst_late_at_ns: u64,
+    dropped: u64,
+    waiting_most: usize,
+    lost_adapters: u32,
+}
+
+impl<'a> CountedView<'a> {
+    fn of(bus: &'a str, report: &BusReport, elapsed_ns: u64) -> Self {
+        Self {
+            bus,
+            frames: report.frames,
+            error_frames: report.errors,
+            busy_ns: report.busy_ns,
+            load: load(report, elapsed_ns),
+            worst_late_ns: u64::try_from(report.worst_late.as_nanos()).unwrap_or(u64::MAX),
+            worst_late_at_ns: report.worst_late_at.0,
+            dropped: report.dropped,
+            waiting_most: report.waiting_most,
+            lost_adapters: report.lost_devices,
+        }
+    }
+}
+
 pub(super) fn ready(args: &WireArgs, kinds: &[Kind], adapters: &Adapters, session: &Session<'_>) -> io::Result<()> {
     let virtual_buses = &session.virtual_buses;
     if let Some(error) = &virtual_buses.running.no_priority {
@@ -24,25 +99,22 @@ pub(super) fn ready(args: &WireArgs, kinds: &[Kind], adapters: &Adapters, sessio
     }
     let buses = args.bus.iter().zip(kinds);
     if args.json {
-        let in_json = |(bus, kind): (&BusSpec, &Kind)| {
-            json!({
-                "bus": bus.name,
-                "bits_per_second": bus.rate.bits_per_second(),
-                "data_bits_per_second": bus.data_rate.map(|rate| rate.bits_per_second()),
-                "model": kind.driver(),
-                "depth_frames": kind.depth,
-                "interfaces": bus.interfaces,
-            })
-        };
-        let MonotonicNs(started_ns) = virtual_buses.running.started_at();
-        return render::out(&render::line(&json!({
-            "event": "ready",
-            "at_ns": virtual_buses.ready_at.0,
-            "buses": buses.map(in_json).collect::<Vec<_>>(),
-            "adapters": adapters.0.iter().map(|adapter| &adapter.interfaces).collect::<Vec<_>>(),
-            "control": session.control.as_ref().map(Control::path),
-            "started_monotonic_ns": started_ns,
-        })));
+        let buses = buses.map(|(bus, kind)| BusView {
+            bus: &bus.name,
+            bits_per_second: bus.rate.bits_per_second(),
+            data_bits_per_second: bus.data_rate.map(|rate| rate.bits_per_second()),
+            model: kind.driver(),
+            depth_frames: kind.depth.get(),
+            interfaces: &bus.interfaces,
+        });
+        let MonotonicNs(started_monotonic_ns) = virtual_buses.running.started_at();
+        return render::out(&render::line(&Event::Ready {
+            at_ns: virtual_buses.ready_at.0,
+            buses: buses.collect(),
+            adapters: adapters.0.iter().map(|adapter| &adapter.interfaces[..]).collect(),
+            control: session.control.as_ref().map(Control::path),
+            started_monotonic_ns,
+        }));
     }
     let width = |of: fn(&BusSpec) -> usize| args.bus.iter().map(of).max().unwrap_or_default();
     let (names, speeds) = (width(|bus| bus.name.len()), width(|bus| speed(bus).len()));
@@ -71,28 +143,10 @@ pub(super) fn end(args: &WireArgs, report: &Report, ready_at: BusNs) -> io::Resu
         render::out(&text(args, report, elapsed_ns, &reasons))?;
         return Ok(reasons.is_empty());
     }
-    let in_json = |(bus, report): (&BusSpec, &BusReport)| {
-        json!({
-            "bus": bus.name,
-            "frames": report.frames,
-            "error_frames": report.errors,
-            "busy_ns": report.busy_ns,
-            "load": load(report, elapsed_ns),
-            "worst_late_ns": u64::try_from(report.worst_late.as_nanos()).unwrap_or(u64::MAX),
-            "worst_late_at_ns": report.worst_late_at.0,
-            "dropped": report.dropped,
-            "waiting_most": report.waiting_most,
-            "lost_adapters": report.lost_devices,
-        })
-    };
-    render::out(&render::line(&json!({
-        "event": "end",
-        "elapsed_ns": elapsed_ns,
-        "buses": buses().map(in_json).collect::<Vec<Value>>(),
-        "is_valid": reasons.is_empty(),
-        "because": reasons,
-    })))?;
-    Ok(reasons.is_empty())
+    let buses = buses().map(|(bus, report)| CountedView::of(&bus.name, report, elapsed_ns)).collect();
+    let is_valid = reasons.is_empty();
+    render::out(&render::line(&Event::End { elapsed_ns, buses, is_valid, because: &reasons }))?;
+    Ok(is_valid)
 }
 
 fn text(args: &WireArgs, report: &Report, elapsed_ns: u64, reasons: &[String]) -> String {
