@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use super::measure::{dry_run, verdict};
 use super::papers::{ClaimView, FigureView};
 use super::report::{PlanView, RecordView};
-use super::wire::{report as wire, session};
+use super::wire::{event, session};
 use super::{
     bursts, can_send, compare, conformance, demo, guests, hops, precision, soak, stream, system_calls, tester,
 };
@@ -41,7 +41,7 @@ fn schemas_match_the_code() {
     assert_published::<OfFile<stream::View<'_>>>("candor-lab stream");
     assert_published::<system_calls::View<'_>>("candor-lab system-calls");
     assert_published::<OfFile<tester::EventView<'_>>>("candor-lab tester");
-    assert_published::<Either<wire::Event<'_>, Invalid<'_>>>("candor-lab wire");
+    assert_published::<Either<event::Event<'_>, Invalid<'_>>>("candor-lab wire");
     assert_published::<session::Answer>("candor-lab wire inject");
 }
 

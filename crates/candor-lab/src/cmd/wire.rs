@@ -4,12 +4,13 @@ mod adapter;
 pub(crate) mod adapters;
 mod capture;
 mod control;
+pub(super) mod event;
 mod faults;
 mod file;
 mod inject;
 mod log;
 mod recorder;
-pub(super) mod report;
+mod report;
 pub(super) mod session;
 mod sockets;
 pub(crate) mod virtual_buses;
@@ -26,9 +27,9 @@ use candor_wire::Settings;
 
 use crate::cli::{self, BusSpec, WireArgs, WireCommand};
 use adapters::{Adapters, Kind};
+use event::Event;
 use faults::Places;
 use recorder::Recorder;
-use report::Event;
 use session::Session;
 use virtual_buses::VirtualBuses;
 

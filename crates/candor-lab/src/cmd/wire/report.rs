@@ -1,94 +1,34 @@
 //! Output of `candor-lab wire`: the buses at the start, and their counters at the end.
 
 use std::io;
-use std::path::Path;
 
 use candor_bus::BusNs;
 use candor_cli::gateway_file::plural;
 use candor_cli::render;
 use candor_io::clock::MonotonicNs;
 use candor_wire::host::{BusReport, Report};
-use serde::Serialize;
 
 use super::adapter::rates;
 use super::adapters::{Adapters, Kind};
 use super::control::Control;
+use super::event::{BusView, CountedView, Event};
 use super::session::Session;
 use super::warn;
 use crate::cli::BusSpec;
 use crate::cli::WireArgs;
 
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub(in crate::cmd) enum Event<'a> {
-    Ready {
-        at_ns: u64,
-        buses: Vec<BusView<'a>>,
-        /// The interfaces of each.
-        adapters: Vec<&'a [String]>,
-        /// The socket for faults; `null` if it could not be opened.
-        control: Option<&'a Path>,
-        /// `CLOCK_MONOTONIC` when the bus time is 0.
-        started_monotonic_ns: i64,
-    },
-    Warning {
-        text: &'a str,
-    },
-    Fault {
-        bus: &'a str,
-        at_ns: u64,
-        what: &'a str,
-    },
-    End {
-        elapsed_ns: u64,
-        buses: Vec<CountedView<'a>>,
-        is_valid: bool,
-        because: &'a [String],
-    },
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(in crate::cmd) struct BusView<'a> {
-    bus: &'a str,
-    bits_per_second: u32,
-    data_bits_per_second: Option<u32>,
-    model: &'static str,
-    depth_frames: u8,
-    interfaces: &'a [String],
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(in crate::cmd) struct CountedView<'a> {
-    bus: &'a str,
-    frames: u64,
-    error_frames: u64,
-    busy_ns: u64,
-    /// Share of the time in which the bus was busy.
-    load: f64,
-    worst_late_ns: u64,
-    worst_late_at_ns: u64,
-    dropped: u64,
-    waiting_most: usize,
-    lost_adapters: u32,
-}
-
-impl<'a> CountedView<'a> {
-    fn of(bus: &'a str, report: &BusReport, elapsed_ns: u64) -> Self {
-        Self {
-            bus,
-            frames: report.frames,
-            error_frames: report.errors,
-            busy_ns: report.busy_ns,
-            load: load(report, elapsed_ns),
-            worst_late_ns: u64::try_from(report.worst_late.as_nanos()).unwrap_or(u64::MAX),
-            worst_late_at_ns: report.worst_late_at.0,
-            dropped: report.dropped,
-            waiting_most: report.waiting_most,
-            lost_adapters: report.lost_devices,
-        }
+fn counted_view<'a>(bus: &'a str, report: &BusReport, elapsed_ns: u64) -> CountedView<'a> {
+    CountedView {
+        bus,
+        frames: report.frames,
+        error_frames: report.errors,
+        busy_ns: report.busy_ns,
+        load: load(report, elapsed_ns),
+        worst_late_ns: u64::try_from(report.worst_late.as_nanos()).unwrap_or(u64::MAX),
+        worst_late_at_ns: report.worst_late_at.0,
+        dropped: report.dropped,
+        waiting_most: report.waiting_most,
+        lost_adapters: report.lost_devices,
     }
 }
 
@@ -143,7 +83,7 @@ pub(super) fn end(args: &WireArgs, report: &Report, ready_at: BusNs) -> io::Resu
         render::out(&text(args, report, elapsed_ns, &reasons))?;
         return Ok(reasons.is_empty());
     }
-    let buses = buses().map(|(bus, report)| CountedView::of(&bus.name, report, elapsed_ns)).collect();
+    let buses = buses().map(|(bus, report)| counted_view(&bus.name, report, elapsed_ns)).collect();
     let is_valid = reasons.is_empty();
     render::out(&render::line(&Event::End { elapsed_ns, buses, is_valid, because: &reasons }))?;
     Ok(is_valid)

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::control::{Control, Request};
+use super::event::Event;
 use super::faults::Places;
-use super::report::Event;
 use super::virtual_buses::VirtualBuses;
 use super::warn;
 use crate::cli::{BusSpec, TimedFault};
