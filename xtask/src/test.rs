@@ -29,7 +29,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
         step::run(step::cargo().args(arguments).env("RUSTDOCFLAGS", "--deny warnings"))
     })?;
     step::step("unit and property tests", || {
-        step::run(step::cargo().args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor"))
+        step::run(step::cargo().args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor,netlink"))
     })?;
     if args.host_only {
         println!("xtask: guest tests left out (--host-only)");

@@ -45,6 +45,12 @@ pub struct Invalid<'a> {
     findings: Vec<Finding<'a>>,
 }
 
+impl<'a> Invalid<'a> {
+    pub fn of(source: &'a Source, findings: &'a [Diagnostic], event: Option<&'a str>) -> Self {
+        Self { event, file: source.name(), valid: false, findings: render::json(source, findings) }
+    }
+}
+
 /// A gateway file that has been read and checked.
 #[derive(Debug)]
 pub struct GatewayFile {
@@ -84,12 +90,7 @@ impl GatewayFile {
     /// If standard output fails.
     pub fn gateway_or_say(&self, form: Form) -> io::Result<Option<&Loaded>> {
         let Err(findings) = &self.checked else { return Ok(self.gateway()) };
-        let invalid = |event| Invalid {
-            event,
-            file: self.source.name(),
-            valid: false,
-            findings: render::json(&self.source, findings),
-        };
+        let invalid = |event| Invalid::of(&self.source, findings, event);
         match form {
             Form::Text => return Ok(self.gateway()),
             Form::Object => render::out(&render::object(&invalid(None)))?,

@@ -1,8 +1,102 @@
-//! JSON Schemas of the output, for tests.
+//! JSON Schemas of the output, for tests: those in `docs/schema`, and a validator. `CANDOR_BLESS=1` writes them.
+//!
+//! The schema of `candor egress show` is `egress-show.schema.json`, that of `candor-lab report` is `lab-report.schema.json`.
+#![expect(clippy::unwrap_used, reason = "a failing test shall panic")]
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::gateway_file::Invalid;
+
+/// The output of a command that reads a gateway file, which may not be valid.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum OfFile<T> {
+    Valid(T),
+    Invalid(Invalid<'static>),
+}
+
+/// The stem of the schema's file.
+pub fn stem(command: &str) -> String {
+    command.trim_start_matches("candor").trim_start_matches([' ', '-']).replace(' ', "-")
+}
+
+fn path(command: &str) -> PathBuf {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema"));
+    folder.join(format!("{}.schema.json", stem(command)))
+}
+
+/// The command that these arguments run, such as `candor-lab demo inversion`; `None` without `--json`.
+pub fn command_of(program: &str, arguments: &[&str]) -> Option<String> {
+    let words = match arguments {
+        [group @ ("demo" | "egress"), command, ..] | [group @ "wire", command @ "inject", ..] => {
+            format!("{program} {group} {command}")
+        }
+        [command, ..] => format!("{program} {command}"),
+        [] => return None,
+    };
+    arguments.contains(&"--json").then_some(words)
+}
+
+/// Validates the output of a command, one or several JSON values, against its published schema.
+///
+/// # Panics
+/// If it is not valid.
+#[track_caller]
+pub fn assert_all_valid(command: &str, output: &str) {
+    for printed in serde_json::Deserializer::from_str(output).into_iter::<Value>() {
+        assert_valid(command, &printed.unwrap());
+    }
+}
+
+/// Compares the published schema of a command, such as `candor check`, with that of its output.
+///
+/// # Panics
+/// If they differ.
+pub fn assert_published<T: JsonSchema>(command: &str) {
+    let mut schema = SchemaGenerator::new(SchemaSettings::default().for_serialize()).into_root_schema_for::<T>();
+    schema.insert("title".into(), format!("{command} --json").into());
+    let text = format!("{:#}\n", schema.as_value());
+    let path = path(command);
+    if std::env::var_os("CANDOR_BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, text, "{} differs; write it with CANDOR_BLESS=1", path.display());
+}
+
+/// Each command with `--json` must have a schema, to which `docs/json.md` links.
+///
+/// # Panics
+/// If one has none. `alias` prints the same as another command.
+pub fn assert_complete(command: &clap::Command, name: &str, alias: &str) {
+    const DOCS: &str = include_str!("../../../docs/json.md");
+    if command.get_arguments().any(|argument| argument.get_id() == "json") && name != alias {
+        let path = path(name);
+        let file = path.file_name().unwrap().to_str().unwrap();
+        assert!(path.exists() && DOCS.contains(&format!("(schema/{file})")), "docs/json.md has no {file}");
+    }
+    for child in command.get_subcommands() {
+        assert_complete(child, &format!("{name} {}", child.get_name()), alias);
+    }
+}
+
+/// Validates what a command prints against its published schema.
+///
+/// # Panics
+/// If it is not valid.
+#[track_caller]
+pub fn assert_valid(command: &str, printed: &impl Serialize) {
+    let schema = serde_json::from_str(&fs::read_to_string(path(command)).unwrap()).unwrap();
+    let printed = serde_json::to_value(printed).unwrap();
+    assert_eq!(validate(&schema, &printed), Ok(()), "{command} --json: {printed:#}");
+}
 
 /// Checks a value against a schema with the keywords that schemars generates. Unlike JSON Schema, rejects a key that the schema
 /// does not list.

@@ -42,6 +42,7 @@ pub mod job;
 #[cfg(any(test, feature = "testing"))]
 pub mod oracle;
 pub mod payload;
+#[cfg(any(test, feature = "random"))]
 pub mod random;
 pub mod realtime;
 pub mod rule;

@@ -20,6 +20,8 @@ pub(crate) mod preflight;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod roles;
+#[cfg(test)]
+mod schema;
 pub(crate) mod soak;
 pub(crate) mod stream;
 pub(crate) mod system_calls;

@@ -23,6 +23,7 @@ pub use interfaces::{Interfaces, InterfacesError};
 use std::io;
 use std::time::Duration;
 
+use candor_cli::gateway_file::plural;
 use candor_core::frame::Frame;
 use candor_io::clock::RealtimeNs;
 
@@ -132,7 +133,7 @@ impl Report {
 pub enum ConformanceError {
     #[error("Cannot send and receive frames")]
     Io(#[from] io::Error),
-    #[error("This machine is too slow: the test itself missed {frames} frames")]
+    #[error("This machine is too slow: the test itself missed {}", plural(*frames as usize, "frame"))]
     Missed { frames: u32 },
     #[error("Stopped before the end")]
     Stopped,

@@ -19,6 +19,7 @@ use crate::observer::Observer;
 use crate::packages::{Archive, PackageError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Testbed {
     /// QEMU with a clock that counts instructions.
@@ -37,6 +38,7 @@ impl Testbed {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kernel {
     /// Such as `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
     pub name: String,

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use candor_cli::gateway_file::plural;
 use candor_core::frame::Frame;
 use candor_io::packet::{ReceiveRing, TapDirection};
 use candor_netlink::client::Client;
@@ -54,7 +55,10 @@ impl Tap {
                 }) {}
                 match ring.take_lost() {
                     0 => Ok(()),
-                    missed => Err(io::Error::other(format!("a tap of the tester missed {missed} frames"))),
+                    missed => Err(io::Error::other(format!(
+                        "a tap of the tester missed {}",
+                        plural(missed as usize, "frame")
+                    ))),
                 }
             }
             Memory::Queue { listener, missed } => {
@@ -65,8 +69,9 @@ impl Tap {
                 match missed.wrapping_sub(before) {
                     0 => Ok(()),
                     missed => Err(io::Error::other(format!(
-                        "the tester's socket on {} had no room for {missed} frames; CAP_NET_ADMIN allows a larger buffer",
-                        listener.name()
+                        "the tester's socket on {} had no room for {}; CAP_NET_ADMIN allows a larger buffer",
+                        listener.name(),
+                        plural(missed as usize, "frame")
                     ))),
                 }
             }

@@ -18,6 +18,7 @@ use crate::stats::throughput::{Bounds, Found, Search, Step, Trial};
 const LOWEST: u32 = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Searched {
     lowest_frames_per_s: NonZeroU32,
@@ -26,6 +27,7 @@ pub struct Searched {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tried {
     pub frames_per_s: NonZeroU32,

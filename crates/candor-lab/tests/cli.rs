@@ -1,7 +1,9 @@
 //! The command line of the laboratory, as in the transcripts of `tests/cmd`.
+#![expect(clippy::unwrap_used, reason = "a failing test shall panic")]
 
 use std::process::{Command, Stdio};
 
+use candor_cli::schema::{assert_all_valid, command_of};
 use serde_json::Value;
 
 fn lab(arguments: &str) -> Command {
@@ -24,12 +26,39 @@ fn help_states_the_exit_status() {
     }
 }
 
+/// The output must have the published schema.
+fn assert_published(arguments: &str, stdout: &[u8]) {
+    let command = command_of("candor-lab", &arguments.split(' ').collect::<Vec<_>>()).unwrap();
+    assert!(!stdout.is_empty(), "{arguments}");
+    assert_all_valid(&command, str::from_utf8(stdout).unwrap());
+}
+
+#[test]
+fn output_has_the_published_schema() {
+    const RECORD: &str = "tests/cmd/before.results/blocks/f6ba597fe8c6b37b/f83b1ef7437c7626.record.csv";
+    for arguments in [
+        "report --json tests/cmd/before.results",
+        &format!("report --json {RECORD}"),
+        "compare --json tests/cmd/before.results tests/cmd/after.results --tolerance 5%",
+        "compare --json tests/cmd/before.results --a load=none --b load=timers\u{a0}10",
+        "measure --json --preset gateway-2011 --dry-run",
+        "measure --json ../../examples/01-forward.toml",
+        "papers --json --list",
+    ] {
+        let words = arguments.split(' ').map(|word| word.replace('\u{a0}', " "));
+        let output = Command::new(env!("CARGO_BIN_EXE_candor-lab")).args(words).stdin(Stdio::null()).output().unwrap();
+        assert_published(arguments, &output.stdout);
+    }
+    assert_all_valid("candor-lab papers", include_str!("../../../results/claims.json"));
+}
+
 #[test]
 fn invalid_gateway_files_are_reported_as_json() {
     const WRONG: &str = "../candor/tests/findings/five-mistakes.toml";
     for arguments in ["tester --json --send a --monitor b --receive c --records /nowhere", "bench --json"] {
         let output = lab(arguments).arg(WRONG).output().unwrap();
         assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0), "{arguments}");
+        assert_published(arguments, &output.stdout);
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&answer["valid"], &answer["file"]), (&false.into(), &WRONG.into()), "{arguments}");
         assert_eq!(answer["findings"].as_array().unwrap().len(), 5, "{arguments}");

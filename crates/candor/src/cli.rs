@@ -91,7 +91,7 @@ pub(crate) enum Command {
     ///
     /// candor lab ARGS runs candor-lab ARGS. So do candor measure, merge, compare, report, tester, conformance, papers, wire
     /// and demo.
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, disable_version_flag = true)]
     Lab(LabArgs),
     /// A command of candor-lab, or a mistake.
     #[command(external_subcommand)]

@@ -12,6 +12,9 @@ use clap::FromArgMatches as _;
 use cli::{Cli, Command, GenerateGateway};
 
 fn main() -> ExitCode {
+    if let Some(arguments) = cmd::lab::help(std::env::args_os().skip(1)) {
+        return candor_cli::finish("candor", cmd::lab::run(&arguments));
+    }
     let cli = Cli::from_arg_matches(&Cli::grouped().get_matches()).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         Command::Init(args) => cmd::init::run(&args),

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -37,6 +38,41 @@ fn errors_name_the_file() {
         &mut candor("generate man /dev/null"),
         "candor: cannot write man pages to /dev/null\n  caused by: not a directory\n",
     );
+}
+
+/// Replaces candor-lab in `PATH` by a program that prints its arguments.
+#[test]
+fn commands_of_candor_lab_are_passed_to_the_program() {
+    let built = Path::new(env!("CARGO_BIN_EXE_candor"));
+    // A hard link, because candor looks where its file is.
+    let folder = tempfile::tempdir_in(built.parent().unwrap()).unwrap();
+    let program = folder.path().join("candor");
+    std::fs::hard_link(built, &program).unwrap();
+    let (sibling, path) = (folder.path().join("candor-lab"), folder.path().join("path"));
+    // Another process writes them: a file that is open for writing cannot be started.
+    let script = "mkdir $1 && printf '#!/bin/sh\necho \"$@\"\n' > $1/candor-lab && chmod +x $1/candor-lab && echo > $2";
+    assert!(Command::new("sh").args(["-c", script, "-"]).args([&path, &sibling]).status().unwrap().success());
+    let run = |arguments: &str, path: &Path| {
+        let output = Command::new(&program).args(arguments.split(' ')).env("PATH", path).output().unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), out, err)
+    };
+    for (arguments, passed) in [
+        ("lab --version", "--version\n"),
+        ("lab kernels --json", "kernels --json\n"),
+        ("measure plan.toml", "measure plan.toml\n"),
+        ("help measure", "measure --help\n"),
+    ] {
+        assert_eq!(run(arguments, &path), (Some(0), passed.into(), String::new()), "{arguments}");
+        let (status, _, error) = run(arguments, folder.path());
+        assert!(status == Some(2) && error.starts_with("candor: cannot start candor-lab"), "{arguments}: {error}");
+        let (status, _, error) = run(arguments, Path::new("/nowhere"));
+        assert!(status == Some(2) && error.starts_with("candor: candor-lab not found"), "{arguments}: {error}");
+    }
+    let (status, _, error) = run("measur", &path);
+    assert!(status == Some(2) && error.contains("similar subcommand exists: 'measure'"), "{error}");
+    let (status, out, _) = run("help check", &path);
+    assert!(status == Some(0) && out.contains("candor check"), "{out}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use candor_core::realtime::RtPriority;
 use candor_io::schedule::{self, Policy};
 use candor_lab::bursts::{self, Bench, Figures, Overhead, Pattern, Taps, median};
 use candor_lab::stats::{LatencyNs, Quantile, Series};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::method::{self, Failed};
 use super::tester::{self, DeviceUnderTest};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &LabBurstsArgs) -> Outcome {
         method::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?.keep();
     }
     let (overhead, all) = method::as_tester(|| measure_all(args, &devices))?;
-    render::out(&if args.json { render::line(&json(args, &overhead, &all)) } else { text(args, &overhead, &all) })?;
+    render::out(&if args.json { render::line(&View::of(args, &overhead, &all)) } else { text(args, &overhead, &all) })?;
     Ok(if all.iter().all(Measured::is_complete) { Exit::Fine } else { Exit::No })
 }
 
@@ -89,34 +89,87 @@ fn quantiles(series: &Series) -> (LatencyNs, LatencyNs) {
     (series.quantile(Quantile::P50), series.quantile(Quantile::P99))
 }
 
-fn json(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> Value {
-    let tester =
-        |(size, one): (&u16, &Overhead)| json!({ "frames": size, "sending_ns": one.sending_ns, "tap_ns": one.tap_ns });
-    let single = |(series, lost): &(Option<Series>, usize)| {
-        let (p50, p99) = series.as_ref().map(quantiles).unzip();
-        json!({ "p50_ns": p50.map(|p50| p50.0), "p99_ns": p99.map(|p99| p99.0), "lost": lost })
-    };
-    let burst = |(size, figures): (&u16, &Option<Figures>)| {
-        json!({
-            "frames": size,
-            "p50_ns": figures.map(|one| one.p50.0),
-            "p99_ns": figures.map(|one| one.p99.0),
-            "lost": figures.map(|one| one.lost),
-            "reordered": figures.map(|one| one.reordered),
-        })
-    };
-    let gateway = |one: &Measured| {
-        let bursts: Vec<_> = args.sizes.iter().zip(&one.bursts).map(burst).collect();
-        let single = one.single.as_ref().map(single);
-        json!({ "device": one.device, "engine": one.engine, "single": single, "bursts": bursts })
-    };
-    json!({
-        "kernel_release": tester::kernel_release(),
-        "ways": args.ways.len(),
-        "bursts": args.bursts,
-        "tester": args.sizes.iter().zip(overhead).map(tester).collect::<Vec<_>>(),
-        "gateways": all.iter().map(gateway).collect::<Vec<_>>(),
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    kernel_release: String,
+    ways: usize,
+    /// Of each size.
+    bursts: u32,
+    tester: Vec<OverheadView>,
+    gateways: Vec<GatewayView<'a>>,
+}
+
+/// The overhead of the tester, which was subtracted.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OverheadView {
+    frames: u16,
+    sending_ns: i64,
+    tap_ns: i64,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct GatewayView<'a> {
+    device: &'a str,
+    engine: &'a str,
+    single: Option<SingleView>,
+    bursts: Vec<BurstView>,
+}
+
+/// Frames sent one at a time.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SingleView {
+    p50_ns: Option<i64>,
+    p99_ns: Option<i64>,
+    lost: usize,
+}
+
+/// `null` if no burst arrived complete.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct BurstView {
+    frames: u16,
+    p50_ns: Option<i64>,
+    p99_ns: Option<i64>,
+    lost: Option<u32>,
+    reordered: Option<u32>,
+}
+
+impl<'a> View<'a> {
+    fn of(args: &LabBurstsArgs, overhead: &[Overhead], all: &'a [Measured]) -> Self {
+        let tester = |(frames, one): (&u16, &Overhead)| OverheadView {
+            frames: *frames,
+            sending_ns: one.sending_ns,
+            tap_ns: one.tap_ns,
+        };
+        let single = |(series, lost): &(Option<Series>, usize)| {
+            let (p50, p99) = series.as_ref().map(quantiles).unzip();
+            SingleView { p50_ns: p50.map(|p50| p50.0), p99_ns: p99.map(|p99| p99.0), lost: *lost }
+        };
+        let burst = |(frames, figures): (&u16, &Option<Figures>)| BurstView {
+            frames: *frames,
+            p50_ns: figures.map(|one| one.p50.0),
+            p99_ns: figures.map(|one| one.p99.0),
+            lost: figures.map(|one| one.lost),
+            reordered: figures.map(|one| one.reordered),
+        };
+        let gateway = |one: &'a Measured| GatewayView {
+            device: &one.device,
+            engine: &one.engine,
+            single: one.single.as_ref().map(single),
+            bursts: args.sizes.iter().zip(&one.bursts).map(burst).collect(),
+        };
+        Self {
+            kernel_release: tester::kernel_release(),
+            ways: args.ways.len(),
+            bursts: args.bursts,
+            tester: args.sizes.iter().zip(overhead).map(tester).collect(),
+            gateways: all.iter().map(gateway).collect(),
+        }
+    }
 }
 
 fn text(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> String {

@@ -1,6 +1,6 @@
 //! `candor-lab can-send`: the latency of write() under different queueing disciplines.
 
-mod report;
+pub(super) mod report;
 mod sending;
 mod set_ups;
 
@@ -88,7 +88,11 @@ pub(crate) fn run(args: &LabCanSendArgs) -> Outcome {
         apply_tree(&args.interface, &found)?;
         Ok(Results { own, measured: measured? })
     })?;
-    render::out(&if args.json { render::line(&report::json(args, &results)) } else { report::text(args, &results) })?;
+    render::out(&if args.json {
+        render::line(&report::View::of(args, &results))
+    } else {
+        report::text(args, &results)
+    })?;
     Ok(Exit::Fine)
 }
 

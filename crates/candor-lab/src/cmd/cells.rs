@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use candor_cli::gateway_file::plural;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::config;
 use candor_config::plan::BusIndex;
@@ -330,7 +331,7 @@ fn invalid(record: &Record) -> Option<String> {
     }
     let unseen = samples.iter().filter(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none()).count();
     if unseen > 0 {
-        return Some(format!("{unseen} frames arrived without a stamp of the monitor"));
+        return Some(format!("{} without a stamp of the monitor", plural(unseen, "frame")));
     }
     let overlapped = usize::try_from(record.header.overlapped_frames).unwrap_or(usize::MAX);
     if overlapped.saturating_mul(100) > samples.len() * MOST_OVERLAPPED_PERCENT {
@@ -341,7 +342,7 @@ fn invalid(record: &Record) -> Option<String> {
     }
     let altered = samples.iter().filter(|sample| sample.disposition == Disposition::Altered).count();
     if altered > 0 {
-        return Some(format!("{altered} frames were not modified as the rules specify"));
+        return Some(format!("{} not modified as the rules specify", plural(altered, "frame")));
     }
     if record.header.throughput.is_some() {
         // The search has handled late frames.

@@ -1,6 +1,6 @@
 //! `candor-lab compare`: latencies of B relative to A, cell by cell.
 
-mod json;
+pub(super) mod json;
 mod text;
 
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
         Some(Held::Unknown) => Exit::CouldNotRun,
     };
     let text = if args.json {
-        format!("{:#}\n", json::of(args, &all, &pairs, held))
+        render::object(&json::View::of(args, &all, &pairs, held))
     } else {
         text::of(args, &all, &pairs, held)
     };

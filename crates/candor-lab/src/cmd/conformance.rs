@@ -1,7 +1,7 @@
 //! `candor-lab conformance`: starts a gateway, tests it, ends it, and reports the properties that hold.
 
 mod gateway;
-mod table;
+pub(super) mod table;
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
     explain_silence(args, &mut report);
     let took = begin.elapsed();
     let text = if args.json {
-        format!("{:#}\n", table::json(args, &state, &report, took))
+        render::object(&table::View::of(args, &state, &report, took))
     } else {
         table::text(args, &state, &report, took)
     };

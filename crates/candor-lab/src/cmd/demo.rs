@@ -7,7 +7,7 @@
 
 mod act;
 mod bound;
-mod report;
+pub(super) mod report;
 mod stage;
 mod text;
 

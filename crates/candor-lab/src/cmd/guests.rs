@@ -7,8 +7,8 @@ use candor_cli::{Exit, Outcome, render};
 use candor_lab::cache::Cache;
 use candor_lab::guest::{self, ClockShift, GuestExit, GuestSpec, LabError, ShellError, guest_lab};
 use candor_lab::job::Topology;
-use candor_lab::kernel::{self, KernelList};
-use serde_json::json;
+use candor_lab::kernel::{self, Kernel, KernelList};
+use serde::Serialize;
 
 use super::progress::Progress;
 use crate::cli::{GuestArgs, LabKernelsArgs, LabRunArgs, LabShellArgs};
@@ -56,13 +56,19 @@ pub(crate) fn shell(args: &LabShellArgs) -> Outcome {
     Ok(Exit::Guest(exit?.status))
 }
 
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct KernelsView {
+    kernels: Vec<Kernel>,
+}
+
 pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
     let mut progress = Progress::new();
     let list = kernel::list(&Cache::of_user()?.of(args.arch), &mut progress);
     progress.clear();
     let KernelList { kernels, doubt } = list?;
     if args.json {
-        render::out(&format!("{:#}\n", json!({ "kernels": kernels })))?;
+        render::out(&render::object(&KernelsView { kernels }))?;
     } else {
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING);

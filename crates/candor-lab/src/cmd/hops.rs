@@ -12,9 +12,9 @@ use candor_lab::hops::{between, gateway_file, line};
 use candor_lab::record::Sample;
 use candor_lab::stats::{LatencyNs, Line, Quantile, Series};
 use candor_lab::tester::{Interfaces, Names, Origin, Pattern};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::method;
+use super::method::{self, Distribution};
 use super::tester::{self, DeviceUnderTest};
 use crate::cli::LabHopsArgs;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &LabHopsArgs) -> Outcome {
         .map(|routes| chain(args, names, &pattern, routes))
         .collect::<Result<Vec<_>, Box<dyn Error>>>()?;
     drop(created);
-    render::out(&if args.json { render::line(&json(args, &chains)) } else { text(&chains) })?;
+    render::out(&if args.json { render::line(&View::of(args, &chains)) } else { text(&chains) })?;
     if chains.iter().all(|chain| chain.latencies.is_some()) {
         return Ok(Exit::Fine);
     }
@@ -83,20 +83,45 @@ fn medians(chains: &[Chain]) -> Vec<(u8, LatencyNs)> {
     chains.iter().filter_map(median).collect()
 }
 
-fn json(args: &LabHopsArgs, chains: &[Chain]) -> Value {
-    let line = line(&medians(chains));
-    let chain = |chain: &Chain| {
-        let latency = chain.latencies.as_ref().map(method::distribution);
-        json!({ "routes": chain.routes, "latency": latency, "lost": chain.lost })
-    };
-    json!({
-        "kernel_release": tester::kernel_release(),
-        "frames": args.traffic.frames,
-        "chains": chains.iter().map(chain).collect::<Vec<_>>(),
-        "pass_ns": line.map(|line| line.slope),
-        "rest_ns": line.map(|line| line.intercept),
-        "r_squared": line.map(|line| line.determination),
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View {
+    kernel_release: String,
+    frames: u32,
+    chains: Vec<ChainView>,
+    /// Line through the medians: of each further route; `null` for a single chain.
+    pass_ns: Option<f64>,
+    /// Without a route.
+    rest_ns: Option<f64>,
+    r_squared: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ChainView {
+    routes: u8,
+    /// `null` if no frame arrived.
+    latency: Option<Distribution>,
+    lost: usize,
+}
+
+impl View {
+    fn of(args: &LabHopsArgs, chains: &[Chain]) -> Self {
+        let line = line(&medians(chains));
+        let chain = |Chain { routes, latencies, lost }: &Chain| ChainView {
+            routes: *routes,
+            latency: latencies.as_ref().map(Distribution::of),
+            lost: *lost,
+        };
+        Self {
+            kernel_release: tester::kernel_release(),
+            frames: args.traffic.frames,
+            chains: chains.iter().map(chain).collect(),
+            pass_ns: line.map(|line| line.slope),
+            rest_ns: line.map(|line| line.intercept),
+            r_squared: line.map(|line| line.determination),
+        }
+    }
 }
 
 fn text(chains: &[Chain]) -> String {

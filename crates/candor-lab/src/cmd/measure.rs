@@ -1,13 +1,13 @@
 //! `candor-lab measure`: measures each cell of a plan once, and resumes after interruptions.
 
 mod budgets;
-mod dry_run;
+pub(super) mod dry_run;
 pub(super) mod guests;
 mod machines;
 mod progress;
 pub(super) mod results;
 pub(super) mod status_table;
-mod verdict;
+pub(super) mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -20,12 +20,11 @@ use candor_lab::cells::{self, Order, OrderError};
 use candor_lab::experiment::{self, Available, Block, Plan};
 use candor_lab::kernel;
 use candor_lab::tools;
-use serde_json::json;
 
 use crate::cli::{GuestLimits, MeasureArgs, MergeArgs, Preset};
 use candor_cli::Exit;
 use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, read_bytes};
+use candor_cli::gateway_file::{Form, Invalid, plural, read_bytes};
 use candor_cli::render::{self, Source};
 use machines::Machines;
 use results::Results;
@@ -129,8 +128,7 @@ fn report_findings(source: &Source, findings: &[Diagnostic], form: Form, verdict
         render::err(&format!("{}: {verdict}\n", source.name()));
         return Ok(());
     }
-    let value = json!({ "file": source.name(), "valid": false, "findings": render::json(source, findings) });
-    render::out(&format!("{value:#}\n"))
+    render::out(&render::object(&Invalid::of(source, findings, None)))
 }
 
 /// Names of available kernels for some of these processors; `None` if there are no processors or the kernels are unknown, in
@@ -193,8 +191,8 @@ pub(crate) fn merge(args: &MergeArgs) -> Outcome {
     if missing == 0 {
         return Ok(Exit::Fine);
     }
-    let remedy = format!("candor-lab measure {out}/plan.toml --out {out} measures them");
-    render::err(&format!("candor-lab: {missing} cells are missing; {remedy}\n"));
+    let remedy = format!("candor-lab measure {out}/plan.toml --out {out} measures what is missing");
+    render::err(&format!("candor-lab: {} missing; {remedy}\n", plural(missing, "cell")));
     Ok(Exit::No)
 }
 

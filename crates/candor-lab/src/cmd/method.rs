@@ -13,7 +13,7 @@ use candor_lab::tester::{self as bench, Interfaces, Names, Pattern};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::cli::TesterPolicy;
 use crate::cmd::tester::DeviceUnderTest;
@@ -120,9 +120,22 @@ pub(super) fn set_down(names: &[String]) -> Result<(), Box<dyn Error>> {
 }
 
 /// Order statistics of a series in JSON.
-pub(super) fn distribution(series: &Series) -> Value {
-    let [min, p50, p90, p99, max] = order_statistics(series);
-    json!({ "count": series.count(), "min_ns": min, "p50_ns": p50, "p90_ns": p90, "p99_ns": p99, "max_ns": max })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Distribution {
+    count: usize,
+    min_ns: i64,
+    p50_ns: i64,
+    p90_ns: i64,
+    p99_ns: i64,
+    max_ns: i64,
+}
+
+impl Distribution {
+    pub(super) fn of(series: &Series) -> Self {
+        let [min_ns, p50_ns, p90_ns, p99_ns, max_ns] = order_statistics(series);
+        Self { count: series.count(), min_ns, p50_ns, p90_ns, p99_ns, max_ns }
+    }
 }
 
 pub(super) const STATISTICS: [&str; 5] = ["min", "p50", "p90", "p99", "max"];

@@ -14,8 +14,8 @@ mod quantity;
 use std::fs;
 use std::path::Path;
 
-use candor_lab::report::{ClaimPage, index_html, index_markdown, page_html};
-use serde_json::{Value, json};
+use candor_lab::report::{ClaimLine, ClaimPage, Seen, index_html, index_markdown, page_html};
+use serde::Serialize;
 
 use crate::cli::PapersArgs;
 use crate::cmd::measure::fill;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
     write(&args.out, &pages, &pages::notes(&measured, extent))?;
     let exit = if is_whole { Exit::Fine } else { Exit::No };
     if args.json {
-        return render::answer(&format!("{:#}\n", as_json(&pages)), exit);
+        return render::answer(&render::object(&views(&pages)), exit);
     }
     render::answer(&format!("{}\nPages: {}\n", table(&pages), args.out.join("index.html").display()), exit)
 }
@@ -120,7 +120,7 @@ fn write(folder: &Path, pages: &[ClaimPage], notes: &[String]) -> Result<(), Str
     let mut files = vec![
         ("index.html".to_owned(), index_html(pages, &missing, notes)),
         ("README.md".to_owned(), index_markdown(pages, &missing, notes)),
-        ("claims.json".to_owned(), format!("{:#}\n", as_json(pages))),
+        ("claims.json".to_owned(), render::object(&views(pages))),
     ];
     for page in pages {
         files.push((format!("{}.html", page.id), page_html(page)));
@@ -134,10 +134,15 @@ fn write(folder: &Path, pages: &[ClaimPage], notes: &[String]) -> Result<(), Str
     Ok(())
 }
 
-fn list(figures: &[(&Paper, &Figure)], json: bool) -> String {
+fn list<'a>(figures: &[(&'a Paper, &'a Figure)], json: bool) -> String {
     if json {
-        let one = |(paper, figure): &(&Paper, &Figure)| json!({ "id": figure.id, "paper": paper.name, "number": figure.number, "title": figure.title });
-        return format!("{:#}\n", figures.iter().map(one).collect::<Value>());
+        let one = |(paper, figure): &(&'a Paper, &'a Figure)| FigureView {
+            id: &figure.id,
+            paper: &paper.name,
+            number: &figure.number,
+            title: &figure.title,
+        };
+        return render::object(&figures.iter().map(one).collect::<Vec<_>>());
     }
     let line = |(_, figure): &(&Paper, &Figure)| format!("{:<14}{:<14}{}\n", figure.id, figure.number, figure.title);
     figures.iter().map(line).collect()
@@ -156,21 +161,41 @@ fn table(pages: &[ClaimPage]) -> String {
     format!("{table}\n")
 }
 
-fn as_json(pages: &[ClaimPage]) -> Value {
-    let claims = pages.iter().flat_map(|page| page.claims.iter().map(move |line| (page, line)));
-    let one = |(page, line): (&ClaimPage, &candor_lab::report::ClaimLine)| {
-        let ours = line
-            .ours
-            .iter()
-            .map(|seen| json!({ "kernel": seen.kernel, "value": seen.value, "verdict": seen.verdict.to_string() }));
-        json!({
-            "figure": page.id,
-            "claim": line.says,
-            "published": line.published,
-            "ours": ours.collect::<Vec<_>>(),
-            "verdict": line.verdict.to_string(),
-            "why": line.because,
-        })
+/// An entry of `--list`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct FigureView<'a> {
+    id: &'a str,
+    paper: &'a str,
+    number: &'a str,
+    title: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ClaimView<'a> {
+    figure: &'a str,
+    claim: &'a str,
+    published: &'a str,
+    ours: Vec<OursView<'a>>,
+    verdict: String,
+    why: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OursView<'a> {
+    kernel: &'a str,
+    value: &'a str,
+    verdict: String,
+}
+
+fn views<'a>(pages: &'a [ClaimPage]) -> Vec<ClaimView<'a>> {
+    let claims = pages.iter().flat_map(|page| page.claims.iter().map(|line| (&page.id, line)));
+    let one = |(figure, ClaimLine { says, published, ours, verdict, because }): (&'a String, &'a ClaimLine)| {
+        let ours =
+            ours.iter().map(|Seen { kernel, value, verdict }| OursView { kernel, value, verdict: verdict.to_string() });
+        ClaimView { figure, claim: says, published, ours: ours.collect(), verdict: verdict.to_string(), why: because }
     };
     claims.map(one).collect()
 }

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use candor_cli::gateway_file::Form;
+use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_lab::experiment::load::Load;
 use candor_lab::load::Running;
 use candor_lab::precision::{OnWire, Own, WireLog, Witnessed, has_one_frame_of_each_number, series};
 use candor_lab::stats::LatencyNs;
 use candor_lab::tester::{Names, Origin, Pattern, Wire};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::{method, tester};
+use super::method::{self, Distribution};
+use super::tester;
 use crate::cli::LabPrecisionArgs;
 
 /// The log is written 200 times per second.
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
         witnessed = Some((gateway.name, Witnessed::of(&samples, &written(log)?, first, second)));
     }
     let results = Results { own, witnessed };
-    render::out(&if args.json { render::line(&json(args, &results)) } else { text(&results) })?;
+    render::out(&if args.json { render::line(&View::of(args, &results)) } else { text(&results) })?;
     Ok(if results.is_incomplete() { Exit::No } else { Exit::Fine })
 }
 
@@ -90,33 +91,59 @@ fn report_start(what: &str) {
     render::err(&format!("candor-lab: frames {what}\n"));
 }
 
-fn json(args: &LabPrecisionArgs, results: &Results) -> Value {
-    let figures = |latencies: &[LatencyNs]| series(latencies).as_ref().map(method::distribution);
-    let own = |(load, own): &(Load, Own)| {
-        json!({
-            "load": load.to_string(),
-            "sending": figures(&own.sending),
-            "taps": figures(&own.taps),
-            "stamps": figures(&own.stamps),
-            "unseen": own.unseen,
-        })
-    };
-    let witnessed = results.witnessed.as_ref().map(|(gateway, of)| {
-        json!({
-            "gateway": gateway,
-            "by_stamps": figures(&of.by_stamps),
-            "by_witness": figures(&of.by_witness),
-            "difference": figures(&of.difference),
-            "beyond_10us": of.beyond(OF_THE_PAPER_NS),
-            "unseen": of.unseen,
-        })
-    });
-    json!({
-        "kernel_release": tester::kernel_release(),
-        "frames": args.traffic.frames,
-        "own": results.own.iter().map(own).collect::<Vec<_>>(),
-        "witnessed": witnessed,
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    kernel_release: String,
+    frames: u32,
+    own: Vec<OwnView>,
+    /// `null` without a gateway.
+    witnessed: Option<WitnessedView<'a>>,
+}
+
+/// The tester's own latencies under a load; `null` if there is no frame.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OwnView {
+    load: String,
+    sending: Option<Distribution>,
+    taps: Option<Distribution>,
+    stamps: Option<Distribution>,
+    unseen: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct WitnessedView<'a> {
+    gateway: &'a str,
+    by_stamps: Option<Distribution>,
+    by_witness: Option<Distribution>,
+    difference: Option<Distribution>,
+    beyond_10us: usize,
+    unseen: usize,
+}
+
+impl<'a> View<'a> {
+    fn of(args: &LabPrecisionArgs, results: &'a Results) -> Self {
+        let figures = |latencies: &[LatencyNs]| series(latencies).as_ref().map(Distribution::of);
+        let own = |(load, own): &(Load, Own)| OwnView {
+            load: load.to_string(),
+            sending: figures(&own.sending),
+            taps: figures(&own.taps),
+            stamps: figures(&own.stamps),
+            unseen: own.unseen,
+        };
+        let witnessed = results.witnessed.as_ref().map(|(gateway, of)| WitnessedView {
+            gateway,
+            by_stamps: figures(&of.by_stamps),
+            by_witness: figures(&of.by_witness),
+            difference: figures(&of.difference),
+            beyond_10us: of.beyond(OF_THE_PAPER_NS),
+            unseen: of.unseen,
+        });
+        let own = results.own.iter().map(own).collect();
+        Self { kernel_release: tester::kernel_release(), frames: args.traffic.frames, own, witnessed }
+    }
 }
 
 fn text(results: &Results) -> String {
@@ -142,7 +169,7 @@ fn text(results: &Results) -> String {
         unseen += of.unseen;
     }
     if unseen > 0 {
-        notes += &format!("{unseen} frames were not seen everywhere and are not included\n");
+        notes += &format!("{} not seen everywhere and not included\n", plural(unseen, "frame"));
     }
     let header = ["", "frames"].into_iter().chain(method::STATISTICS);
     let table = method::table(header, rows);

@@ -3,23 +3,22 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::iter;
 use std::path::{Path, PathBuf};
 
 use candor_cli::{Exit, Outcome, render};
 use candor_lab::cells::State;
 use candor_lab::export::{Export, Form, Origin};
-use candor_lab::record::{RECORD_EXTENSION, Record};
+use candor_lab::record::{Header, RECORD_EXTENSION, Record};
 use candor_lab::report::{
     self, Cell, Matrix, Measured, Picture, Show, Summary, Table, TimeUnit, matrix_html, matrix_markdown,
 };
 use candor_lab::report::{conditions_of, threats, units};
 use candor_lab::stats::{CONFIDENCE, Figures, Interval, LatencyNs};
 use comfy_table::{CellAlignment, ContentArrangement, presets};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::measure::results::Results;
-use super::measure::status_table::{self, Found};
+use super::measure::status_table::{self, CellView, Found};
 use crate::cli::ReportArgs;
 
 type Failed = Box<dyn std::error::Error>;
@@ -51,12 +50,8 @@ fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
     let found = status_table::find_all(&plan, &results)?;
     let cells = status_table::read(&found)?;
     if args.json {
-        let value = json!({
-            "results": folder.display().to_string(),
-            "cells": status_table::as_json(&cells),
-            "missing": status_table::missing(&cells),
-        });
-        render::out(&format!("{value:#}\n"))?;
+        let (cells, missing) = (status_table::views(&cells), status_table::missing(&cells));
+        render::out(&render::object(&PlanView { results: folder.display().to_string(), cells, missing }))?;
     } else if args.table.is_empty() {
         render::out(&status_table::text(&cells, &results))?;
     }
@@ -147,7 +142,7 @@ fn write(what: &str, path: Option<&Path>, is_quiet: bool, text: impl FnOnce() ->
 /// Prints the figures of records and writes the page.
 pub(super) fn print(records: &[Record], html: Option<&Path>, json: bool) -> io::Result<()> {
     if json {
-        render::out(&format!("{:#}\n", as_json(records)))?;
+        render::out(&render::object(&views(records)))?;
     } else {
         render::out(&text(records))?;
     }
@@ -173,32 +168,79 @@ pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failed> {
     Ok(files)
 }
 
-fn as_json(records: &[Record]) -> Value {
-    let summaries = Summary::of_all(records);
-    let one = |(record, summary): (&Record, &Summary)| {
-        json!({
-            "conditions": record.header,
-            "frames": summary.frames,
-            "lost": summary.lost,
-            "latency": summary.figures.as_ref().map(latency),
-            "p50_ratio_to_kernel": summary.kernel_ratio,
-            "p50_ratio_to_baseline": summary.baseline_ratio,
-            "threats": threats(record),
-        })
-    };
-    records.iter().zip(&summaries).map(one).collect()
+/// Results of a plan.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct PlanView<'a> {
+    results: String,
+    cells: Vec<CellView<'a>>,
+    missing: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct RecordView<'a> {
+    conditions: &'a Header,
+    frames: usize,
+    lost: usize,
+    /// `null` if all frames were lost.
+    latency: Option<LatencyView>,
+    p50_ratio_to_kernel: Option<f64>,
+    p50_ratio_to_baseline: Option<f64>,
+    threats: Vec<String>,
 }
 
 /// Figures with the bounds of their intervals; a missing bound is `null`.
-fn latency(figures: &Figures) -> Value {
-    let columns = figures.columns().into_iter().zip(figures.intervals());
-    let keys = columns.flat_map(|((name, latency), interval)| {
-        let bounds = interval.into_iter().flat_map(move |Interval { lower, upper }| {
-            [(format!("{name}_at_least_ns"), lower), (format!("{name}_at_most_ns"), upper)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LatencyView {
+    min_ns: i64,
+    p50_ns: i64,
+    p50_at_least_ns: Option<i64>,
+    p50_at_most_ns: Option<i64>,
+    p90_ns: i64,
+    p90_at_least_ns: Option<i64>,
+    p90_at_most_ns: Option<i64>,
+    p99_ns: i64,
+    p99_at_least_ns: Option<i64>,
+    p99_at_most_ns: Option<i64>,
+    max_ns: i64,
+}
+
+impl LatencyView {
+    fn of(figures: &Figures) -> Self {
+        let [_, p50, p90, p99, _] = figures.intervals().map(|interval| {
+            let ends = interval.map_or([None; 2], |Interval { lower, upper }| [lower, upper]);
+            ends.map(|end| end.map(|end| end.0))
         });
-        iter::once((format!("{name}_ns"), Some(latency))).chain(bounds)
-    });
-    keys.map(|(key, latency)| (key, json!(latency.map(|latency| latency.0)))).collect()
+        Self {
+            min_ns: figures.min.0,
+            p50_ns: figures.p50.0,
+            p50_at_least_ns: p50[0],
+            p50_at_most_ns: p50[1],
+            p90_ns: figures.p90.0,
+            p90_at_least_ns: p90[0],
+            p90_at_most_ns: p90[1],
+            p99_ns: figures.p99.0,
+            p99_at_least_ns: p99[0],
+            p99_at_most_ns: p99[1],
+            max_ns: figures.max.0,
+        }
+    }
+}
+
+fn views<'a>(records: &'a [Record]) -> Vec<RecordView<'a>> {
+    let summaries = Summary::of_all(records);
+    let one = |(record, summary): (&'a Record, &Summary)| RecordView {
+        conditions: &record.header,
+        frames: summary.frames,
+        lost: summary.lost,
+        latency: summary.figures.as_ref().map(LatencyView::of),
+        p50_ratio_to_kernel: summary.kernel_ratio,
+        p50_ratio_to_baseline: summary.baseline_ratio,
+        threats: threats(record),
+    };
+    records.iter().zip(&summaries).map(one).collect()
 }
 
 struct Exports(Vec<(PathBuf, Box<dyn Export>)>);
@@ -342,7 +384,7 @@ mod tests {
 
     #[test]
     fn missing_bound_is_null_in_json() {
-        let json = as_json(&[record(50)]);
+        let json = serde_json::to_value(views(&[record(50)])).unwrap();
         let latency = &json[0]["latency"];
         let bounds = ["p50_at_least_ns", "p50_at_most_ns", "p99_at_least_ns", "p99_at_most_ns"];
         assert_eq!(bounds.map(|key| latency[key].as_i64()), [Some(8018), Some(8033), Some(8048), None]);

@@ -3,14 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use candor_cli::gateway_file::Form;
+use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_core::bits::FrameBits;
 use candor_core::units::BitRate;
 use candor_lab::processes::{Resident, resident};
 use candor_lab::stats::LatencyNs;
 use candor_lab::stream::{Bench, Matcher, Pattern, frames_in_turn};
-use serde_json::json;
+use serde::Serialize;
 
 use super::method::{self, Failed};
 use super::tester;
@@ -30,7 +30,11 @@ pub(crate) fn run(args: &LabSoakArgs) -> Outcome {
     let pattern = pattern(args)?;
     let soak = method::as_tester(|| method::with_gateway(device, |id| soak(args, &pattern, id)))?;
     let engine = &device.engine;
-    render::out(&if args.json { render::line(&soak.json(&pattern, engine)) } else { soak.text(&pattern, engine) })?;
+    render::out(&if args.json {
+        render::line(&View::of(&soak, &pattern, engine))
+    } else {
+        soak.text(&pattern, engine)
+    })?;
     Ok(if soak.is_fine(&pattern) { Exit::Fine } else { Exit::No })
 }
 
@@ -78,6 +82,48 @@ fn soak(args: &LabSoakArgs, pattern: &Pattern, id: u32) -> Result<Soak, Failed> 
     Ok(Soak { matcher, longest, memory })
 }
 
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    engine: &'a str,
+    kernel_release: String,
+    period_ns: u64,
+    /// `null` if fewer than two frames came in.
+    real_period_ns: Option<i64>,
+    frames: u32,
+    came: u32,
+    left: u32,
+    overtaken: u32,
+    strange: u32,
+    max_ns: i64,
+    memory_bytes: Vec<u64>,
+    own_memory_bytes: Vec<u64>,
+    /// `null` without two measurements.
+    growth_bytes: Option<u64>,
+    fine: bool,
+}
+
+impl<'a> View<'a> {
+    fn of(soak: &Soak, pattern: &Pattern, engine: &'a str) -> Self {
+        Self {
+            engine,
+            kernel_release: tester::kernel_release(),
+            period_ns: u64::try_from(pattern.period.as_nanos()).unwrap_or(u64::MAX),
+            real_period_ns: soak.matcher.period_ns(),
+            frames: pattern.frames,
+            came: soak.matcher.came,
+            left: soak.matcher.left,
+            overtaken: soak.matcher.overtaken,
+            strange: soak.matcher.strange,
+            max_ns: soak.longest.0,
+            memory_bytes: soak.memory(|resident| resident.all),
+            own_memory_bytes: soak.memory(|resident| resident.own),
+            growth_bytes: soak.growth_bytes(),
+            fine: soak.is_fine(pattern),
+        }
+    }
+}
+
 impl Soak {
     /// Returns true if every frame arrived once and in order, and the gateway's own memory did not grow.
     fn is_fine(&self, pattern: &Pattern) -> bool {
@@ -95,35 +141,16 @@ impl Soak {
         self.memory.iter().map(of).collect()
     }
 
-    fn json(&self, pattern: &Pattern, engine: &str) -> serde_json::Value {
-        json!({
-            "engine": engine,
-            "kernel_release": tester::kernel_release(),
-            "period_ns": u64::try_from(pattern.period.as_nanos()).unwrap_or(u64::MAX),
-            "real_period_ns": self.matcher.period_ns(),
-            "frames": pattern.frames,
-            "came": self.matcher.came,
-            "left": self.matcher.left,
-            "overtaken": self.matcher.overtaken,
-            "strange": self.matcher.strange,
-            "max_ns": self.longest.0,
-            "memory_bytes": self.memory(|resident| resident.all),
-            "own_memory_bytes": self.memory(|resident| resident.own),
-            "growth_bytes": self.growth_bytes(),
-            "fine": self.is_fine(pattern),
-        })
-    }
-
     fn text(&self, pattern: &Pattern, engine: &str) -> String {
         let Matcher { came, left, overtaken, strange, .. } = self.matcher;
         let [first, last] = [self.memory.first(), self.memory.last()]
             .map(|one| one.copied().unwrap_or_default())
             .map(|one| [one.own >> 10, one.all >> 10]);
         format!(
-            "{engine}: {} frames, one every {} us: {came} received, {left} sent, {overtaken} were reordered, {strange} were \
+            "{engine}: {}, one every {} us: {came} received, {left} sent, {overtaken} reordered, {strange} \
              unknown; maximum latency {:.1} us\nmemory {} KiB at the start, {} KiB at the end; including pages of the program {} KiB \
              and {} KiB: {}\n",
-            pattern.frames,
+            plural(pattern.frames as usize, "frame"),
             pattern.period.as_micros(),
             self.longest.microseconds(),
             first[0],
@@ -155,6 +182,7 @@ mod tests {
     fn soak_is_fine_without_loss_and_growth() {
         let (soak, pattern) = fine();
         assert!(soak.is_fine(&pattern));
+        candor_cli::schema::assert_valid("candor-lab soak", &View::of(&soak, &pattern, "kernel"));
         let (mut soak, pattern) = fine();
         soak.memory.push(Resident { all: 25 << 12, own: 4 << 12 });
         assert!(soak.is_fine(&pattern), "pages of the program are not counted");

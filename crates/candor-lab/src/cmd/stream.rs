@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use candor_cli::gateway_file::Form;
+use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_lab::stats::LatencyNs;
 use candor_lab::stream::{Bench, Pattern, Saturation};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::method::{self, Failed};
 use super::tester::{self, DeviceUnderTest};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &LabStreamArgs) -> Outcome {
             devices.iter().map(|device| Ok((device, method::with_gateway(device, |_| streams(args, &args.periods))?)));
         Ok((tester_ns, measured.collect::<Result<Vec<_>, Failed>>()?))
     })?;
-    render::out(&if args.json { render::line(&json(args, tester_ns, &all)) } else { text(args, tester_ns, &all) })?;
+    render::out(&if args.json { render::line(&View::of(args, tester_ns, &all)) } else { text(args, tester_ns, &all) })?;
     Ok(Exit::Fine)
 }
 
@@ -47,30 +47,66 @@ fn streams(args: &LabStreamArgs, periods: &[Duration]) -> Result<Vec<Saturation>
     periods.iter().map(&mut stream).collect()
 }
 
-fn json(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> Value {
-    let stream = |(asked, of): (&Duration, &Saturation)| {
-        json!({
-            "asked_period_ns": u64::try_from(asked.as_nanos()).unwrap_or(u64::MAX),
-            "period_ns": of.period_ns,
-            "not_sent": of.not_sent,
-            "lost": of.lost,
-            "behind": of.behind,
-            "p50_ns": of.p50.map(|p50| p50.0),
-            "p90_ns": of.p90.map(|p90| p90.0),
-            "max_ns": of.max.map(|max| max.0),
-        })
-    };
-    let gateway = |(device, streams): &OfGateway<'_>| {
-        let streams: Vec<_> = args.periods.iter().zip(streams).map(stream).collect();
-        json!({ "device": device.name, "engine": device.engine, "streams": streams })
-    };
-    json!({
-        "kernel_release": tester::kernel_release(),
-        "instruction_ns": tester::instruction_ns(),
-        "frames": args.frames,
-        "tester_ns": tester_ns,
-        "gateways": all.iter().map(gateway).collect::<Vec<_>>(),
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    kernel_release: String,
+    /// `null` if instructions are not counted.
+    instruction_ns: Option<u32>,
+    /// Of each stream.
+    frames: u32,
+    tester_ns: i64,
+    gateways: Vec<GatewayView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct GatewayView<'a> {
+    device: &'a str,
+    engine: &'a str,
+    streams: Vec<StreamView>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StreamView {
+    asked_period_ns: u64,
+    period_ns: i64,
+    not_sent: u32,
+    lost: u32,
+    /// In transit when the last frame was received.
+    behind: u32,
+    /// `null` if no frame was sent.
+    p50_ns: Option<i64>,
+    p90_ns: Option<i64>,
+    max_ns: Option<i64>,
+}
+
+impl<'a> View<'a> {
+    fn of(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'a>]) -> Self {
+        let stream = |(asked, of): (&Duration, &Saturation)| StreamView {
+            asked_period_ns: u64::try_from(asked.as_nanos()).unwrap_or(u64::MAX),
+            period_ns: of.period_ns,
+            not_sent: of.not_sent,
+            lost: of.lost,
+            behind: of.behind,
+            p50_ns: of.p50.map(|p50| p50.0),
+            p90_ns: of.p90.map(|p90| p90.0),
+            max_ns: of.max.map(|max| max.0),
+        };
+        let gateway = |(device, streams): &OfGateway<'a>| GatewayView {
+            device: &device.name,
+            engine: &device.engine,
+            streams: args.periods.iter().zip(streams).map(stream).collect(),
+        };
+        Self {
+            kernel_release: tester::kernel_release(),
+            instruction_ns: tester::instruction_ns(),
+            frames: args.frames,
+            tester_ns,
+            gateways: all.iter().map(gateway).collect(),
+        }
+    }
 }
 
 fn text(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> String {
@@ -85,7 +121,7 @@ fn text(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> String {
         .iter()
         .flat_map(|(device, streams)| args.periods.iter().zip(streams).map(move |(asked, of)| (*device, asked, of)));
     let header = ["gateway", "asked/us", "period/us", "not sent", "lost", "backlog", "p50/us", "max/us"];
-    let (frames, tester) = (args.frames, us(LatencyNs(tester_ns)));
+    let (frames, tester) = (plural(args.frames as usize, "frame"), us(LatencyNs(tester_ns)));
     let table = method::table(header, streams.map(row));
-    format!("{frames} frames each; the tester needs {tester} us of a period\n\n{table}")
+    format!("{frames} each; the tester needs {tester} us of a period\n\n{table}")
 }

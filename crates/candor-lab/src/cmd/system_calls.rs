@@ -1,12 +1,13 @@
 //! `candor-lab system-calls`: the cost of one more frame, by system call.
 
+use candor_cli::gateway_file::plural;
 use candor_cli::{Exit, Outcome, render};
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::schedule;
 use candor_lab::stats::Line;
 use candor_lab::system_calls::{AtOnce, Bench, Pass, Point, line};
 use candor_netlink::client::Client;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::method;
 use crate::cli::LabSystemCallsArgs;
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &LabSystemCallsArgs) -> Outcome {
     // Without real-time priority: the kernel throttles a real-time thread during a pass of 50,000 frames.
     schedule::lock_memory().map_err(|error| format!("The tester locks its memory (CAP_IPC_LOCK): {error}"))?;
     let measured = measure(args)?;
-    render::out(&if args.json { render::line(&json(args, &measured)) } else { text(args, &measured) })?;
+    render::out(&if args.json { render::line(&View::of(args, &measured)) } else { text(args, &measured) })?;
     Ok(Exit::Fine)
 }
 
@@ -51,7 +52,7 @@ fn measure(args: &LabSystemCallsArgs) -> Result<Vec<Measured>, Box<dyn std::erro
         for ((at_once, ..), points) in WAYS.iter().zip(&mut points) {
             points.push(bench.point(*frames, *at_once, args.repeats)?);
         }
-        render::err(&format!("candor-lab: {frames} frames measured\n"));
+        render::err(&format!("candor-lab: {} measured\n", plural(*frames, "frame")));
         // The reader of this message has handled it before the next pass.
         let MonotonicNs(now) = clock::monotonic()?;
         clock::sleep_until(MonotonicNs(now + PAUSE_NS))?;
@@ -67,25 +68,52 @@ fn measure(args: &LabSystemCallsArgs) -> Result<Vec<Measured>, Box<dyn std::erro
     Ok(receiving.chain(sending).collect())
 }
 
-fn json(args: &LabSystemCallsArgs, measured: &[Measured]) -> Value {
-    let call = |one: &Measured| {
-        let points: Vec<_> =
-            one.times.iter().map(|(frames, took_ns)| json!({ "frames": frames, "took_ns": took_ns })).collect();
-        json!({
-            "call": one.call,
-            "points": points,
-            "slope_ns_per_frame": one.line.map(|line| line.slope),
-            "intercept_ns": one.line.map(|line| line.intercept),
-            "r_squared": one.line.map(|line| line.determination),
-        })
-    };
-    json!({
-        "kernel_release": tester::kernel_release(),
-        "interface": args.interface,
-        "frame": args.frame.to_string(),
-        "repeats": args.repeats,
-        "calls": measured.iter().map(call).collect::<Vec<_>>(),
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    kernel_release: String,
+    interface: &'a str,
+    frame: String,
+    /// Each time is the median of so many passes.
+    repeats: usize,
+    calls: Vec<CallView>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CallView {
+    call: &'static str,
+    points: Vec<PointView>,
+    /// Line through the points; `null` for a single one.
+    slope_ns_per_frame: Option<f64>,
+    intercept_ns: Option<f64>,
+    r_squared: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PointView {
+    frames: usize,
+    took_ns: i64,
+}
+
+impl<'a> View<'a> {
+    fn of(args: &'a LabSystemCallsArgs, measured: &[Measured]) -> Self {
+        let call = |one: &Measured| CallView {
+            call: one.call,
+            points: one.times.iter().map(|&(frames, took_ns)| PointView { frames, took_ns }).collect(),
+            slope_ns_per_frame: one.line.map(|line| line.slope),
+            intercept_ns: one.line.map(|line| line.intercept),
+            r_squared: one.line.map(|line| line.determination),
+        };
+        Self {
+            kernel_release: tester::kernel_release(),
+            interface: &args.interface,
+            frame: args.frame.to_string(),
+            repeats: args.repeats,
+            calls: measured.iter().map(call).collect(),
+        }
+    }
 }
 
 fn text(args: &LabSystemCallsArgs, measured: &[Measured]) -> String {

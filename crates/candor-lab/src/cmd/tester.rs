@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::gateway_file::{Form, GatewayFile, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::Engine;
 use candor_config::explain::Miss;
@@ -23,7 +23,7 @@ use candor_lab::device::Device;
 use candor_lab::experiment::load::Load;
 use candor_lab::record::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, RECORD_EXTENSION, Record};
 use candor_lab::tester::{self, Interfaces, Names, Origin, Pattern, PatternError, StampSource, Wire};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::{TesterArgs, TrafficArgs};
 pub(super) use conditions::Conditions;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let mut exit = Exit::Fine;
     for DeviceUnderTest { name: device, engine, gateway, .. } in devices {
         let say = Say { device: &device, json: args.json };
-        say.event("start", json!({ "frames": pattern.frames }), &format!("{} frames", pattern.frames))?;
+        say.event(&Event::Start { frames: pattern.frames })?;
         let running = gateway.map(|gateway| Device::start(&candor, &gateway)).transpose()?;
         let record = measure(names, &pattern, policy, header(&device, &engine, names, &pattern), &say)
             .map_err(|error| -> Box<dyn std::error::Error> { error })?;
@@ -73,8 +73,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
                 advice(plan, &args.traffic.frame, names.send)
             ));
         }
-        let shown = path.display();
-        say.event("done", json!({ "lost": lost, "record": shown.to_string() }), &format!("{lost} lost, {shown}"))?;
+        say.event(&Event::Done { lost, record: path.display().to_string() })?;
     }
     Ok(exit)
 }
@@ -130,11 +129,7 @@ fn measure(
             prepare(policy, &mut header);
             let every = (pattern.frames / REPORTS).max(1);
             series(names, pattern, header, |done| match done % every {
-                0 => say.event(
-                    "progress",
-                    json!({ "done": done, "of": pattern.frames }),
-                    &format!("{done} of {}", pattern.frames),
-                ),
+                0 => say.event(&Event::Progress { done, of: pattern.frames }),
                 _ => Ok(()),
             })
         });
@@ -286,15 +281,35 @@ struct Say<'a> {
     json: bool,
 }
 
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct EventView<'a> {
+    device: &'a str,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Event {
+    Start { frames: u32 },
+    Progress { done: u32, of: u32 },
+    Done { lost: usize, record: String },
+}
+
 impl Say<'_> {
-    fn event(&self, event: &str, mut details: serde_json::Value, text: &str) -> io::Result<()> {
+    fn event(&self, event: &Event) -> io::Result<()> {
+        let device = self.device;
         if self.json {
-            details["event"] = event.into();
-            details["device"] = self.device.into();
-            render::out(&format!("{details}\n"))
-        } else {
-            render::out(&format!("{}: {event}: {text}\n", self.device))
+            return render::out(&render::line(&EventView { device, event }));
         }
+        let text = match event {
+            Event::Start { frames } => format!("start: {}", plural(*frames as usize, "frame")),
+            Event::Progress { done, of } => format!("progress: {done} of {of}"),
+            Event::Done { lost, record } => format!("done: {lost} lost, {record}"),
+        };
+        render::out(&format!("{device}: {text}\n"))
     }
 }
 
@@ -319,6 +334,14 @@ mod tests {
             of("").contains("echo = true")
                 && advice(None, &"123#0000".parse().unwrap(), "vcan0").contains("echo = true")
         );
+    }
+
+    #[test]
+    fn events_have_the_published_keys() {
+        let record = "kernel.record.csv".to_owned();
+        for event in [Event::Start { frames: 9 }, Event::Progress { done: 1, of: 9 }, Event::Done { lost: 1, record }] {
+            candor_cli::schema::assert_valid("candor-lab tester", &EventView { device: "kernel", event: &event });
+        }
     }
 
     #[test]

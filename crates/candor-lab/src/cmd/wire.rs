@@ -4,13 +4,14 @@ mod adapter;
 pub(crate) mod adapters;
 mod capture;
 mod control;
+pub(super) mod event;
 mod faults;
 mod file;
 mod inject;
 mod log;
 mod recorder;
 mod report;
-mod session;
+pub(super) mod session;
 mod sockets;
 pub(crate) mod virtual_buses;
 
@@ -26,6 +27,7 @@ use candor_wire::Settings;
 
 use crate::cli::{self, BusSpec, WireArgs, WireCommand};
 use adapters::{Adapters, Kind};
+use event::Event;
 use faults::Names;
 use recorder::Recorder;
 use session::Session;
@@ -97,7 +99,7 @@ fn run_session(
 /// Prints a warning that does not end the run.
 fn warn(json: bool, text: &str) -> io::Result<()> {
     if json {
-        return render::out(&render::line(&serde_json::json!({ "event": "warning", "text": text })));
+        return render::out(&render::line(&Event::Warning { text }));
     }
     render::err(&format!("warning: {text}\n"));
     Ok(())

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use candor_cli::gateway_file::plural;
 use candor_core::frame::{CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
 
 use super::frames::{self, Random};
@@ -234,7 +235,7 @@ fn losses<B: Bench>(all: &mut Context<'_, '_, B>) -> Answer {
         wrong.push(format!("{} of {count} lost; first: number {first}", lost.len()));
     }
     if all.retried > 0 {
-        wrong.push(format!("{} frames of the checks above arrived only when they were sent again", all.retried));
+        wrong.push(format!("{} of the checks above arrived only when sent again", plural(all.retried, "frame")));
     }
     if wrong.is_empty() {
         return Ok((Verdict::Ok, format!("{count} frames, {group} every {} ms", pause.as_millis())));

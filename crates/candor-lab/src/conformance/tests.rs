@@ -134,7 +134,7 @@ fn occasional_losses_affect_no_other_check() {
     });
     let report = report(lossy, &options());
     assert_eq!(with(Verdict::No, &report), ["bursts", "losses"], "{report:#?}");
-    assert!(detail(&report, "losses").contains("only when they were sent again"));
+    assert!(detail(&report, "losses").contains("only when sent again"));
 }
 
 #[test]

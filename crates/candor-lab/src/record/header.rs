@@ -26,6 +26,7 @@ pub fn engine_of_baseline(engine: &str) -> Option<&str> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// Device under test: stem of the gateway file.

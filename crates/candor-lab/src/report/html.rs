@@ -252,7 +252,7 @@ mod tests {
     fn page_states_ratio_and_losses() {
         let page = page();
         assert!(page.contains("The read-write gateway takes 2.00 times as long as the kernel's"), "{page}");
-        assert!(page.contains("1 frames were lost"), "{page}");
+        assert!(page.contains("1 frame lost"), "{page}");
     }
 
     #[test]

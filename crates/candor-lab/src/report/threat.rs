@@ -1,5 +1,7 @@
 //! Threats to the validity of a record, each with advice.
 
+use candor_cli::gateway_file::plural;
+
 use crate::record::{Record, Sample};
 use crate::stats::warm_up::{WINDOW, frames_to_drop};
 use crate::stats::{CONFIDENCE, Quantile, TooFew};
@@ -23,30 +25,32 @@ pub fn threats(record: &Record) -> Vec<String> {
         threats.push(format!("no frame arrived: {advice}"));
     }
     let counted = [
-        (if measured > 0 { lost } else { 0 }, "frames were lost: the figures hold for those that arrived"),
+        (if measured > 0 { lost } else { 0 }, "lost: the figures hold for those that arrived"),
         (
             count(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none()),
-            "frames arrived without a stamp on the monitor: check that the monitor is on the sender's bus",
+            "without a stamp on the monitor: check that the monitor is on the sender's bus",
         ),
         (
             count(|sample| sample.latency().is_some_and(|latency| latency.0 < 0)),
-            "latencies are below zero: a rule keeps timestamps, or frame time was subtracted on a bus where frames take \
+            "with a latency below zero: a rule keeps timestamps, or frame time was subtracted on a bus where frames take \
              none",
         ),
         (
             header.late_or_duplicate_frames as usize,
-            "frames arrived twice or after their timeout: look for two rules that forward the same frame",
+            "arrived twice or after the timeout: look for two rules that forward the same frame",
         ),
         (
             header.overlapped_frames as usize,
-            "frames were sent while the frame before them was still in flight, and had to wait for it: raise --gap-min",
+            "sent while the frame before was still in flight, which delayed it: raise --gap-min",
         ),
-        (
-            header.foreign_frames as usize,
-            "frames on the far side were not the tester's: keep other senders off both buses",
-        ),
+        (header.foreign_frames as usize, "of other senders on the far side: keep them off both buses"),
     ];
-    threats.extend(counted.iter().filter(|(count, _)| *count > 0).map(|(count, text)| format!("{count} {text}")));
+    threats.extend(
+        counted
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, text)| format!("{} {text}", plural(*count, "frame"))),
+    );
     if let Some(too_few) = TooFew::for_interval(measured, Quantile::P99, CONFIDENCE).filter(|_| measured > 0) {
         threats.push(format!("{too_few}: measure more frames"));
     }
@@ -113,12 +117,12 @@ mod tests {
         bad.header.warnings.push("Memory could not be locked".into());
         let wanted = [
             "Times in user-mode Linux",
-            "1 frames were lost",
-            "1 frames arrived without a stamp",
-            "1 latencies are below zero",
+            "1 frame lost",
+            "1 frame without a stamp",
+            "1 frame with a latency below zero",
             "2 frames arrived twice",
-            "1 frames were sent while",
-            "3 frames on the far side",
+            "1 frame sent while",
+            "3 frames of other senders",
             "n too small: p99 needs 368 frames, there are 1: measure more frames",
             "Memory could not be locked",
         ];

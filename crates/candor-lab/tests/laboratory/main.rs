@@ -16,10 +16,12 @@ mod plans;
 mod require;
 mod scripts;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use candor_cli::schema::{assert_all_valid, command_of};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -94,6 +96,14 @@ impl Called {
     fn of(command: &mut Command) -> Self {
         let output = command.output().unwrap();
         let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let arguments: Vec<_> = command.get_args().filter_map(OsStr::to_str).collect();
+        // A guest runs the command after `-- candor-lab`.
+        let in_guest = arguments.iter().position(|word| *word == "--").map_or(0, |at| at + 2);
+        if let Some(command) = command_of("candor-lab", &arguments[in_guest..])
+            && output.status.code() != Some(2)
+        {
+            assert_all_valid(&command, &stdout);
+        }
         Self { status: output.status.code(), stdout, stderr }
     }
 
@@ -116,6 +126,14 @@ impl Called {
 
 fn example(name: &str) -> String {
     format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+#[ignore = "lists packages"]
+fn kernels_are_listed_as_json() {
+    let Some(lab) = Lab::find() else { return };
+    let list = lab.call(&["kernels", "--json"]).exits_with(0).json();
+    assert!(!list["kernels"].as_array().unwrap().is_empty(), "{list:#}");
 }
 
 #[test]

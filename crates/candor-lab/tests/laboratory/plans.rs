@@ -101,7 +101,7 @@ fn plan_in_parts_gives_the_same_results() {
     for part in ["1", "2"] {
         measure(&lab, &plan, &["--shard", &format!("{part}/2"), "--out", &lab.at(part)]).exits_with(0);
     }
-    merge(&lab, &["1"], "together").exits_with(1).reports("2 cells are missing");
+    merge(&lab, &["1"], "together").exits_with(1).reports("2 cells missing");
     merge(&lab, &["1", "2"], "together").exits_with(0);
     let (one, other) = (files(&lab.path("plan.results")), files(&lab.path("together")));
     assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());

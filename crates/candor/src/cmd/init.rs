@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use candor_cli::gateway_file::plural;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::config;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MTU, Frame};
@@ -232,7 +233,9 @@ fn table(found: &[Found]) -> String {
             (None, 0) => "silent".to_owned(),
             (None, frames) => {
                 let fd = if one.received.has_fd { ", with CAN FD" } else { "" };
-                format!("{frames} frames, {} identifiers{fd}", one.received.ids.len())
+                let frames = plural(usize::try_from(frames).unwrap_or(usize::MAX), "frame");
+                let ids = plural(one.received.ids.len(), "identifier");
+                format!("{frames}, {ids}{fd}")
             }
         };
         let up = if one.is_up { "up" } else { "down" };

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -51,16 +52,27 @@ pub(crate) fn run(arguments: &[OsString]) -> Outcome {
     })
 }
 
+fn is_moved(name: &OsStr) -> bool {
+    MOVED.iter().any(|moved| name == *moved)
+}
+
+/// The arguments for `candor-lab` if these are `help` and one of its commands.
+pub(crate) fn help(mut arguments: impl Iterator<Item = OsString>) -> Option<[OsString; 2]> {
+    arguments.next().filter(|word| word == "help")?;
+    let name = arguments.next().filter(|name| is_moved(name))?;
+    Some([name, "--help".into()])
+}
+
 /// Runs a command of `candor-lab`; rejects any other as clap does.
 pub(crate) fn moved(arguments: &[OsString]) -> Outcome {
     let name = arguments.first().map(OsString::as_os_str).unwrap_or_default();
-    if MOVED.iter().any(|moved| OsStr::new(moved) == name) {
+    if is_moved(name) {
         return run(arguments);
     }
     let mut command = Cli::grouped();
     let mut error = clap::Error::new(UsageError::InvalidSubcommand).with_cmd(&command);
     let name = name.to_string_lossy().into_owned();
-    let known: Vec<_> = command.get_subcommands().map(|known| known.get_name()).collect();
+    let known: Vec<_> = command.get_subcommands().map(|known| known.get_name()).chain(MOVED).collect();
     let near = closest(&name, &known).map(str::to_owned);
     error.insert(ContextKind::InvalidSubcommand, ContextValue::String(name));
     error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
@@ -73,5 +85,7 @@ pub(crate) fn moved(arguments: &[OsString]) -> Outcome {
 /// The program next to this one, otherwise the first in `PATH`.
 fn find() -> PathBuf {
     let sibling = std::env::current_exe().ok().map(|this| this.with_file_name(LAB));
-    sibling.filter(|path| path.is_file()).unwrap_or_else(|| LAB.into())
+    let is_program =
+        |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    sibling.filter(is_program).unwrap_or_else(|| LAB.into())
 }

@@ -1,12 +1,8 @@
-//! JSON Schemas of the `--json` output, in `docs/schema`. `CANDOR_BLESS=1` writes them.
+//! JSON Schemas of the `--json` output, in `docs/schema`.
 //!
 //! `tests/schema.rs` validates the output of commands that run everywhere; here are those that need a gateway or can-gw.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use candor_cli::gateway_file::Invalid;
-use candor_cli::schema::validate;
+use candor_cli::schema::{OfFile, assert_complete, assert_published, assert_valid};
 use candor_config::placement::Side;
 use candor_config::plan::{BusIndex, Engine};
 use candor_core::filter::Filter;
@@ -16,8 +12,7 @@ use candor_engine::reconcile::{Difference, Down, DownCount, End, JobState, Line,
 use candor_engine::{BusCounters, Owner, RouteCounters, Since};
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::CangwJob;
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::egress::json as egress;
@@ -25,30 +20,12 @@ use super::run::report::events;
 use super::{apply, check, doctor, down, engines, explain, plan, show, status, top};
 use crate::cli::Cli;
 
-/// The output of a command that reads a gateway file, which may not be valid.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-#[expect(dead_code, reason = "only its schema is used")]
-enum OfFile<T> {
-    Valid(T),
-    Invalid(Invalid<'static>),
-}
-
-fn path(command: &str) -> PathBuf {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema"));
-    folder.join(format!("{}.schema.json", command.replace(' ', "-")))
-}
-
 fn published<T: JsonSchema>(command: &str) {
-    let mut schema = SchemaGenerator::new(SchemaSettings::default().for_serialize()).into_root_schema_for::<T>();
-    schema.insert("title".into(), format!("candor {command} --json").into());
-    let text = format!("{:#}\n", schema.as_value());
-    let path = path(command);
-    if std::env::var_os("CANDOR_BLESS").is_some() {
-        fs::write(&path, &text).unwrap();
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(found, text, "{} differs; write it with CANDOR_BLESS=1", path.display());
+    assert_published::<T>(&format!("candor {command}"));
+}
+
+fn is_valid(command: &str, printed: &impl Serialize) {
+    assert_valid(&format!("candor {command}"), printed);
 }
 
 #[test]
@@ -75,25 +52,7 @@ fn schemas_match_the_code() {
 
 #[test]
 fn every_command_with_json_has_a_schema() {
-    const DOCS: &str = include_str!("../../../../docs/json.md");
-    fn look(command: &clap::Command, name: &str) {
-        if command.get_arguments().any(|argument| argument.get_id() == "json") && name != "doctor egress" {
-            let path = path(name);
-            let file = path.file_name().unwrap().to_str().unwrap();
-            assert!(path.exists() && DOCS.contains(&format!("(schema/{file})")), "docs/json.md has no {file}");
-        }
-        for child in command.get_subcommands() {
-            look(child, format!("{name} {}", child.get_name()).trim_start());
-        }
-    }
-    look(&Cli::grouped(), "");
-}
-
-/// Validates what a command prints against its published schema.
-fn is_valid(command: &str, printed: &impl Serialize) {
-    let schema = serde_json::from_str(&fs::read_to_string(path(command)).unwrap()).unwrap();
-    let printed = serde_json::to_value(printed).unwrap();
-    assert_eq!(validate(&schema, &printed), Ok(()), "candor {command} --json: {printed:#}");
+    assert_complete(&Cli::grouped(), "candor", "candor doctor egress");
 }
 
 fn job() -> CangwJob {

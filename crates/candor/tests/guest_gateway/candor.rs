@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
-use candor_cli::schema::validate;
+use candor_cli::schema::{command_of, stem, validate};
 
 use crate::prelude::*;
 
@@ -54,7 +54,7 @@ pub(crate) fn output(command: &mut Command) -> Output {
     from(command, output)
 }
 
-/// Requires that the output of `candor COMMAND --json` has its published schema.
+/// Requires that the output of `candor COMMAND --json`, or `candor-lab`, has its published schema.
 #[track_caller]
 fn from(command: &Command, output: std::process::Output) -> Output {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -77,17 +77,15 @@ fn schema(command: &Command) -> Option<Value> {
         };
     }
     let arguments: Vec<_> = command.get_args().map(|argument| argument.to_str().unwrap_or_default()).collect();
-    if Path::new(command.get_program()) != program() || !arguments.contains(&"--json") {
-        return None;
-    }
-    let name = match arguments[..] {
-        ["egress", which, ..] => format!("egress-{which}"),
-        [which, ..] => which.to_owned(),
-        [] => return None,
-    };
+    let called = Path::new(command.get_program());
+    let known = [(program(), "candor"), (lab(), "candor-lab")];
+    let (_, program) = known.into_iter().find(|(path, _)| path == called)?;
+    let name = stem(&command_of(program, &arguments)?);
     let published = published![
         "apply" "check" "doctor" "down" "egress-apply" "egress-clear" "egress-plan" "egress-show" "egress-verify"
-        "egress-watch" "engines" "explain" "plan" "reload" "run" "show" "status" "top"
+        "egress-watch" "engines" "explain" "lab-bursts" "lab-can-send" "lab-conformance" "lab-hops" "lab-measure"
+        "lab-precision" "lab-soak" "lab-stream" "lab-system-calls" "lab-wire-inject" "plan" "reload" "run" "show"
+        "status" "top"
     ];
     let (_, schema) = published.into_iter().find(|(known, _)| *known == name).unwrap();
     Some(serde_json::from_str(schema).unwrap())

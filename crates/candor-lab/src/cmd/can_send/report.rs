@@ -1,36 +1,69 @@
 //! Results as text and JSON.
 
 use candor_lab::stats::{Quantile, Series};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::{Calls, FUNCTION, Measured, Results};
+use super::{Calls, Measured, Results};
 use crate::cli::LabCanSendArgs;
-use crate::cmd::method::{distribution, table};
+use crate::cmd::method::{Distribution, table};
 use crate::cmd::tester;
 
-pub(super) fn json(args: &LabCanSendArgs, results: &Results<'_>) -> Value {
-    let call = |calls: &Calls| {
-        let mut call = distribution(&calls.write);
-        call["frame"] = calls.frame.as_str().into();
-        call["gap_ns"] = u64::try_from(calls.gap.as_nanos()).unwrap_or(u64::MAX).into();
-        call["refused"] = calls.refused.into();
-        if let Some(traced) = &calls.traced {
-            call[FUNCTION] = distribution(&traced.function);
-            call["traced_write"] = distribution(&traced.write);
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct View<'a> {
+    kernel_release: String,
+    interface: &'a str,
+    /// Number of times that each frame was sent.
+    frames: usize,
+    tracer: Option<Distribution>,
+    measured: Vec<MeasuredView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct MeasuredView<'a> {
+    before: &'a str,
+    rules: Option<u32>,
+    calls: Vec<CallsView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CallsView<'a> {
+    frame: &'a str,
+    gap_ns: u64,
+    #[serde(flatten)]
+    write: Distribution,
+    refused: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    can_send: Option<Distribution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traced_write: Option<Distribution>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(args: &'a LabCanSendArgs, results: &'a Results<'_>) -> Self {
+        let call = |calls: &'a Calls| CallsView {
+            frame: &calls.frame,
+            gap_ns: u64::try_from(calls.gap.as_nanos()).unwrap_or(u64::MAX),
+            write: Distribution::of(&calls.write),
+            refused: calls.refused,
+            can_send: calls.traced.as_ref().map(|traced| Distribution::of(&traced.function)),
+            traced_write: calls.traced.as_ref().map(|traced| Distribution::of(&traced.write)),
+        };
+        let measured = |one: &'a Measured<'_>| MeasuredView {
+            before: &one.before.name,
+            rules: one.before.rules,
+            calls: one.calls.iter().map(call).collect(),
+        };
+        Self {
+            kernel_release: tester::kernel_release(),
+            interface: &args.interface,
+            frames: args.frames,
+            tracer: results.own.as_ref().map(Distribution::of),
+            measured: results.measured.iter().map(measured).collect(),
         }
-        call
-    };
-    let one = |one: &Measured<'_>| {
-        let calls: Vec<_> = one.calls.iter().map(call).collect();
-        json!({ "before": one.before.name, "rules": one.before.rules, "calls": calls })
-    };
-    json!({
-        "kernel_release": tester::kernel_release(),
-        "interface": args.interface,
-        "frames": args.frames,
-        "tracer": results.own.as_ref().map(distribution),
-        "measured": results.measured.iter().map(one).collect::<Vec<_>>(),
-    })
+    }
 }
 
 pub(super) fn text(args: &LabCanSendArgs, results: &Results<'_>) -> String {

@@ -1,10 +1,11 @@
 //! The report for people and for programs.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use candor_lab::conformance::{Report, Verdict};
+use candor_lab::conformance::{Line, Report, Verdict};
 use comfy_table::{Table, presets};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::gateway::State;
 use crate::cli::ConformanceArgs;
@@ -46,38 +47,59 @@ fn waited(args: &ConformanceArgs, state: &State, report: &Report) -> String {
     )
 }
 
-pub(super) fn json(args: &ConformanceArgs, state: &State, report: &Report, took: Duration) -> Value {
-    let properties: Vec<_> = report
-        .lines
-        .iter()
-        .map(|line| {
-            json!({
-                "name": line.name,
-                "property": line.property,
-                "verdict": line.verdict.name(),
-                "detail": line.detail,
-            })
-        })
-        .collect();
-    let word = match state {
-        State::Already => "already there",
-        State::Returned { .. } => "returned",
-        State::Runs { .. } => "runs",
-    };
-    let command: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
-    json!({
-        "from": args.from,
-        "to": args.to,
-        "command": command,
-        "state": word,
-        "first_frame_after_ms": report.first_frame_after.map(millis),
-        "lost_after_ms": millis(args.lost_after),
-        "seed": args.seed,
-        "sent_frames": report.sent,
-        "took_ms": millis(took),
-        "all_right": report.all_right(),
-        "properties": properties,
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct View<'a> {
+    from: &'a str,
+    to: &'a str,
+    /// Empty if the gateway was already running.
+    command: Vec<Cow<'a, str>>,
+    state: &'static str,
+    /// `null` if no frame crossed.
+    first_frame_after_ms: Option<u64>,
+    lost_after_ms: u64,
+    seed: u64,
+    sent_frames: u64,
+    took_ms: u64,
+    all_right: bool,
+    properties: Vec<PropertyView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PropertyView<'a> {
+    name: &'static str,
+    property: &'static str,
+    verdict: &'static str,
+    detail: &'a str,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(args: &'a ConformanceArgs, state: &State, report: &'a Report, took: Duration) -> Self {
+        let property = |line: &'a Line| PropertyView {
+            name: line.name,
+            property: line.property,
+            verdict: line.verdict.name(),
+            detail: &line.detail,
+        };
+        Self {
+            from: &args.from,
+            to: &args.to,
+            command: args.command.iter().map(|word| word.to_string_lossy()).collect(),
+            state: match state {
+                State::Already => "already there",
+                State::Returned { .. } => "returned",
+                State::Runs { .. } => "runs",
+            },
+            first_frame_after_ms: report.first_frame_after.map(millis),
+            lost_after_ms: millis(args.lost_after),
+            seed: args.seed,
+            sent_frames: report.sent,
+            took_ms: millis(took),
+            all_right: report.all_right(),
+            properties: report.lines.iter().map(property).collect(),
+        }
+    }
 }
 
 fn millis(time: Duration) -> u64 {

@@ -21,6 +21,7 @@ use super::act::{Act, Burst, Run, plan_of};
 
 /// The parts of a bound, in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Bound {
     /// The frame itself, on the buses before the one where it waits.
     pub(super) earlier_buses_ns: u64,

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::bound::Bound;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Report {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct Report {
     pub(super) kernel_release: String,
     pub(super) every_ns: u64,
     pub(super) depth_frames: u8,
@@ -18,12 +19,14 @@ pub(super) struct Report {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct OfAct {
     pub(super) title: String,
     pub(super) runs: Vec<OfRun>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct OfRun {
     pub(super) name: String,
     /// Files whose `[egress]` was applied; none in the run that shows the problem.
@@ -41,6 +44,7 @@ pub(super) struct OfRun {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     pub(super) min_ns: i64,
     pub(super) p50_ns: i64,
@@ -165,6 +169,7 @@ pub(super) mod tests {
     fn report_survives_the_transfer_from_the_guest() {
         let acts = vec![OfAct { title: "t".into(), runs: vec![run(&[5], 0, Some(8)), run(&[], 3, None)] }];
         let report = Report { kernel_release: "6.1".into(), every_ns: 10, depth_frames: 2, acts };
+        candor_cli::schema::assert_valid("candor-lab demo inversion", &report);
         assert_eq!(serde_json::from_str::<Report>(&report.to_json().unwrap()).unwrap(), report);
     }
 }

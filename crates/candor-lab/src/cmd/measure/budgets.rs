@@ -5,7 +5,7 @@ use std::path::Path;
 use candor_cli::gateway_file::{Form, read_bytes};
 use candor_cli::render::Source;
 use candor_lab::experiment::budget::{self, Budgets, Comparison, Cost, Idle};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::MOST_BYTES;
 
@@ -27,6 +27,33 @@ pub(super) struct Verdict {
     idle: Vec<Idle>,
 }
 
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    is_kept: bool,
+    comparisons: Vec<ComparisonView<'a>>,
+    idle: Vec<IdleView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ComparisonView<'a> {
+    cell: Option<&'a str>,
+    what: &'static str,
+    budget: &'a str,
+    measured: &'a str,
+    difference: &'a str,
+    is_kept: bool,
+}
+
+/// A budget that matches no cell.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct IdleView<'a> {
+    line: usize,
+    why: &'a str,
+}
+
 impl Verdict {
     pub(super) fn of(budgets: &Budgets, costs: &[Cost]) -> Self {
         let (comparisons, idle) = budgets.compare(costs);
@@ -38,23 +65,20 @@ impl Verdict {
     }
 
     /// `names` are those of the cells.
-    pub(super) fn to_json(&self, names: &[&str]) -> Value {
-        let one = |one: &Comparison| {
-            json!({
-                "cell": names.get(one.cell),
-                "what": one.what,
-                "budget": one.budget,
-                "measured": one.measured,
-                "difference": one.difference,
-                "is_kept": one.is_kept,
-            })
+    pub(super) fn view<'a>(&'a self, names: &[&'a str]) -> View<'a> {
+        let one = |one: &'a Comparison| ComparisonView {
+            cell: names.get(one.cell).copied(),
+            what: one.what,
+            budget: &one.budget,
+            measured: &one.measured,
+            difference: &one.difference,
+            is_kept: one.is_kept,
         };
-        let idle = |(line, why): &Idle| json!({ "line": line, "why": why });
-        json!({
-            "is_kept": self.is_kept(),
-            "comparisons": self.comparisons.iter().map(one).collect::<Vec<_>>(),
-            "idle": self.idle.iter().map(idle).collect::<Vec<_>>(),
-        })
+        View {
+            is_kept: self.is_kept(),
+            comparisons: self.comparisons.iter().map(one).collect(),
+            idle: self.idle.iter().map(|(line, why)| IdleView { line: *line, why }).collect(),
+        }
     }
 
     /// `names` are those of the cells.

@@ -1,22 +1,41 @@
 //! `candor-lab measure --dry-run`: the cells, and an estimate of the time.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use candor_cli::gateway_file::plural;
 use candor_cli::{Exit, Outcome, render};
 use candor_lab::experiment::load::Load;
 use candor_lab::experiment::schedule;
 use candor_lab::experiment::traffic::Traffic;
 use candor_lab::experiment::{Block, Cell, Plan, Testbed, Topology, Wire};
 use candor_lab::open_loop;
-use serde_json::json;
+use serde::Serialize;
 
 use super::progress::in_words;
-use super::status_table::levels_json;
+
 use crate::cli::MeasureArgs;
 use crate::cmd::tester::processors;
 
 /// JSON output lists all.
 const MOST_LISTED: usize = 40;
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct View {
+    cells: Vec<CellView>,
+    guests: usize,
+    frames: u32,
+    estimated_s: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CellView {
+    name: String,
+    levels: BTreeMap<String, String>,
+    repeat: u32,
+}
 
 pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Outcome {
     let cells: Vec<&Cell> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
@@ -25,14 +44,14 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
     let guests = blocks.iter().filter(|block| block.conditions.testbed.is_guest()).count();
     let levels = |cell: &Cell| cell.levels().map(|(factor, level)| (factor.to_owned(), level));
     if args.json {
-        let one = |cell: &&Cell| json!({ "name": cell.name(plan), "levels": levels_json(&levels(cell)), "repeat": cell.repeat });
-        let value = json!({
-            "cells": cells.iter().map(one).collect::<Vec<_>>(),
-            "guests": guests,
-            "frames": plan.frames,
-            "estimated_s": time.as_secs(),
-        });
-        return render::answer(&format!("{value:#}\n"), Exit::Fine);
+        let one = |cell: &&Cell| CellView {
+            name: cell.name(plan),
+            levels: levels(cell).into_iter().collect(),
+            repeat: cell.repeat,
+        };
+        let cells = cells.iter().map(one).collect();
+        let view = View { cells, guests, frames: plan.frames, estimated_s: time.as_secs() };
+        return render::answer(&render::object(&view), Exit::Fine);
     }
     let mut text = String::new();
     for cell in cells.iter().take(MOST_LISTED) {
@@ -44,10 +63,11 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
     }
     let place = match (guests, blocks.len() - guests) {
         (0, _) => ", one after the other".to_owned(),
-        (guests, 0) => format!(" in {guests} guests, {jobs} at once"),
-        (guests, alone) => format!(" in {guests} guests, {jobs} at once, and then {alone} alone"),
+        (guests, 0) => format!(" in {}, {jobs} at once", plural(guests, "guest")),
+        (guests, alone) => format!(" in {}, {jobs} at once, and then {alone} alone", plural(guests, "guest")),
     };
-    text += &format!("\n{} cells of {} frames{place}: about {}\n", cells.len(), plan.frames, in_minutes(time));
+    let (cells, frames) = (plural(cells.len(), "cell"), plural(plan.frames as usize, "frame"));
+    text += &format!("\n{cells} of {frames}{place}: about {}\n", in_minutes(time));
     render::answer(&text, Exit::Fine)
 }
 

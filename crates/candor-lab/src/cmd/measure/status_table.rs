@@ -1,6 +1,6 @@
 //! The cells of a plan and their state, as a table and as JSON.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use candor_egress::policy::FrameRate;
@@ -8,7 +8,7 @@ use candor_lab::cells::State;
 use candor_lab::experiment::{self, Available, Plan};
 use candor_lab::report::{Cell, Measured};
 use candor_lab::stats::throughput::{self, Throughput};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 pub(in crate::cmd) use super::progress::in_words;
 use super::results::{Results, ResultsError};
@@ -137,33 +137,49 @@ fn table(cells: &[Cell]) -> String {
     text
 }
 
-pub(in crate::cmd) fn levels_json(levels: &[(String, String)]) -> Value {
-    levels
-        .iter()
-        .map(|(factor, level)| (factor.clone(), Value::from(level.as_str())))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
+pub(in crate::cmd) type Levels<'a> = BTreeMap<&'a str, &'a str>;
+
+pub(in crate::cmd) fn levels_view(levels: &[(String, String)]) -> Levels<'_> {
+    levels.iter().map(|(factor, level)| (&**factor, &**level)).collect()
 }
 
-pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
-    let one = |cell: &Cell| {
-        let state = cell.state.as_ref()?;
-        let ns = |figure| cell.measured.as_ref()?.figures?.named(figure).map(|latency| latency.0);
-        let found = cell.measured.as_ref().and_then(Measured::found);
-        let passes = |throughput: Throughput| throughput.rate().map(FrameRate::frames_per_second);
-        Some(json!({
-            "name": cell.name,
-            "levels": levels_json(&cell.levels),
-            "state": state,
-            "frames": cell.measured.as_ref().map_or(0, |measured| measured.frames),
-            "lost": cell.measured.as_ref().map_or(0, Measured::lost),
-            "p50_ns": ns("p50"),
-            "p90_ns": ns("p90"),
-            "p99_ns": ns("p99"),
-            "max_ns": ns("max"),
-            "no_loss_frames_per_s": found.and_then(|found| passes(found.ndr)),
-            "partial_loss_frames_per_s": found.and_then(|found| passes(found.pdr)),
-        }))
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct CellView<'a> {
+    name: &'a str,
+    /// With `repeat` if the plan has several.
+    levels: Levels<'a>,
+    state: &'a State,
+    frames: usize,
+    lost: usize,
+    /// `null` if no frame arrived.
+    p50_ns: Option<i64>,
+    p90_ns: Option<i64>,
+    p99_ns: Option<i64>,
+    max_ns: Option<i64>,
+    /// `null` without a search, or if even the lowest rate failed.
+    no_loss_frames_per_s: Option<u32>,
+    partial_loss_frames_per_s: Option<u32>,
+}
+
+pub(in crate::cmd) fn views<'a>(cells: &'a [Cell]) -> Vec<CellView<'a>> {
+    let passes = |throughput: Throughput| throughput.rate().map(FrameRate::frames_per_second);
+    let one = |Cell { name, levels, state, measured }: &'a Cell| {
+        let ns = |figure| measured.as_ref()?.figures?.named(figure).map(|latency| latency.0);
+        let found = measured.as_ref().and_then(Measured::found);
+        Some(CellView {
+            name,
+            levels: levels_view(levels),
+            state: state.as_ref()?,
+            frames: measured.as_ref().map_or(0, |measured| measured.frames),
+            lost: measured.as_ref().map_or(0, Measured::lost),
+            p50_ns: ns("p50"),
+            p90_ns: ns("p90"),
+            p99_ns: ns("p99"),
+            max_ns: ns("max"),
+            no_loss_frames_per_s: found.and_then(|found| passes(found.ndr)),
+            partial_loss_frames_per_s: found.and_then(|found| passes(found.pdr)),
+        })
     };
     cells.iter().filter_map(one).collect()
 }
@@ -196,8 +212,8 @@ mod tests {
         }
         let cells = read(&find_all(&plan, &results).unwrap()).unwrap();
         assert_eq!(cells.iter().map(|cell| &cell.name).collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
-        assert_eq!((missing(&cells), as_json(&cells).len()), (2, 2));
-        assert_eq!(as_json(&cells)[1]["levels"]["repeat"], "2");
+        assert_eq!((missing(&cells), views(&cells).len()), (2, 2));
+        assert_eq!(views(&cells)[1].levels["repeat"], "2");
         let lost = results.record("b", &names[3]);
         let text = text(&cells, &results);
         let found = find_all(&plan, &results).unwrap();

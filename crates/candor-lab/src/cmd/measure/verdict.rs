@@ -1,19 +1,39 @@
 //! Results of a run: figures of each cell, failures, and exceeded budgets.
 
+use candor_cli::gateway_file::plural;
 use candor_cli::{Exit, Outcome, render};
 use candor_lab::cells::State;
 use candor_lab::experiment::budget::{Budgets, Cost};
 use candor_lab::experiment::{Block, Plan};
 use candor_lab::report::{Cell, Measured};
-use serde_json::json;
+use serde::Serialize;
 
-use super::budgets::Verdict;
+use super::budgets::{self, Verdict};
 use super::dry_run::in_minutes;
 use super::guests::Run;
 use super::progress::in_words;
 use super::results::Results;
-use super::status_table;
+use super::status_table::{self, CellView};
 use crate::cli::MeasureArgs;
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct View<'a> {
+    results: String,
+    cells: Vec<CellView<'a>>,
+    missing: usize,
+    /// `null` without `--budget`.
+    budgets: Option<budgets::View<'a>>,
+    broken_guests: Vec<BrokenView<'a>>,
+}
+
+/// A guest or remote tester that failed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct BrokenView<'a> {
+    block: &'a str,
+    why: &'a str,
+}
 
 pub(super) fn report(
     args: &MeasureArgs,
@@ -33,14 +53,14 @@ pub(super) fn report(
     let exit = if is_fine { Exit::Fine } else { Exit::No };
     if args.json {
         let names: Vec<&str> = there.iter().map(|cell| cell.name.as_str()).collect();
-        let value = json!({
-            "budgets": verdict.as_ref().map(|verdict| verdict.to_json(&names)),
-            "results": results.folder().display().to_string(),
-            "cells": status_table::as_json(&cells),
-            "missing": status_table::missing(&cells),
-            "broken_guests": run.broken.iter().map(|(block, why)| json!({ "block": block, "why": why })).collect::<Vec<_>>(),
-        });
-        return render::answer(&format!("{value:#}\n"), exit);
+        let view = View {
+            results: results.folder().display().to_string(),
+            cells: status_table::views(&cells),
+            missing: status_table::missing(&cells),
+            budgets: verdict.as_ref().map(|verdict| verdict.view(&names)),
+            broken_guests: run.broken.iter().map(|(block, why)| BrokenView { block, why }).collect(),
+        };
+        return render::answer(&render::object(&view), exit);
     }
     let mut text = status_table::text(&cells, results);
     if let Some(verdict) = &verdict {
@@ -51,8 +71,8 @@ pub(super) fn report(
         let boots = 100.0 * run.boots.as_secs_f64() / run.guests.as_secs_f64().max(f64::MIN_POSITIVE);
         // Times of the host are not part of the result.
         render::err(&format!(
-            "candor-lab: {} cells in {}{}\n",
-            run.cells,
+            "candor-lab: {} in {}{}\n",
+            plural(run.cells, "cell"),
             in_minutes(run.wall),
             if run.boots.is_zero() { String::new() } else { format!(", of which boots took {boots:.0} %") }
         ));

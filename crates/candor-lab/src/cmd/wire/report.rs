@@ -7,15 +7,30 @@ use candor_cli::gateway_file::plural;
 use candor_cli::render;
 use candor_io::clock::MonotonicNs;
 use candor_wire::host::{BusReport, Report};
-use serde_json::{Value, json};
 
 use super::adapter::rates;
 use super::adapters::{Adapters, Kind};
 use super::control::Control;
+use super::event::{BusView, CountedView, Event};
 use super::session::Session;
 use super::warn;
 use crate::cli::BusSpec;
 use crate::cli::WireArgs;
+
+fn counted_view<'a>(bus: &'a str, report: &BusReport, elapsed_ns: u64) -> CountedView<'a> {
+    CountedView {
+        bus,
+        frames: report.frames,
+        error_frames: report.errors,
+        busy_ns: report.busy_ns,
+        load: load(report, elapsed_ns),
+        worst_late_ns: u64::try_from(report.worst_late.as_nanos()).unwrap_or(u64::MAX),
+        worst_late_at_ns: report.worst_late_at.0,
+        dropped: report.dropped,
+        waiting_most: report.waiting_most,
+        lost_adapters: report.lost_devices,
+    }
+}
 
 pub(super) fn ready(args: &WireArgs, kinds: &[Kind], adapters: &Adapters, session: &Session<'_>) -> io::Result<()> {
     let virtual_buses = &session.virtual_buses;
@@ -24,25 +39,22 @@ pub(super) fn ready(args: &WireArgs, kinds: &[Kind], adapters: &Adapters, sessio
     }
     let buses = args.bus.iter().zip(kinds);
     if args.json {
-        let in_json = |(bus, kind): (&BusSpec, &Kind)| {
-            json!({
-                "bus": bus.name,
-                "bits_per_second": bus.rate.bits_per_second(),
-                "data_bits_per_second": bus.data_rate.map(|rate| rate.bits_per_second()),
-                "model": kind.driver(),
-                "depth_frames": kind.depth,
-                "interfaces": bus.interfaces,
-            })
-        };
-        let MonotonicNs(started_ns) = virtual_buses.running.started_at();
-        return render::out(&render::line(&json!({
-            "event": "ready",
-            "at_ns": virtual_buses.ready_at.0,
-            "buses": buses.map(in_json).collect::<Vec<_>>(),
-            "adapters": adapters.0.iter().map(|adapter| &adapter.interfaces).collect::<Vec<_>>(),
-            "control": session.control.as_ref().map(Control::path),
-            "started_monotonic_ns": started_ns,
-        })));
+        let buses = buses.map(|(bus, kind)| BusView {
+            bus: &bus.name,
+            bits_per_second: bus.rate.bits_per_second(),
+            data_bits_per_second: bus.data_rate.map(|rate| rate.bits_per_second()),
+            model: kind.driver(),
+            depth_frames: kind.depth.get(),
+            interfaces: &bus.interfaces,
+        });
+        let MonotonicNs(started_monotonic_ns) = virtual_buses.running.started_at();
+        return render::out(&render::line(&Event::Ready {
+            at_ns: virtual_buses.ready_at.0,
+            buses: buses.collect(),
+            adapters: adapters.0.iter().map(|adapter| &adapter.interfaces[..]).collect(),
+            control: session.control.as_ref().map(Control::path),
+            started_monotonic_ns,
+        }));
     }
     let width = |of: fn(&BusSpec) -> usize| args.bus.iter().map(of).max().unwrap_or_default();
     let (names, speeds) = (width(|bus| bus.name.len()), width(|bus| speed(bus).len()));
@@ -71,28 +83,10 @@ pub(super) fn end(args: &WireArgs, report: &Report, ready_at: BusNs) -> io::Resu
         render::out(&text(args, report, elapsed_ns, &reasons))?;
         return Ok(reasons.is_empty());
     }
-    let in_json = |(bus, report): (&BusSpec, &BusReport)| {
-        json!({
-            "bus": bus.name,
-            "frames": report.frames,
-            "error_frames": report.errors,
-            "busy_ns": report.busy_ns,
-            "load": load(report, elapsed_ns),
-            "worst_late_ns": u64::try_from(report.worst_late.as_nanos()).unwrap_or(u64::MAX),
-            "worst_late_at_ns": report.worst_late_at.0,
-            "dropped": report.dropped,
-            "waiting_most": report.waiting_most,
-            "lost_adapters": report.lost_devices,
-        })
-    };
-    render::out(&render::line(&json!({
-        "event": "end",
-        "elapsed_ns": elapsed_ns,
-        "buses": buses().map(in_json).collect::<Vec<Value>>(),
-        "is_valid": reasons.is_empty(),
-        "because": reasons,
-    })))?;
-    Ok(reasons.is_empty())
+    let buses = buses().map(|(bus, report)| counted_view(&bus.name, report, elapsed_ns)).collect();
+    let is_valid = reasons.is_empty();
+    render::out(&render::line(&Event::End { elapsed_ns, buses, is_valid, because: &reasons }))?;
+    Ok(is_valid)
 }
 
 fn text(args: &WireArgs, report: &Report, elapsed_ns: u64, reasons: &[String]) -> String {

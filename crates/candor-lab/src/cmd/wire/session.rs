@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use candor_bus::BusNs;
 use candor_wire::fault::{Effect, FaultId, FaultOrder};
 use candor_wire::host::Reply;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::control::{Control, Request};
+use super::event::Event;
 use super::faults::Names;
 use super::virtual_buses::VirtualBuses;
 use super::warn;
@@ -34,6 +36,23 @@ struct Accepted {
     what: String,
     at: BusNs,
     is_done: bool,
+}
+
+/// The answer to `candor-lab wire inject`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub(in crate::cmd) enum Answer {
+    /// `done`: it was carried out; otherwise it is scheduled.
+    Accepted {
+        bus: String,
+        at_ns: u64,
+        what: String,
+        done: bool,
+    },
+    Refused {
+        error: String,
+    },
 }
 
 impl<'a> Session<'a> {
@@ -83,7 +102,7 @@ impl<'a> Session<'a> {
         };
         Ok(match self.order(&fault)? {
             Ok(Accepted { bus, what, at, is_done }) => {
-                json!({ "bus": bus, "at_ns": at.0, "what": what, "done": is_done })
+                json!(Answer::Accepted { bus, at_ns: at.0, what, done: is_done })
             }
             Err(reason) => refused(&reason),
         })
@@ -135,8 +154,7 @@ impl<'a> Session<'a> {
         let why_not = effect.refused.as_ref().map(ToString::to_string).or_else(|| failed.clone());
         match why_not {
             None if self.json => {
-                let line = json!({ "event": "fault", "bus": name, "at_ns": effect.at.0, "what": what });
-                render::out(&format!("{line}\n"))?;
+                render::out(&render::line(&Event::Fault { bus: name, at_ns: effect.at.0, what: &what }))?;
             }
             None => render::out(&format!("{name}  {what}  since {} s\n", effect.at))?,
             Some(why_not) => warn(self.json, &format!("{name}: {what} did not happen: {why_not}"))?,
@@ -146,7 +164,7 @@ impl<'a> Session<'a> {
 }
 
 fn refused(reason: &str) -> Value {
-    json!({ "error": reason })
+    json!(Answer::Refused { error: reason.to_owned() })
 }
 
 /// The outcome of an order, if this is the reply to it.

@@ -8,6 +8,7 @@ use crate::experiment::replay::Log;
 use crate::experiment::rules::MOST_SFF_DECOYS;
 use crate::experiment::traffic::Traffic;
 use crate::experiment::{Available, Cell, Gateway, Plan, StampSource, Testbed, Topology};
+use candor_cli::gateway_file::plural;
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::quote;
 use candor_core::frame::CAN_EFF_FLAG;
@@ -114,7 +115,7 @@ fn logs(plan: &mut Plan, spec: &Spec, available: Available<'_>, findings: &mut F
         if !plan.cells().iter().any(|cell| cell.traffic == traffic) {
             continue;
         }
-        let read = Log::of(bytes).and_then(|log| Ok((log.frames(interface.as_deref())?.len() as u64, log)));
+        let read = Log::of(bytes).and_then(|log| Ok((log.frames(interface.as_deref())?.len(), log)));
         let (frames, log) = match read {
             Ok(read) => read,
             Err(wrong) => {
@@ -123,10 +124,10 @@ fn logs(plan: &mut Plan, spec: &Spec, available: Available<'_>, findings: &mut F
                 continue;
             }
         };
-        let warm_up = u64::from(plan.warm_up);
-        let wanted = warm_up + u64::from(plan.frames);
+        let warm_up = plan.warm_up as usize;
+        let wanted = warm_up + plan.frames as usize;
         if frames <= warm_up {
-            let message = format!("{file} has {frames} frames, and the first {warm_up} are only for warm-up");
+            let message = format!("{file} has {}: warm-up = {warm_up} leaves none to measure", plural(frames, "frame"));
             error::<()>(findings, code::LOG, &written.span, message, "write warm-up = 0, or replay a longer log");
         } else if frames > wanted {
             let message = format!("{file} has {frames} frames, of which the first {wanted} are sent");

@@ -44,7 +44,7 @@ fn mistakes_in_a_log_are_reported_with_the_line() {
         (LOG.replace("(1.2)", "1.2"), "P0310", "drive.log: line 3 is not a line of a candump log"),
         (LOG.replace("(1.2)", "(0.2)"), "P0310", "drive.log: line 3 is earlier"),
         (LOG.replace("can0 002", "can1 002"), "P0310", "replay FILE of can0"),
-        ("(1.0) can0 001#\n".to_owned(), "P0310", "1 frames, and the first 1 are only for warm-up"),
+        ("(1.0) can0 001#\n".to_owned(), "P0310", "1 frame: warm-up = 1 leaves none to measure"),
         (format!("{LOG}(1.4) can0 005#\n"), "P0504", "5 frames, of which the first 4 are sent"),
     ] {
         let (found, message) = why(&log);

@@ -67,10 +67,19 @@ struct RouteView<'a> {
     back_to_incoming: bool,
     /// The keys that only describe a route, such as `comment`.
     #[serde(flatten)]
+    #[cfg_attr(test, schemars(schema_with = "notes_schema"))]
     notes: BTreeMap<&'static str, Option<&'a str>>,
     uid_hex: Option<String>,
     /// `null` if neither side can run all routes.
     placement: Option<PlacementView>,
+}
+
+#[cfg(test)]
+fn notes_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let keys: BTreeMap<_, _> =
+        note_keys().map(|key| (key, schemars::json_schema!({ "type": ["string", "null"] }))).collect();
+    let required: Vec<_> = keys.keys().collect();
+    schemars::json_schema!({ "type": "object", "properties": keys, "required": required })
 }
 
 #[derive(Debug, Serialize)]
