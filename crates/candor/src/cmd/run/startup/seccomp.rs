@@ -105,8 +105,8 @@ const CALLS: &[i64] = system_calls! {
     // The gateway file, the run directory, /proc and /sys.
     SYS_close SYS_dup SYS_dup3 SYS_faccessat SYS_faccessat2 SYS_fchmod SYS_fchmodat SYS_fcntl SYS_fdatasync SYS_flock
     SYS_fstat SYS_fstatfs SYS_fsync SYS_ftruncate SYS_getcwd SYS_getdents64 SYS_ioctl SYS_linkat SYS_lseek SYS_mkdirat
-    SYS_newfstatat SYS_openat SYS_pipe2 SYS_pread64 SYS_pwrite64 SYS_readlinkat SYS_renameat SYS_renameat2 SYS_statfs
-    SYS_statx SYS_umask SYS_unlinkat
+    SYS_newfstatat SYS_openat SYS_pipe2 SYS_pread64 SYS_pwrite64 SYS_readlinkat SYS_renameat2 SYS_statfs SYS_statx
+    SYS_umask SYS_unlinkat
     // Memory, threads, process attributes, [realtime].
     SYS_brk SYS_exit SYS_exit_group SYS_get_robust_list SYS_getegid SYS_geteuid SYS_getgid SYS_getpid SYS_getppid
     SYS_getrandom SYS_gettid SYS_getuid SYS_madvise SYS_membarrier SYS_mlock SYS_mlock2 SYS_mlockall SYS_mmap
@@ -122,9 +122,11 @@ const CALLS: &[i64] = system_calls! {
 #[cfg(target_arch = "x86_64")]
 const LEGACY_CALLS: &[i64] = system_calls! {
     SYS_access SYS_arch_prctl SYS_chmod SYS_epoll_wait SYS_getrlimit SYS_link SYS_lstat SYS_mkdir SYS_open SYS_poll
-    SYS_readlink SYS_rename SYS_rmdir SYS_stat SYS_time SYS_unlink
+    SYS_readlink SYS_rename SYS_renameat SYS_rmdir SYS_stat SYS_time SYS_unlink
 };
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+const LEGACY_CALLS: &[i64] = system_calls! { SYS_renameat };
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const LEGACY_CALLS: &[i64] = &[];
 
 const NAMESPACE_CALLS: &[i64] = &[libc::SYS_setns, libc::SYS_unshare];
