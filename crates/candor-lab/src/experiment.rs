@@ -61,7 +61,7 @@ use candor_config::engine::{Engine, UserEngine};
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::units::BitRate;
 
-/// A validated plan; only [`load`] constructs one.
+/// A validated plan; only [`load()`] constructs one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Of the order and of all random times.
