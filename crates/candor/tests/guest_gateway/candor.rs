@@ -84,10 +84,11 @@ fn schema(command: &Command) -> Option<Value> {
     let published = published![
         "apply" "check" "doctor" "down" "egress-apply" "egress-clear" "egress-plan" "egress-show" "egress-verify"
         "egress-watch" "engines" "explain" "lab-bursts" "lab-can-send" "lab-conformance" "lab-hops" "lab-measure"
-        "lab-precision" "lab-soak" "lab-stream" "lab-system-calls" "lab-wire-inject" "plan" "reload" "run" "show"
-        "status" "top"
+        "lab-precision" "lab-soak" "lab-stream" "lab-system-calls" "lab-wire" "lab-wire-inject" "plan" "reload" "run"
+        "show" "status" "top"
     ];
-    let (_, schema) = published.into_iter().find(|(known, _)| *known == name).unwrap();
+    let (_, schema) =
+        published.into_iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no schema of {name}"));
     Some(serde_json::from_str(schema).unwrap())
 }
 
