@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Duration;
 
 use crate::signal;
 use crate::socket;
@@ -12,7 +11,7 @@ const FIRST_BUFFER_BYTES: usize = 32 * 1024;
 /// Holds a dump of a few hundred jobs, so that the kernel does not pause.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 1024 * 1024;
 /// Timeout. The kernel answers from within `send()`, so a longer silence is a fault.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+const ANSWER_WITHIN_SECONDS: u8 = 10;
 
 /// A socket that exchanges messages with rtnetlink only.
 #[derive(Debug)]
@@ -34,8 +33,7 @@ impl RouteSocket {
             ignore_unknown_option(socket::set_int(&fd, libc::SOL_NETLINK, option, 1))?;
         }
         socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
-        let timeout =
-            libc::timeval { tv_sec: ANSWER_WITHIN.as_secs().try_into().unwrap_or(libc::time_t::MAX), tv_usec: 0 };
+        let timeout = libc::timeval { tv_sec: ANSWER_WITHIN_SECONDS.into(), tv_usec: 0 };
         socket::set_slice(&fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &[timeout])?;
         // A connected netlink socket rejects messages of other processes.
         socket::with_address(&fd, libc::connect, &kernel_address())?;
