@@ -141,7 +141,7 @@ fn run_on(
     }
     let lab = specification::lab_for(spec.arch, &spec.lab)?;
     if let Some(out) = &spec.out {
-        make_out(out)?;
+        check_out(out)?;
     }
     let cache = Cache::of_user()?;
     let qemu = match spec.testbed {
@@ -304,9 +304,14 @@ fn memory_folder(folders: Vec<PathBuf>, bytes: u64) -> Result<PathBuf, LabError>
     }
 }
 
-/// Creates the directory before the guest runs, so that results of an hour have a place.
-fn make_out(out: &Path) -> Result<(), LabError> {
-    fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out)).map(drop).map_err(file(out))
+/// Checks before the guest runs that results of an hour have a place. An interrupted guest leaves no empty directory.
+fn check_out(out: &Path) -> Result<(), LabError> {
+    let is_new = !out.exists();
+    fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out)).map(drop).map_err(file(out))?;
+    if is_new {
+        let _ = fs::remove_dir(out);
+    }
+    Ok(())
 }
 
 fn file(path: &Path) -> impl Fn(io::Error) -> LabError {
@@ -345,15 +350,17 @@ mod tests {
     }
 
     #[test]
-    fn out_folder_is_created_first() {
+    fn out_folder_is_tried_first_and_not_left_empty() {
         let folder = tempfile::tempdir().unwrap();
-        let new = folder.path().join("a/b");
-        make_out(&new).unwrap();
-        assert!(new.is_dir() && fs::read_dir(&new).unwrap().next().is_none());
+        let [new, old] = ["a/b", "a"].map(|name| folder.path().join(name));
+        check_out(&new).unwrap();
+        assert!(!new.exists());
+        check_out(&old).unwrap();
+        assert!(old.is_dir());
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
         for out in [file.join("x"), file] {
-            assert!(matches!(make_out(&out), Err(LabError::File { path, .. }) if path == out));
+            assert!(matches!(check_out(&out), Err(LabError::File { path, .. }) if path == out));
         }
     }
 

@@ -38,9 +38,13 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     if let Some(replaced) = replaced(&args.records, &devices) {
         render::err(&format!("candor-lab: {replaced}\n"));
     }
+    let is_new = !args.records.exists();
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot create the directory {folder}: {error}"))?;
     args.html.as_deref().map(probe).transpose()?;
+    if is_new {
+        let _ = fs::remove_dir(&args.records);
+    }
     let mut spec = GuestSpec::new(
         Testbed::Icount,
         args.topology,
