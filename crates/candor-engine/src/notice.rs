@@ -98,6 +98,11 @@ pub enum Notice {
          directions into one file, or give them filters that exclude each other"
     )]
     MayCircle { route: String, other: Owner },
+    #[error(
+        "Programs do not receive the frames that route {route:?} sends to {interface}, a virtual interface; to change that, add \
+         echo = true to all routes to it"
+    )]
+    NoEcho { route: String, interface: String },
     /// `--latency` without receive timestamps. The engine is `None` if all routes are in the kernel.
     #[error("Cannot measure latency: {}", without_stamps(*.engine))]
     NoLatency { engine: Option<UserEngine> },

@@ -5,7 +5,7 @@ mod qdiscs;
 
 pub use error::InterfaceError;
 
-use candor_config::plan::{Bus, BusIndex, Formats, Plan};
+use candor_config::plan::{Bus, BusIndex, Echo, Formats, Plan};
 use candor_core::frame::{CANFD_MTU, FrameFormat};
 use candor_core::job::Job;
 use candor_core::units::BitRate;
@@ -105,7 +105,12 @@ impl Interfaces {
             (carries_fd && !sends_fd(to))
                 .then(|| Notice::FdDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
         });
-        Ok(too_small.chain(qdiscs::hazards(client, plan, self)?).collect())
+        let virtual_ones = self.there().filter(|(_bus, link)| link.kind.as_deref() == Some("vcan"));
+        let unheard = virtual_ones.filter_map(|(bus, link)| {
+            let route = plan.routes().iter().find(|route| route.to == bus && route.echo == Echo::Off)?;
+            Some(Notice::NoEcho { route: route.name.clone(), interface: link.name.clone() })
+        });
+        Ok(too_small.chain(unheard).chain(qdiscs::hazards(client, plan, self)?).collect())
     }
 
     fn seen(&self, bus: BusIndex) -> &Seen {
