@@ -10,7 +10,8 @@ use crate::reconciled::{foreign_job, ids};
 
 fn gateway(filters: &[&str]) -> String {
     let one = |filter: &&str| {
-        route(&format!("r{filter}"), "left", "right", &format!("frames = \"classic\"\nmatch = \"{filter}\""))
+        let keys = format!("frames = \"classic\"\nmatch = \"{filter}\"\necho = true");
+        route(&format!("r{filter}"), "left", "right", &keys)
     };
     LEFT_RIGHT.to_owned() + &filters.iter().map(one).collect::<String>()
 }
@@ -115,7 +116,7 @@ fn two_gateways_may_not_share_a_route() {
 #[ignore = "runs in a guest"]
 fn two_read_write_gateways_may_not_share_routes() {
     let Some(scene) = scene() else { return };
-    let text = gateway(&["100"]) + &route("back", "right", "left", "match = \"100\"");
+    let text = gateway(&["100"]) + &route("back", "right", "left", "match = \"100\"\necho = true");
     let first = scene.start(&text, "read-write");
     assert_eq!(scene.lists(), 1);
     for engine in ["read-write", "kernel"] {

@@ -67,7 +67,11 @@ fn a_refused_job_rolls_everything_back() {
 fn refuses_user_space_routes_with_their_reasons() {
     let Some(place) = scene() else { return };
     let text = "engine = \"auto\"\n".to_owned()
-        + &gateway(&[("100", ""), ("200", "payload = \"01 ??\""), ("300", "send-as = \"fd\"")]);
+        + &gateway(&[
+            ("100", "echo = true"),
+            ("200", "payload = \"01 ??\"\necho = true"),
+            ("300", "send-as = \"fd\"\necho = true"),
+        ]);
     let refused = place.candor(&["apply", &place.file("a.toml", &text)]);
     place.assert_clean();
     let reasons = [
