@@ -8,7 +8,7 @@ use crate::prelude::*;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn gateway() -> String {
-    format!("engine = \"read-write\"\n{LEFT_RIGHT}{}", route("over", "left", "right", ""))
+    format!("engine = \"read-write\"\n{LEFT_RIGHT}{}", route("over", "left", "right", "echo = true"))
 }
 
 fn listen(path: &Path) -> UnixDatagram {
@@ -41,7 +41,7 @@ fn notifies_systemd_of_start_reload_and_end() {
         }
     };
     assert_eq!(news(), "READY=1\nSTATUS=1 route");
-    scene.file("gateway.toml", &(gateway() + &route("back", "right", "left", "")));
+    scene.file("gateway.toml", &(gateway() + &route("back", "right", "left", "echo = true")));
     signal::send(candor.id(), Signal::Hangup).unwrap();
     let reloading = news();
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
