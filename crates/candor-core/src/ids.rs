@@ -107,9 +107,6 @@ impl IdSet {
     }
 
     /// The data frames of ranges, which may overlap.
-    ///
-    /// # Errors
-    /// [`TooComplex`].
     pub fn of_ranges(mut ranges: Vec<IdRange>, effort: &mut Effort) -> Result<Self, TooComplex> {
         ranges.sort_unstable();
         let mut builder = Builder::default();
@@ -124,9 +121,6 @@ impl IdSet {
     }
 
     /// The union of filters. Filters for error message frames add nothing.
-    ///
-    /// # Errors
-    /// [`TooComplex`].
     pub fn of_filters(mut filters: Vec<Filter>, effort: &mut Effort) -> Result<Self, TooComplex> {
         // Neighbours have the most in common.
         filters.sort_unstable_by_key(|filter| (filter.id & filter.mask, filter.mask));
@@ -136,25 +130,16 @@ impl IdSet {
     }
 
     /// The union of both sets.
-    ///
-    /// # Errors
-    /// [`TooComplex`].
     pub fn union(&self, other: &Self, effort: &mut Effort) -> Result<Self, TooComplex> {
         Builder::combine(self, other, Operation::Union, effort)
     }
 
     /// The intersection of both sets.
-    ///
-    /// # Errors
-    /// [`TooComplex`].
     pub fn intersection(&self, other: &Self, effort: &mut Effort) -> Result<Self, TooComplex> {
         Builder::combine(self, other, Operation::Intersection, effort)
     }
 
     /// The frames of this set that are not in the other.
-    ///
-    /// # Errors
-    /// [`TooComplex`].
     pub fn difference(&self, other: &Self, effort: &mut Effort) -> Result<Self, TooComplex> {
         Builder::combine(self, other, Operation::Difference, effort)
     }

@@ -126,9 +126,6 @@ impl Running {
     }
 
     /// Makes the process reload its file, and waits for the result.
-    ///
-    /// # Errors
-    /// [`ReloadError`].
     pub fn reload(&self, patience: Duration) -> Result<Value, ReloadError> {
         let pid = self.pid;
         let Some(before) = read(&self.control_file) else { return Err(ReloadError::Ended { pid }) };

@@ -1,6 +1,7 @@
 //! Every system call of candor, behind safe types. **The only crate with `unsafe`.**
 //!
 //! One file per kind of kernel object. Functions return [`std::io::Error`]; the crates above interpret the errnos.
+//! A function that lists no errors fails only if the kernel is not correct.
 
 pub mod bpf;
 pub mod can;

@@ -73,9 +73,6 @@ pub(crate) fn ppoll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> 
 }
 
 /// Sets the timer slack of the calling thread in nanoseconds, at least 1. The default is 50 µs.
-///
-/// # Errors
-/// None that a correct kernel gives.
 pub fn set_timer_slack(slack_ns: u32) -> io::Result<()> {
     // 0 means the default.
     let slack = libc::c_ulong::from(slack_ns.max(1));

@@ -99,9 +99,6 @@ pub fn lead_terminal(command: &mut Command) -> &mut Command {
 ///
 /// # Kernel
 /// `PR_SET_NO_NEW_PRIVS`, Linux 3.5.
-///
-/// # Errors
-/// None that a correct kernel gives.
 pub fn forgo_new_privileges() -> io::Result<()> {
     let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
     // SAFETY: `PR_SET_NO_NEW_PRIVS` takes four numbers, of which the last three are 0, and touches no memory of ours.
@@ -112,9 +109,6 @@ pub fn forgo_new_privileges() -> io::Result<()> {
 ///
 /// # Kernel
 /// `PR_SET_CHILD_SUBREAPER`, Linux 3.4.
-///
-/// # Errors
-/// None that a correct kernel gives.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: `PR_SET_CHILD_SUBREAPER` takes one number and touches no memory of ours.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)
@@ -215,9 +209,6 @@ pub enum Reaped {
 }
 
 /// Collects the status of any child that has ended, including adopted ones.
-///
-/// # Errors
-/// None that a correct kernel gives.
 pub fn reap(patience: Patience) -> io::Result<Reaped> {
     let options = if patience == Patience::Peek { libc::WNOHANG } else { 0 };
     loop {

@@ -71,9 +71,6 @@ impl EndingSignals {
     /// Signals that were ignored at the start (`nohup`, `&` in scripts) stay ignored.
     ///
     /// Child processes inherit the mask.
-    ///
-    /// # Errors
-    /// None on a correct kernel.
     pub fn block() -> io::Result<Self> {
         let mut set = signal_set(&[NUDGE])?;
         for signal in Signal::ALL.map(Signal::number) {
@@ -88,9 +85,6 @@ impl EndingSignals {
     }
 
     /// Also fetches `SIGHUP` if it was ignored at the start, because it requests a reload. Returns whether it was.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn take_hangups(&mut self) -> io::Result<bool> {
         let hangup = signal_set(&[Signal::Hangup.number()])?;
         // SAFETY: `hangup` is an initialised signal set that the call only reads; a null old set is allowed.
@@ -103,9 +97,6 @@ impl EndingSignals {
     }
 
     /// Waits for a signal; `None` after the timeout, or if woken early ([`nudge`], [`crate::netlink::LinkWatch`]).
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn wait(&self, timeout: Duration) -> io::Result<Option<Signal>> {
         Ok(match self.wait_or_check(timeout)? {
             Woken::Signal(signal) => Some(signal),
@@ -114,9 +105,6 @@ impl EndingSignals {
     }
 
     /// As [`wait`](Self::wait), with the reason for returning.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn wait_or_check(&self, timeout: Duration) -> io::Result<Woken> {
         let time = socket::timespec(timeout);
         // SAFETY: the set is initialised and the timespec live, both are only read; a null siginfo is allowed.
@@ -144,17 +132,11 @@ pub enum Woken {
 }
 
 /// True if an ending signal is pending.
-///
-/// # Errors
-/// None that a correct kernel gives.
 pub fn ending_signal_waits() -> io::Result<bool> {
     any_waits(&Signal::ALL)
 }
 
 /// True if one of these signals is pending.
-///
-/// # Errors
-/// None that a correct kernel gives.
 pub fn any_waits(signals: &[Signal]) -> io::Result<bool> {
     let mut pending = signal_set(&[])?;
     // SAFETY: `pending` is live and writable, and the call only fills it.
@@ -166,9 +148,6 @@ pub fn any_waits(signals: &[Signal]) -> io::Result<bool> {
 const WAKE_UP: libc::c_int = libc::SIGUSR2;
 
 /// Installs the empty handler, without restarting system calls.
-///
-/// # Errors
-/// None that a correct kernel gives.
 pub fn allow_wake_ups() -> io::Result<()> {
     extern "C" fn nothing(_signal: libc::c_int) {}
     // SAFETY: sigaction consists of integers, a set of integers and optional function pointers: all zero is valid.
@@ -206,9 +185,6 @@ impl WakeUp {
 
     /// Makes the calling thread the target until the guard is dropped, and unblocks the signal, which may have been
     /// blocked at the start.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn target_this_thread(&self) -> io::Result<WakeTarget> {
         let set = signal_set(&[WAKE_UP])?;
         // SAFETY: `set` is an initialised signal set that the call only reads; a null old set is allowed.
@@ -223,9 +199,6 @@ impl WakeUp {
     }
 
     /// Interrupts the blocking call of the target, if any.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn wake(&self) -> io::Result<()> {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(thread) = *thread else { return Ok(()) };

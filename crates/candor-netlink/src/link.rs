@@ -1,5 +1,7 @@
 //! Network interfaces, with attributes of CAN.
 //!
+//! A function that lists no errors passes on those of its request.
+//!
 //! # Kernel
 //! Listing needs no privileges. Changes need CAP_NET_ADMIN in the user namespace of the network namespace.
 //!
@@ -110,9 +112,6 @@ pub enum CanState {
 }
 
 /// Lists all interfaces of the network namespace.
-///
-/// # Errors
-/// [`NetlinkError`] of the request.
 pub fn list(client: &mut Client) -> Result<Vec<Link>, NetlinkError> {
     let mut message = MessageWriter::new(RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP);
     message.header(&[0; HEADER_BYTES]);

@@ -80,9 +80,6 @@ impl CanSocket {
     }
 
     /// Switches local echo for subsequent frames.
-    ///
-    /// # Errors
-    /// None on a correct kernel.
     pub fn set_loopback(&self, loopback: Loopback) -> io::Result<()> {
         set_loopback(&self.fd, loopback)
     }
@@ -98,18 +95,12 @@ impl CanSocket {
 
     /// Sets the send buffer (`SO_SNDBUF`) in bytes, of which a frame takes about 760; the kernel doubles the value, and
     /// limits it to between 4608 and `net.core.wmem_max`.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn set_send_buffer(&self, bytes: u32) -> io::Result<()> {
         let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
         socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
     }
 
     /// Makes `read()` and `write()` fail with `EAGAIN` instead of blocking (`FIONBIO`).
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn never_wait(&self) -> io::Result<()> {
         let on: libc::c_int = 1;
         // SAFETY: FIONBIO reads one int from the pointer, which refers to a live one. Its type differs between C libraries.
@@ -117,9 +108,6 @@ impl CanSocket {
     }
 
     /// Switches receive timestamps; waiting frames get theirs when they are read.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn set_stamps(&self, stamps: Stamps) -> io::Result<()> {
         set_stamps(&self.fd, stamps)?;
         self.has_control.store(stamps == Stamps::On, Ordering::Relaxed);

@@ -9,9 +9,6 @@ use crate::socket;
 impl CanSocket {
     /// The bound interface; `None` after it was removed. Such a socket receives nothing any more, even if an interface
     /// of the same name or index appears.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn interface(&self) -> io::Result<Option<InterfaceIndex>> {
         // SAFETY: sockaddr_can consists of integers and a union of structs of integers, for which all-zero bytes are
         // valid.
@@ -28,9 +25,6 @@ impl CanSocket {
     ///
     /// A thread blocked in a call on the old socket stays there until a signal interrupts it
     /// ([`crate::signal::WakeUp`]); later calls use the new socket.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn replace_with(&self, other: Self) -> io::Result<()> {
         // SAFETY: both descriptors are open and owned. The call puts the new socket under the number of `self` in one
         // step, so the number is open and owned by `self` all the time; the kernel keeps the old socket for threads

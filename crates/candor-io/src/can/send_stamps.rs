@@ -41,9 +41,6 @@ impl CanSocket {
     /// # Kernel
     /// Needs `MSG_ERRQUEUE` in `raw_recvmsg()`, as in Debian 12 (6.1) and later. A driver without `can_put_echo_skb()`
     /// or `skb_tx_timestamp()` gives no driver timestamp.
-    ///
-    /// # Errors
-    /// None that a correct kernel gives.
     pub fn stamp_sending(&self) -> io::Result<()> {
         let flags = libc::SOF_TIMESTAMPING_TX_SCHED
             | libc::SOF_TIMESTAMPING_TX_SOFTWARE

@@ -95,9 +95,6 @@ impl UringReceiver {
     }
 
     /// Cancels the request, so that the next call may use another socket. Frames already received are still delivered.
-    ///
-    /// # Errors
-    /// None on a correct kernel.
     pub fn forget_socket(&mut self) -> io::Result<()> {
         self.ring.cancel()?;
         self.asks = false;

@@ -15,9 +15,6 @@ use crate::codec::{Message, MessageWriter, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST}
 const DUMP_ATTEMPTS: usize = 16;
 
 /// Adds a job at the head of the kernel's list. A job that is added twice forwards every frame twice.
-///
-/// # Errors
-/// [`CangwError`] by errno.
 pub fn add(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
     add_exact(client, &ExactJob::from(*job))
 }

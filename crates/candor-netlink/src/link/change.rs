@@ -81,9 +81,6 @@ pub fn set_up(client: &mut Client, index: InterfaceIndex) -> Result<(), NetlinkE
 }
 
 /// Sets an interface down. can-gw jobs stay.
-///
-/// # Errors
-/// [`NetlinkError`] of the request.
 pub fn set_down(client: &mut Client, index: InterfaceIndex) -> Result<(), NetlinkError> {
     client.request(change(RTM_NEWLINK, index, 0, IFF_UP))
 }
@@ -99,9 +96,6 @@ pub fn set_mtu(client: &mut Client, index: InterfaceIndex, bytes: u32) -> Result
 }
 
 /// Sets the length of the transmit queue in frames (`txqueuelen`).
-///
-/// # Errors
-/// [`NetlinkError`] of the request.
 pub fn set_tx_queue_len(client: &mut Client, index: InterfaceIndex, frames: u32) -> Result<(), NetlinkError> {
     let mut message = change(RTM_NEWLINK, index, 0, 0);
     message.attribute(IFLA_TXQLEN, &frames.to_ne_bytes());

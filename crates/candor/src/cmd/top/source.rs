@@ -84,9 +84,6 @@ fn is_called(one: &Running, name: &str) -> bool {
 
 impl Found {
     /// Reads the metrics of the gateway.
-    ///
-    /// # Errors
-    /// [`NoSample`].
     pub(super) fn sample(&self) -> Result<Sample, NoSample> {
         let title = || self.title.clone();
         let answer = self.answer().map_err(|source| NoSample::Connect { title: title(), source })?;
