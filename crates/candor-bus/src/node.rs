@@ -28,12 +28,6 @@ impl NodeSet {
         self.0 >> (node.0 & 63) & 1 == 1
     }
 
-    /// Returns true if the set is empty.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// The nodes in ascending order.
     pub fn iter(self) -> impl Iterator<Item = NodeId> {
         (0..64).map(NodeId).filter(move |&node| self.contains(node))

@@ -92,12 +92,6 @@ impl IdSet {
         Self { nodes: Vec::new(), root: NONE }
     }
 
-    /// All data and remote frames.
-    #[must_use]
-    pub const fn all() -> Self {
-        Self { nodes: Vec::new(), root: ALL }
-    }
-
     /// The frames that match a filter in the kernel. `None` for a filter for error message frames.
     #[must_use]
     pub fn of_filter(filter: Filter) -> Option<Self> {
@@ -142,18 +136,6 @@ impl IdSet {
     /// The frames of this set that are not in the other.
     pub fn difference(&self, other: &Self, effort: &mut Effort) -> Result<Self, TooComplex> {
         Builder::combine(self, other, Operation::Difference, effort)
-    }
-
-    /// All frames that are not in this set.
-    #[must_use]
-    pub fn complement(&self) -> Self {
-        let other = |part| match part {
-            NONE => ALL,
-            ALL => NONE,
-            node => node,
-        };
-        let nodes = self.nodes.iter().map(|node| Node { bit: node.bit, zero: other(node.zero), one: other(node.one) });
-        Self { nodes: nodes.collect(), root: other(self.root) }
     }
 
     /// Returns true if the set is empty.

@@ -189,12 +189,6 @@ impl Gateway {
         &self.placement
     }
 
-    /// The engine of the routes in user space; `None` if there are none.
-    #[must_use]
-    pub const fn user_engine(&self) -> Option<UserEngine> {
-        self.user_engine
-    }
-
     /// Checks the gateway and repairs what it can: continues routes of returning interfaces, reinstalls deleted jobs.
     /// Call it at least every 30 s and whenever the process is woken ([`candor_io::signal`]), which happens when an
     /// interface changes or a thread ends.

@@ -91,12 +91,6 @@ impl Refusal {
     pub(crate) const fn error(&self) -> &CangwError {
         &self.error
     }
-
-    /// The most likely cause first.
-    #[must_use]
-    pub fn causes(&self) -> &[Cause] {
-        &self.causes
-    }
 }
 
 /// The facts that explain the refusal of a job.

@@ -228,7 +228,7 @@ fn steps_show_frame_and_changes() {
     ];
     assert_eq!(acts, expected);
     assert_eq!(steps[0].changed, Changes { id: true, bytes: 0b10, ..Changes::default() });
-    assert!(steps[1].changed.is_empty());
+    assert_eq!(steps[1].changed, Changes::default());
     assert_eq!(steps[2].changed.positions().collect::<Vec<_>>(), [2]);
     assert_eq!(end, End::Leaves(frame("00000123#11A2B3")));
 }

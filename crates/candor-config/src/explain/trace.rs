@@ -70,10 +70,6 @@ impl Changes {
         }
     }
 
-    pub fn is_empty(self) -> bool {
-        self == Self::default()
-    }
-
     /// Positions of the changed data bytes.
     pub fn positions(self) -> impl Iterator<Item = usize> {
         (0..CANFD_MAX_DLEN).filter(move |at| self.bytes >> at & 1 != 0)
