@@ -2,18 +2,7 @@
 
 use candor_core::diagnostic::code as diagnostic;
 
-/// Declares each code as a constant and all of them as a list.
-macro_rules! codes {
-    ($($name:ident = $code:expr;)+) => {
-        $(pub const $name: &str = $code;)+
-
-        /// All codes in ascending order.
-        pub const ALL: &[&str] = &[$($code),+];
-    };
-}
-pub(crate) use codes;
-
-codes! {
+candor_core::codes! {
     SYNTAX = diagnostic::SYNTAX;
     DUPLICATE_KEY = diagnostic::DUPLICATE_KEY;
     FILE_TOO_LARGE = diagnostic::FILE_TOO_LARGE;

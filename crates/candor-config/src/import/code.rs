@@ -1,6 +1,6 @@
 //! Codes of findings in cangw text, explained in `docs/cangw.md`. They are stable.
 
-crate::config::code::codes! {
+candor_core::codes! {
     SYNTAX = "E0901";
     EXPANSION = "E0902";
     CONDITIONAL = "E0903";

@@ -26,3 +26,14 @@ pub const RANGE: &str = "E0308";
 pub const TOO_MANY_WARNINGS: &str = "W0506";
 /// More notes than are listed.
 pub const TOO_MANY_NOTES: &str = "N0605";
+
+/// Declares each code of findings as a constant, and all of them as a list.
+#[macro_export]
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:expr;)+) => {
+        $($(#[$doc])* pub const $name: &str = $code;)+
+
+        /// All codes in ascending order.
+        pub const ALL: &[&str] = &[$($name),+];
+    };
+}

@@ -4,15 +4,7 @@
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::closest;
 
-macro_rules! codes {
-    ($($name:ident = $code:literal;)+) => {
-        $(pub const $name: &str = $code;)+
-
-        pub const ALL: &[&str] = &[$($code),+];
-    };
-}
-
-codes! {
+candor_core::codes! {
     LEVEL = "P0301";
     LEVEL_TWICE = "P0302";
     UNDEFINED = "P0303";
