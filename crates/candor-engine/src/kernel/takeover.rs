@@ -98,26 +98,16 @@ mod tests {
     use candor_config::placement::Side;
     use candor_config::plan::Engine;
     use candor_core::filter::Filter;
-    use candor_core::rule::{Checksums, Modifications};
     use candor_io::can::InterfaceIndex;
-    use candor_netlink::cangw::JobFlags;
 
     use super::*;
     use crate::owner::Owner;
     use crate::run_dir::{OwnedJob, Since};
 
     fn job(id: u32) -> CangwJob {
-        CangwJob {
-            source: InterfaceIndex::new(1).unwrap(),
-            destination: InterfaceIndex::new(2).unwrap(),
-            flags: JobFlags::default(),
-            filter: Filter { id, mask: 0x7FF },
-            hop_limit: 0,
-            uid: 0,
-            modifications: Modifications::default(),
-            checksums: Checksums::default(),
-            counters: JobCounters { handled: id, ..JobCounters::default() },
-        }
+        let [source, destination] = [1, 2].map(|index| InterfaceIndex::new(index).unwrap());
+        let counters = JobCounters { handled: id, ..JobCounters::default() };
+        CangwJob { counters, ..CangwJob::plain(source, destination, Filter { id, mask: 0x7FF }) }
     }
 
     fn jobs(ids: &[u32]) -> Vec<CangwJob> {

@@ -1,9 +1,8 @@
 mod kernel;
 
 use candor_core::filter::Filter;
-use candor_core::rule::{Checksums, Modifications};
 use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::{CangwJob, JobCounters, JobFlags};
+use candor_netlink::cangw::{CangwJob, JobFlags};
 use proptest::prelude::*;
 
 use super::*;
@@ -11,17 +10,8 @@ use kernel::{Kernel, order_matters};
 
 /// A job by the id and mask of its filter, from interface 1 to 2.
 fn job(id: u32, mask: u32) -> CangwJob {
-    CangwJob {
-        source: InterfaceIndex::new(1).unwrap(),
-        destination: InterfaceIndex::new(2).unwrap(),
-        flags: JobFlags::default(),
-        filter: Filter { id, mask },
-        hop_limit: 0,
-        uid: 0,
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        counters: JobCounters::default(),
-    }
+    let [source, destination] = [1, 2].map(|index| InterfaceIndex::new(index).unwrap());
+    CangwJob::plain(source, destination, Filter { id, mask })
 }
 
 fn masked(ids: &[u32]) -> Vec<ExactJob> {

@@ -1,7 +1,6 @@
 use candor_core::filter::Filter;
-use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, XorChecksum};
+use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, XorChecksum};
 use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::JobCounters;
 use candor_netlink::client::{Errno, NetlinkError};
 use candor_netlink::link::{CanLink, Link, Traffic};
 
@@ -40,17 +39,7 @@ fn machine() -> Facts {
 }
 
 fn job() -> CangwJob {
-    CangwJob {
-        source: index(1),
-        destination: index(2),
-        flags: JobFlags::default(),
-        filter: Filter::ALL,
-        hop_limit: 0,
-        uid: 0,
-        modifications: Modifications::NONE,
-        checksums: Checksums::NONE,
-        counters: JobCounters::default(),
-    }
+    CangwJob::plain(index(1), index(2), Filter::ALL)
 }
 
 fn xor(from: i8, to: i8, result: i8) -> Checksums {

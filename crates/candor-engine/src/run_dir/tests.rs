@@ -1,24 +1,14 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use candor_core::filter::Filter;
-use candor_core::rule::{Checksums, Modifications};
 use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::JobCounters;
 
 use super::*;
 
 fn job(id: u32) -> CangwJob {
-    CangwJob {
-        source: InterfaceIndex::new(3).unwrap(),
-        destination: InterfaceIndex::new(4).unwrap(),
-        flags: JobFlags::ECHO,
-        filter: Filter { id, mask: 0x7FF },
-        hop_limit: 1,
-        uid: 0,
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        counters: JobCounters::default(),
-    }
+    let [source, destination] = [3, 4].map(|index| InterfaceIndex::new(index).unwrap());
+    let plain = CangwJob::plain(source, destination, Filter { id, mask: 0x7FF });
+    CangwJob { flags: JobFlags::ECHO, hop_limit: 1, ..plain }
 }
 
 fn here() -> Scope {

@@ -87,6 +87,22 @@ pub struct CangwJob {
 }
 
 impl CangwJob {
+    /// A job for classic frames that changes nothing.
+    #[must_use]
+    pub fn plain(source: InterfaceIndex, destination: InterfaceIndex, filter: Filter) -> Self {
+        Self {
+            source,
+            destination,
+            flags: JobFlags::default(),
+            filter,
+            hop_limit: 0,
+            uid: 0,
+            modifications: Modifications::NONE,
+            checksums: Checksums::NONE,
+            counters: JobCounters::default(),
+        }
+    }
+
     /// Converts a job between two interfaces. Features of user space (`payload`, `send_as`) are omitted: the placement
     /// of routes keeps such jobs out of the kernel.
     #[must_use]
@@ -99,15 +115,12 @@ impl CangwJob {
         ];
         let flags = flags.into_iter().filter(|(_, on)| *on).fold(JobFlags::default(), |all, (flag, _)| all.with(flag));
         Self {
-            source,
-            destination,
             flags,
-            filter: job.filter,
             hop_limit: job.hop_limit.unwrap_or_default(),
             uid: job.uid.map_or(0, NonZeroU32::get),
             modifications: job.modifications,
             checksums: job.checksums,
-            counters: JobCounters::default(),
+            ..Self::plain(source, destination, job.filter)
         }
         .as_kept()
     }

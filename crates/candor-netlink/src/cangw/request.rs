@@ -1,12 +1,11 @@
 //! Requests: add, delete, list, probe.
 
 use candor_core::filter::Filter;
-use candor_core::rule::{Checksums, Modifications};
 use candor_io::can::InterfaceIndex;
 
 use super::{
-    AF_CAN, CGW_TYPE_CAN_CAN, CangwError, CangwJob, ExactJob, HEADER_BYTES, JobCounters, JobFlags, RTM_DELROUTE,
-    RTM_GETROUTE, RTM_NEWROUTE,
+    AF_CAN, CGW_TYPE_CAN_CAN, CangwError, CangwJob, ExactJob, HEADER_BYTES, JobFlags, RTM_DELROUTE, RTM_GETROUTE,
+    RTM_NEWROUTE,
 };
 use crate::client::{Client, NetlinkError};
 use crate::codec::{Message, MessageWriter, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST};
@@ -85,17 +84,9 @@ pub fn dump_exact(client: &mut Client) -> Result<Vec<ExactJob>, CangwError> {
 /// [`CangwError::NotPermitted`], [`CangwError::ModuleMissing`], or [`CangwError`] by errno.
 pub fn probe(client: &mut Client, any_interface: InterfaceIndex) -> Result<(), CangwError> {
     // With both interfaces, because a delete request without them removes all jobs.
-    let absent = CangwJob {
-        source: any_interface,
-        destination: any_interface,
-        flags: JobFlags(u16::MAX),
-        filter: Filter { id: u32::MAX, mask: u32::MAX },
-        hop_limit: 0,
-        uid: u32::MAX,
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        counters: JobCounters::default(),
-    };
+    let filter = Filter { id: u32::MAX, mask: u32::MAX };
+    let plain = CangwJob::plain(any_interface, any_interface, filter);
+    let absent = CangwJob { flags: JobFlags(u16::MAX), uid: u32::MAX, ..plain };
     match delete(client, &absent) {
         Ok(()) | Err(CangwError::NoSuchJob) => Ok(()),
         Err(error) => Err(error),

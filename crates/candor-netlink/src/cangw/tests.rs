@@ -11,17 +11,8 @@ mod attributes;
 mod captured;
 
 fn plain(flags: JobFlags) -> CangwJob {
-    CangwJob {
-        source: InterfaceIndex::new(3).unwrap(),
-        destination: InterfaceIndex::new(4).unwrap(),
-        flags,
-        filter: Filter { id: 0x123, mask: 0xC000_07FF },
-        hop_limit: 0,
-        uid: 0,
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        counters: JobCounters::default(),
-    }
+    let [source, destination] = [3, 4].map(|index| InterfaceIndex::new(index).unwrap());
+    CangwJob { flags, ..CangwJob::plain(source, destination, Filter { id: 0x123, mask: 0xC000_07FF }) }
 }
 
 /// Derived by hand from `struct rtcanmsg`, `struct nlattr` and the attribute table in `can/gw.h`; little endian.
@@ -121,17 +112,11 @@ fn job() -> impl Strategy<Value = CangwJob> {
             let [source, destination, id, mask, uid] = numbers;
             let format = flags.format();
             (operand(format), operand(format), operand(format), operand(format)).prop_map(move |(and, or, xor, set)| {
-                CangwJob {
-                    source: InterfaceIndex::new(source.max(1)).unwrap(),
-                    destination: InterfaceIndex::new(destination.max(1)).unwrap(),
-                    flags,
-                    filter: Filter { id, mask },
-                    hop_limit,
-                    uid,
-                    modifications: Modifications { and, or, xor, set },
-                    checksums,
-                    counters: JobCounters::default(),
-                }
+                let [source, destination] =
+                    [source, destination].map(|index| InterfaceIndex::new(index.max(1)).unwrap());
+                let modifications = Modifications { and, or, xor, set };
+                let plain = CangwJob::plain(source, destination, Filter { id, mask });
+                CangwJob { flags, hop_limit, uid, modifications, checksums, ..plain }
             })
         },
     )

@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::sync::mpsc;
 
+use candor_core::filter::Filter;
 use candor_engine::Gateway;
 
 use crate::prelude::*;
-use crate::reconciled::{foreign_job, ids};
+use crate::reconciled::ids;
 
 fn gateway(filters: &[&str]) -> String {
     let one = |filter: &&str| {
@@ -88,7 +89,7 @@ fn next_start_adopts_or_removes_jobs_of_a_killed_gateway() {
 #[ignore = "runs in a guest"]
 fn leaves_foreign_jobs_alone() {
     let Some(scene) = scene() else { return };
-    let foreign = foreign_job(scene.index("left"), scene.index("right"), 0x555, 0x7FF);
+    let foreign = CangwJob::plain(scene.index("left"), scene.index("right"), Filter { id: 0x555, mask: 0x7FF });
     cangw::add(&mut Client::open().unwrap(), &foreign).unwrap();
     scene.start_in_kernel(&["100"]).kill();
     let candor = scene.start_in_kernel(&["200"]);

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
-use candor_netlink::cangw::{JobCounters, JobFlags};
+use candor_netlink::cangw::JobFlags;
 
 use crate::prelude::*;
 
@@ -26,7 +26,7 @@ impl Scenario {
     }
 
     fn foreign(&self, id: u32, mask: u32) -> CangwJob {
-        foreign_job(self.index("left"), self.index("right"), id, mask)
+        CangwJob::plain(self.index("left"), self.index("right"), Filter { id, mask })
     }
 
     /// Sends a frame from the left that some job matches, and waits until it has been counted.
@@ -44,20 +44,6 @@ impl Scenario {
             last = now;
             is_stable
         });
-    }
-}
-
-pub(crate) fn foreign_job(source: InterfaceIndex, destination: InterfaceIndex, id: u32, mask: u32) -> CangwJob {
-    CangwJob {
-        source,
-        destination,
-        flags: JobFlags::default(),
-        filter: Filter { id, mask },
-        hop_limit: 0,
-        uid: 0,
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        counters: JobCounters::default(),
     }
 }
 
