@@ -3,31 +3,19 @@
 use object::Architecture;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Arch {
-    /// That of the machines on which the laboratory runs.
-    #[default]
-    #[serde(rename = "x86-64")]
-    X86_64,
-    #[serde(rename = "arm64")]
-    Arm64,
+names! {
+    #[derive(Default, Serialize, Deserialize)]
+    pub enum Arch {
+        /// That of the machines on which the laboratory runs.
+        #[default]
+        #[serde(rename = "x86-64")]
+        X86_64 = "x86-64",
+        #[serde(rename = "arm64")]
+        Arm64 = "arm64",
+    }
 }
 
 impl Arch {
-    pub const ALL: [Self; 2] = [Self::X86_64, Self::Arm64];
-
-    /// As on the command line and in plans.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86-64",
-            Self::Arm64 => "arm64",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|arch| arch.name() == name)
-    }
-
     /// True for the processor of this machine, whose programs and libraries its guests can use.
     pub const fn is_here(&self) -> bool {
         matches!(self, Self::X86_64)

@@ -26,6 +26,7 @@ use std::time::Duration;
 use candor_cli::gateway_file::plural;
 use candor_core::frame::Frame;
 use candor_io::clock::RealtimeNs;
+use serde::Serialize;
 
 use frames::Random;
 use volley::Volleys;
@@ -90,24 +91,20 @@ pub struct Options {
     pub seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    Ok,
-    No,
-    NotApplicable,
-}
-
-impl Verdict {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::No => "no",
-            Self::NotApplicable => "not applicable",
-        }
+names! {
+    #[derive(Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
+    pub enum Verdict {
+        Ok = "ok",
+        No = "no",
+        #[serde(rename = "not applicable")]
+        NotApplicable = "not applicable",
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line {
     pub name: &'static str,
     pub property: &'static str,

@@ -32,16 +32,18 @@ pub struct Job {
     pub terminal: Option<TerminalSize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Topology {
-    /// Two buses of emulated Kvaser PCI cards at 1 Mbit/s: can0, can1, can2 on the first, can3, can4 on the second.
-    /// can0 sends, can1 monitors, can2 and can3 are the gateway's, can4 receives.
-    Kvaser,
-    /// vcan0, vcan1 and vcan2, each a bus of its own, for classic and FD frames.
-    Vcan,
-    /// The interfaces of [`Kvaser`](Self::Kvaser), on two buses emulated by `candor-lab wire` ([`WIRE_BUSES`]).
-    Wire,
+names! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Topology {
+        /// Two buses of emulated Kvaser PCI cards at 1 Mbit/s: can0, can1, can2 on the first, can3, can4 on the second.
+        /// can0 sends, can1 monitors, can2 and can3 are the gateway's, can4 receives.
+        Kvaser = "kvaser",
+        /// vcan0, vcan1 and vcan2, each a bus of its own, for classic and FD frames.
+        Vcan = "vcan",
+        /// The interfaces of [`Kvaser`](Self::Kvaser), on two buses emulated by `candor-lab wire` ([`WIRE_BUSES`]).
+        Wire = "wire",
+    }
 }
 
 /// `candor-lab wire --bus` of [`Topology::Wire`], at the rates of [`WIRE`]: figure 1 of the 2011 gateway paper.
@@ -68,14 +70,6 @@ impl Topology {
     /// True if it needs emulated cards or USB, which user-mode Linux lacks.
     pub const fn needs_machine(self) -> bool {
         matches!(self, Self::Kvaser | Self::Wire)
-    }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kvaser => "kvaser",
-            Self::Vcan => "vcan",
-            Self::Wire => "wire",
-        }
     }
 }
 

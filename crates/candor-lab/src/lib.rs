@@ -1,6 +1,9 @@
 //! The laboratory: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod names;
+
 pub mod arch;
 pub mod baseline;
 pub mod board;

@@ -62,26 +62,11 @@ pub(in crate::cmd) struct View<'a> {
     sent_frames: u64,
     took_ms: u64,
     all_right: bool,
-    properties: Vec<PropertyView<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct PropertyView<'a> {
-    name: &'static str,
-    property: &'static str,
-    verdict: &'static str,
-    detail: &'a str,
+    properties: &'a [Line],
 }
 
 impl<'a> View<'a> {
     pub(super) fn of(args: &'a ConformanceArgs, state: &State, report: &'a Report, took: Duration) -> Self {
-        let property = |line: &'a Line| PropertyView {
-            name: line.name,
-            property: line.property,
-            verdict: line.verdict.name(),
-            detail: &line.detail,
-        };
         Self {
             from: &args.from,
             to: &args.to,
@@ -97,7 +82,7 @@ impl<'a> View<'a> {
             sent_frames: report.sent,
             took_ms: millis(took),
             all_right: report.all_right(),
-            properties: report.lines.iter().map(property).collect(),
+            properties: &report.lines,
         }
     }
 }

@@ -30,8 +30,7 @@ impl<'a> Terms<'a> {
             Factor::Testbed => cell.conditions.testbed = Testbed::named(text).ok_or_else(|| names(Testbed::names()))?,
             Factor::Arch if text == "default" => cell.conditions.arch = None,
             Factor::Arch => {
-                let arch = Arch::named(text).ok_or_else(|| names(Arch::ALL.map(Arch::name).to_vec()))?;
-                cell.conditions.arch = Some(arch);
+                cell.conditions.arch = Some(Arch::named(text).ok_or_else(|| names(Arch::names()))?);
             }
             Factor::Topology => {
                 cell.conditions.topology = Topology::named(text).ok_or_else(|| names(Topology::names()))?
