@@ -90,7 +90,7 @@ impl Board {
         command.args(&reach[1..]).arg("-M").arg(&host).arg(deployment(&name));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut master = process::end_with_parent(&mut command).spawn().map_err(BoardError::NoSsh)?;
-        let lines = lines_of(&mut master);
+        let lines = lines_of(master.stdout.take());
         reach.extend(["-o", "BatchMode=yes", "-o", "ControlMaster=no"].map(str::to_owned));
         reach.push(host.clone());
         let next_line = || lines.recv_timeout(PATIENCE).ok();

@@ -1,7 +1,7 @@
 //! The device under test: a gateway started as a process, and stopped by SIGTERM.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -123,7 +123,7 @@ impl Device {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|source| DeviceError::Start { program: program.to_owned(), source })?;
-        let lines = lines_of(&mut child);
+        let lines = lines_of(child.stdout.take());
         let mut device = Self { child, lines, has_ended: false, stop: gateway.stop.clone() };
         if matches!(gateway.program, Program::Named(_)) {
             return device.settle(gateway);
@@ -212,17 +212,12 @@ impl Drop for Device {
 
 pub(crate) type Lines = Receiver<String>;
 
-/// Lines of standard output, read by a thread so that waiting can time out.
-pub(crate) fn lines_of(child: &mut Child) -> Lines {
+/// Lines of an output, read by a thread so that waiting can time out.
+pub fn lines_of(output: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
-    if let Some(output) = child.stdout.take() {
-        thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-    }
+    thread::spawn(move || {
+        let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
+        lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
     lines
 }

@@ -32,7 +32,7 @@ impl Running {
         let mut command = Command::new(lab);
         command.args(["load"]).args(load.to_string().split(' ')).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = process::end_with_parent(&mut command).spawn()?;
-        let lines: Lines = lines_of(&mut child);
+        let lines: Lines = lines_of(child.stdout.take());
         let running = Self(child);
         match lines.recv_timeout(PATIENCE) {
             Ok(line) if line == "ready" => Ok(Some(running)),

@@ -16,10 +16,9 @@ pub use line::{Supervised, SupervisorError};
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use candor_core::causes;
@@ -27,7 +26,7 @@ use candor_io::clock;
 use serde::{Deserialize, Serialize};
 
 use crate::cells::Device;
-use crate::device;
+use crate::device::{self, lines_of};
 use crate::experiment::load::Load;
 use crate::load::{Activity, Running};
 
@@ -69,8 +68,8 @@ pub struct Ended {
 const END: &str = "end";
 
 /// Runs one assignment, the first line of `input`. Returns when it has ended; its failure is reported on `output`.
-pub fn run(lab: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
-    let lines = lines_of(input);
+pub fn run(lab: &Path, input: impl Read + Send + 'static, mut output: impl Write) -> io::Result<()> {
+    let lines = lines_of(Some(input));
     let assignment = lines.recv().map_err(|_ended| io::Error::other("no assignment on standard input"))?;
     let assignment: Assignment = serde_json::from_str(&assignment)?;
     let mut send = |reply: &Reply| -> io::Result<()> {
@@ -129,17 +128,10 @@ fn wait(lines: &Receiver<String>, silence: Option<Duration>) -> bool {
 }
 
 /// Removes a directory when the input ends or has been silent for this time.
-pub fn hold(folder: &Path, input: impl BufRead + Send + 'static, silence: Duration) -> io::Result<()> {
-    let lines = lines_of(input);
+pub fn hold(folder: &Path, input: impl Read + Send + 'static, silence: Duration) -> io::Result<()> {
+    let lines = lines_of(Some(input));
     while lines.recv_timeout(silence).is_ok() {}
     fs::remove_dir_all(folder)
-}
-
-/// Read by a thread so that waiting can time out.
-fn lines_of(input: impl BufRead + Send + 'static) -> Receiver<String> {
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || input.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-    lines
 }
 
 impl Machine {

@@ -56,7 +56,7 @@ pub(crate) fn relay() -> Outcome {
 pub(crate) fn supervise() -> Outcome {
     // Ctrl-C is for the tester, whose end closes the connection. A session leader has no terminal already.
     let _leads_already = process::start_session();
-    supervisor::run(&std::env::current_exe()?, io::BufReader::new(io::stdin()), io::stdout())?;
+    supervisor::run(&std::env::current_exe()?, io::stdin(), io::stdout())?;
     Ok(Exit::Fine)
 }
 
@@ -70,6 +70,6 @@ pub(crate) fn hold(args: &LabHoldArgs) -> Outcome {
     let _leads_already = process::start_session();
     // The sender of this program verifies by its hash that it is complete.
     render::out(&format!("holds {}\n", name_of(&fs::read(&program)?)))?;
-    supervisor::hold(&args.folder, io::BufReader::new(io::stdin()), SILENCE)?;
+    supervisor::hold(&args.folder, io::stdin(), SILENCE)?;
     Ok(Exit::Fine)
 }

@@ -59,7 +59,7 @@ impl Supervised {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|source| SupervisorError::Start { program: program.clone(), source })?;
-        let lines = lines_of(&mut child);
+        let lines = lines_of(child.stdout.take());
         let to_supervisor = child.stdin.take().ok_or(SupervisorError::Gone)?;
         let line = Line::new(to_supervisor, assignment.silence_s.is_some());
         let replies = replies_of(lines, Arc::clone(&line.to_supervisor), gone);

@@ -1,5 +1,6 @@
 use std::io::Cursor;
 use std::path::PathBuf;
+use std::sync::mpsc;
 
 use super::*;
 

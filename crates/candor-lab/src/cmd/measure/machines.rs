@@ -1,15 +1,15 @@
 //! Runs blocks on testbeds other than guests: on this machine, or on a board.
 
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::io::Write as _;
 use std::path::{Path, absolute};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use candor_io::process;
 use candor_lab::board::Board;
 use candor_lab::cells::{Order, Said, SupervisorOrder};
+use candor_lab::device::lines_of;
 use candor_lab::experiment::{Block, Plan, Testbed};
 use candor_lab::guest;
 
@@ -159,13 +159,4 @@ fn collect_output(child: &mut Child, timeout: Duration, events: &Sender<Event>) 
         return Err(format!("killed after {} s; --timeout allows more", timeout.as_secs()));
     }
     Ok((states, complaint))
-}
-
-fn lines_of(output: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || {
-        let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
-        lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
-    });
-    lines
 }
