@@ -19,7 +19,6 @@ use candor_io::signal::EndingSignals;
 use candor_lab::guest::{self, GuestSpec};
 use candor_lab::job::Topology;
 use candor_lab::kernel::Testbed;
-use candor_lab::observer::Observer;
 use candor_lab::report::{Picture, Rule, Summary, TimeUnit};
 use candor_lab::stats::LatencyNs;
 
@@ -80,45 +79,18 @@ fn play_in_guest(args: &DemoInversionArgs) -> Result<Report, Failure> {
     let mut spec = GuestSpec::new(Testbed::Icount, Topology::Vcan, guest::guest_lab()?, words);
     spec.kernel.clone_from(&args.kernel);
     spec.timeout = args.timeout;
-    let mut output = Output { progress: Progress::new(), stdout: Vec::new() };
-    let exit = guest::run(&spec, &mut output);
-    output.progress.clear();
+    let mut progress = Progress::new();
+    progress.kept = Some(Vec::new());
+    let exit = guest::run(&spec, &mut progress);
+    progress.clear();
     let exit = exit.inspect_err(guests::show_console)?;
     // Status 1 means that a bound does not hold.
     if exit.status > 1 {
         return Err(format!("The demonstration failed in the guest (status {})", exit.status).into());
     }
     guests::report_platform(&exit, "played");
-    let report = serde_json::from_slice(&output.stdout);
+    let report = serde_json::from_slice(&progress.kept.unwrap_or_default());
     Ok(report.map_err(|error| format!("The guest printed no figures: {error}"))?)
-}
-
-/// Shows progress and keeps the standard output.
-struct Output {
-    progress: Progress,
-    stdout: Vec<u8>,
-}
-
-impl Observer for Output {
-    fn stage(&mut self, stage: &str) {
-        self.progress.stage(stage);
-    }
-
-    fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
-        self.progress.fetched(what, bytes, total);
-    }
-
-    fn started(&mut self) {
-        self.progress.started();
-    }
-
-    fn stdout(&mut self, bytes: &[u8]) {
-        self.stdout.extend_from_slice(bytes);
-    }
-
-    fn stderr(&mut self, bytes: &[u8]) {
-        self.progress.stderr(bytes);
-    }
 }
 
 /// Writes the files of `--out`.

@@ -20,6 +20,7 @@ use candor_lab::cells::{self, Order, OrderError};
 use candor_lab::experiment::{self, Available, Block, Plan};
 use candor_lab::kernel;
 use candor_lab::tools;
+use clap::ValueEnum as _;
 
 use crate::cli::{GuestLimits, MeasureArgs, MergeArgs, Preset};
 use candor_cli::Exit;
@@ -35,7 +36,7 @@ const MOST_LOG_BYTES: usize = 32 << 20;
 
 pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     let (name, bytes) = match (&args.plan, args.preset) {
-        (_, Some(preset)) => (preset.name().to_owned(), preset.text().into()),
+        (_, Some(preset)) => (preset.name(), preset.text().into()),
         (Some(path), None) => read_bytes(path, MOST_BYTES)?,
         (None, None) => return Err("No plan was given".into()),
     };
@@ -197,15 +198,8 @@ pub(crate) fn merge(args: &MergeArgs) -> Outcome {
 }
 
 impl Preset {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Gateway2011 => "gateway-2011",
-            Self::Engines => "engines",
-            Self::EnginesNonblocking => "engines-nonblocking",
-            Self::Rules => "rules",
-            Self::RulesNonblocking => "rules-nonblocking",
-        }
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     const fn text(self) -> &'static str {
@@ -222,8 +216,6 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum as _;
-
     use super::*;
 
     #[test]

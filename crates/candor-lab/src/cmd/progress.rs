@@ -34,6 +34,8 @@ impl JsonLines {
 pub(crate) struct Progress {
     bar: ProgressBar,
     downloading: bool,
+    /// Standard output, if it is kept instead of shown.
+    pub(crate) kept: Option<Vec<u8>>,
     /// The first error of writing the output.
     pub(crate) failed: Option<io::Error>,
 }
@@ -42,7 +44,7 @@ impl Progress {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         bar.set_style(spinner());
-        Self { bar, downloading: false, failed: None }
+        Self { bar, downloading: false, kept: None, failed: None }
     }
 
     pub(crate) fn clear(&self) {
@@ -89,6 +91,10 @@ impl Observer for Progress {
     }
 
     fn stdout(&mut self, bytes: &[u8]) {
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+            return;
+        }
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
         self.keep(written);
