@@ -3,27 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-const GATEWAY: &str = r#"
-[bus.fast]
-interface = "can0"
-bitrate = "500kbit/s"
-data-bitrate = "2Mbit/s"
-[bus.slow]
-interface = "can1"
-bitrate = "125kbit/s"
-restart-after = "1s"
-[bus.bench]
-interface = "vcan0"
-[bus.x]
-interface = "vx0"
-vxcan-peer = "y"
-[bus.y]
-interface = "vx1"
-[[route]]
-name = "r"
-from = "fast"
-to = "slow"
-"#;
+const GATEWAY: &str = include_str!("networkd.toml");
 
 /// In namespaces of its own, with these files only, for three seconds.
 const START: &str = "mount -t tmpfs none /etc/systemd/network && mkdir -p /run/systemd && mount -t tmpfs none /run/systemd \

@@ -112,48 +112,13 @@ fn arch_is_part_of_a_cell_name_only_if_it_is_set() {
 
 #[test]
 fn mistakes_are_found_at_their_places() {
-    let gateway = "[factor]\ngateway = [\"kernel\"]\n";
-    for (text, expected) in [
-        ("frames = 5\n".to_owned(), vec![(code::NO_LEVEL, "")]),
-        ("frames = 0\n".to_owned() + gateway, vec![(code::RANGE, "0")]),
-        ("frame = 5\n".to_owned() + gateway, vec![("E0201", "frame")]),
-        ("seed = \"x\"\n".to_owned() + gateway, vec![("E0202", "\"x\"")]),
-        ("lost-after = \"5\"\n".to_owned() + gateway, vec![(candor_config::config::code::DURATION, "\"5\"")]),
-        (gateway.to_owned() + "load = [\"disk\"]\n", vec![(code::LEVEL, "\"disk\"")]),
-        (gateway.to_owned() + "traffic = [\"flod\"]\n", vec![(code::LEVEL, "\"flod\"")]),
-        (gateway.to_owned() + "kernel = [\"debian-6.2\"]\n", vec![(code::UNDEFINED, "\"debian-6.2\"")]),
-        (gateway.to_owned() + "arch = [\"mips\"]\n", vec![(code::LEVEL, "\"mips\"")]),
-        (gateway.to_owned() + "testbed = \"uml\"\narch = \"arm64\"\n", vec![(code::IMPOSSIBLE, "gateway")]),
-        (gateway.to_owned() + "rules = [\"few\"]\n", vec![(code::UNDEFINED, "\"few\"")]),
-        (gateway.to_owned() + "shift = [0, 11]\n", vec![(code::LEVEL, "11")]),
-        (gateway.to_owned() + "shift = [1, 1]\n", vec![(code::LEVEL_TWICE, "1")]),
-        (gateway.to_owned() + "shift = []\n", vec![(code::NO_LEVEL, "shift")]),
-        (gateway.to_owned() + "speed = 1\n", vec![("E0201", "speed")]),
-        ("[factor]\ngateway = [\"kernal\"]\n".to_owned(), vec![(code::UNDEFINED, "\"kernal\"")]),
-        (gateway.to_owned() + "[gateway.x]\nengine = \"y\"\n", vec![(candor_config::config::code::ENGINE, "\"y\"")]),
-        (gateway.to_owned() + "[gateway.x]\n", vec![(code::GATEWAY, "x")]),
-        (gateway.to_owned() + "[gateway.x]\nbaseline = \"kernel\"\n", vec![(code::GATEWAY, "\"kernel\"")]),
-        (gateway.to_owned() + "[gateway.x]\nexternal = true\n", vec![(code::UNUSED, "x")]),
-        (gateway.to_owned() + "[rules.x]\nroutes = \"[[route]]\"\n", vec![(code::RULES, "\"[[route]]\"")]),
-        (gateway.to_owned() + "[[exclude]]\nshift = 1\n", vec![(code::EXCLUDES_NOTHING, "{}")]),
-        (gateway.to_owned() + "[[include]]\nshift = 0\n", vec![(code::INCLUDED_ALREADY, "{}")]),
-        (gateway.to_owned() + "[[exclude]]\ngateway = \"kernel\"\n", vec![(code::NO_CELL, "")]),
-        (gateway.to_owned() + "frame = \"123#00\"\n", vec![(code::IMPOSSIBLE, "gateway")]),
-        (gateway.to_owned() + "testbed = \"uml\"\ntopology = \"wire\"\n", vec![(code::IMPOSSIBLE, "gateway")]),
-        (gateway.to_owned() + "rules = \"x\"\n[rules.x]\ndecoys = 2048\n", vec![(code::RULES, "2048")]),
-        (gateway.to_owned() + "rules = \"x\"\n[rules.x]\ndecoys = 9\ndecoys-masked = 8\n", vec![(code::RULES, "8")]),
-        (gateway.to_owned() + "rules = \"x\"\n[rules.x]\ndecoys = 9\ndecoys-masked = 9\n", vec![(code::RANGE, "9")]),
-    ] {
-        let found = findings(&text);
-        let found: Vec<_> = found.iter().map(|(code, at)| (*code, at.as_str())).collect();
-        assert_eq!(
-            found.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
-            expected.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
-            "{text}\n{found:?}"
-        );
-        for ((_, at), (_, wanted)) in found.iter().zip(&expected).filter(|(_, (_, wanted))| *wanted != "{}") {
-            assert!(wanted.is_empty() || at == wanted, "{text}: {at}");
-        }
+    let gateway = "[factor]\ngateway = [\"kernel\"]";
+    // Code and place of the only finding, and the lines of the plan: `@` is a plan with a gateway, no place any place.
+    for case in include_str!("tests/mistakes.txt").lines() {
+        let [code, place, plan] = case.split(" | ").collect::<Vec<_>>()[..] else { panic!("{case}") };
+        let found = findings(&(plan.replace('@', gateway).replace("; ", "\n") + "\n"));
+        assert_eq!(found.iter().map(|(code, _)| *code).collect::<Vec<_>>(), [code], "{case}\n{found:?}");
+        assert!(["", found[0].1.as_str()].contains(&place), "{case}\n{found:?}");
     }
 }
 

@@ -1,7 +1,5 @@
 //! A made-up plan of 650 cells: every state, and losses at high rates.
 
-use std::collections::BTreeMap;
-
 use candor_core::random::SplitMix64;
 use candor_lab::cells::State;
 use candor_lab::record::{Disposition, Header, Inside, Record, Sample};
@@ -89,37 +87,12 @@ pub(crate) fn record([kernel, gateway, traffic, load]: [usize; 4], index: usize)
 }
 
 fn header(is_closed_loop: bool, kernel: i64) -> Header {
-    Header {
-        device: "made-up".into(),
-        engine: "made-up".into(),
-        testbed: "icount".into(),
-        instruction_ns: Some(1),
-        topology: Some("wire".into()),
-        platform: BTreeMap::from([("qemu".into(), "7.2.22".into())]),
-        candor_version: "0.1.0".into(),
-        kernel_release: if kernel == 0 { "6.1.0-56-amd64" } else { "6.12.95+deb12-amd64" }.into(),
-        frame: "123#0000112233445566".into(),
-        send: "can0".into(),
-        monitor: "can1".into(),
-        receive: "can4".into(),
-        traffic: if is_closed_loop { "one-at-a-time" } else { "made up" }.into(),
-        tester_policy: "SCHED_IDLE".into(),
-        stamps: "kernel receive stamps (SO_TIMESTAMPNS)".into(),
-        gap_min_ns: 500_000,
-        gap_max_ns: 1_500_000,
-        seed: 1,
-        timeout_ns: 1_000_000_000,
-        warm_up_frames: 500,
-        start_realtime_ns: 0,
-        wire_bits_per_second: Some(500_000),
-        wire_data_bits_per_second: None,
-        late_or_duplicate_frames: 0,
-        foreign_frames: 0,
-        overlapped_frames: 0,
-        warnings: Vec::new(),
-        load: "none".into(),
-        activity_per_second: BTreeMap::from([("context_switches".into(), 143_018)]),
-        throughput: None,
-        levels: Vec::new(),
+    let mut header: Header = serde_json::from_str(include_str!("header.json")).unwrap();
+    if is_closed_loop {
+        header.traffic = "one-at-a-time".to_owned();
     }
+    if kernel > 0 {
+        header.kernel_release = "6.12.95+deb12-amd64".to_owned();
+    }
+    header
 }

@@ -8,15 +8,7 @@ use serde_json::Value;
 
 use super::{Called, Lab};
 
-const PLAN: &str = r#"
-frames = 60
-warm-up = 5
-cells-per-guest = 2
-lost-after = "50ms"
-[factor]
-gateway = ["kernel", "read-write"]
-traffic = ["one at a time", "50 %"]
-"#;
+const PLAN: &str = include_str!("plans/parts.toml");
 
 fn measure(lab: &Lab, plan: &str, options: &[&str]) -> Called {
     lab.call(&[&["measure", plan], options].concat())
@@ -139,24 +131,7 @@ fn log_is_replayed_and_stored() {
 #[ignore = "boots guests"]
 fn failed_cells_stay_visible() {
     let Some(lab) = Lab::find() else { return };
-    let plan = lab.write(
-        "plan.toml",
-        r#"
-frames = 40
-warm-up = 5
-lost-after = "20ms"
-[factor]
-gateway = ["none", "cangw", "broken", "silent"]
-load = "cpu 2"
-[gateway.cangw]
-command = ["cangw", "-A", "-s", "{from}", "-d", "{to}", "-e"]
-stop = ["cangw", "-F"]
-[gateway.broken]
-command = ["cangw", "-A", "-s", "nothing"]
-[gateway.silent]
-command = ["candor-lab", "load", "timers", "1"]
-"#,
-    );
+    let plan = lab.write("plan.toml", include_str!("plans/failing.toml"));
     let results = measure(&lab, &plan, &["--json"]).exits_with(1).json();
     let of = |gateway| cell(&results, gateway);
     assert_eq!(of("none")["state"], "ok", "{results:#}");

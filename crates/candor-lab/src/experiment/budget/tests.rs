@@ -1,20 +1,7 @@
 use super::*;
 use crate::stats::{LatencyNs, Series};
 
-const FILE: &str = r#"
-[[budget]]
-gateway = "kernel"
-traffic = "50%"
-p50 = "2_926 instructions"
-max = "20us"
-tolerance = "0.5 %"
-lost = 0
-
-[[budget]]
-gateway = "read-write"
-to = "bare"
-ratio = "1.02"
-"#;
+const FILE: &str = include_str!("budgets.toml");
 
 fn cost(gateway: &str, traffic: &str, p50: i64, lost: u64) -> Cost {
     let levels = [("gateway", gateway), ("traffic", traffic)];

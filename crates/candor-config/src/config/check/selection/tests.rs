@@ -3,50 +3,7 @@ use crate::config::lists_for;
 use crate::testing::loaded;
 use candor_core::job;
 
-const FILE: &str = r#"
-[ids]
-few = ["120", "123..125", "18DA00F1"]
-
-[bus.a]
-interface = "can0"
-deny = ["123", "00000100..000001FF"]
-
-[bus.b]
-interface = "can1"
-allow = ["100..17F", "40000130:C00007FF"]
-
-[[route]]
-name = "all"
-from = "a"
-to = "b"
-
-[[route]]
-name = "some"
-from = "a"
-to = "b"
-match = ["100..1FF", "18DA00F1"]
-allow = ["@few"]
-deny = ["124"]
-
-[[route]]
-name = "both"
-from = "a"
-to = "b"
-match = "110:7F0"
-both-ways = true
-
-[[route]]
-name = "inverted"
-from = "b"
-to = "a"
-match = "120~C00007FF"
-
-[[route]]
-name = "errors"
-from = "b"
-to = "a"
-errors = "40"
-"#;
+const FILE: &str = include_str!("lists.toml");
 
 #[test]
 fn lists_withhold_what_match_includes_and_the_route_excludes() {
