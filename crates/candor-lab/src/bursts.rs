@@ -22,6 +22,7 @@ use candor_io::can::{CanSocket, Loopback, Options, TimedSender};
 use candor_io::clock::{self, RealtimeNs};
 use candor_io::packet::TapDirection;
 use candor_netlink::client::Client;
+use serde::Serialize;
 
 use crate::stats::{LatencyNs, Quantile, Series};
 use crate::tap::Tap;
@@ -282,7 +283,8 @@ pub struct Burst {
 }
 
 /// The tester's own share of a burst.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overhead {
     /// Sending a burst without a gateway.
     pub sending_ns: i64,

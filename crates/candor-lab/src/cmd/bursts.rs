@@ -105,8 +105,8 @@ pub(super) struct View<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OverheadView {
     frames: u16,
-    sending_ns: i64,
-    tap_ns: i64,
+    #[serde(flatten)]
+    overhead: Overhead,
 }
 
 #[derive(Debug, Serialize)]
@@ -140,11 +140,7 @@ struct BurstView {
 
 impl<'a> View<'a> {
     fn of(args: &LabBurstsArgs, overhead: &[Overhead], all: &'a [Measured]) -> Self {
-        let tester = |(frames, one): (&u16, &Overhead)| OverheadView {
-            frames: *frames,
-            sending_ns: one.sending_ns,
-            tap_ns: one.tap_ns,
-        };
+        let tester = |(&frames, &overhead): (&u16, &Overhead)| OverheadView { frames, overhead };
         let single = |(series, lost): &(Option<Series>, usize)| {
             let (p50, p99) = series.as_ref().map(quantiles).unzip();
             SingleView { p50_ns: p50.map(|p50| p50.0), p99_ns: p99.map(|p99| p99.0), lost: *lost }

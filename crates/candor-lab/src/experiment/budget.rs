@@ -20,6 +20,8 @@ pub use parse::load;
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::stats::Figures;
 
 /// In the order of the file.
@@ -65,9 +67,11 @@ pub struct Cost {
     pub figures: Option<Figures>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Index in the list of costs.
+    #[serde(skip)]
     pub cell: usize,
     /// The limited figure, such as `p50`.
     pub what: &'static str,

@@ -39,11 +39,8 @@ pub(super) struct View<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ComparisonView<'a> {
     cell: Option<&'a str>,
-    what: &'static str,
-    budget: &'a str,
-    measured: &'a str,
-    difference: &'a str,
-    is_kept: bool,
+    #[serde(flatten)]
+    of: &'a Comparison,
 }
 
 /// A budget that matches no cell.
@@ -66,14 +63,7 @@ impl Verdict {
 
     /// `names` are those of the cells.
     pub(super) fn view<'a>(&'a self, names: &[&'a str]) -> View<'a> {
-        let one = |one: &'a Comparison| ComparisonView {
-            cell: names.get(one.cell).copied(),
-            what: one.what,
-            budget: &one.budget,
-            measured: &one.measured,
-            difference: &one.difference,
-            is_kept: one.is_kept,
-        };
+        let one = |of: &'a Comparison| ComparisonView { cell: names.get(of.cell).copied(), of };
         View {
             is_kept: self.is_kept(),
             comparisons: self.comparisons.iter().map(one).collect(),
