@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{auto, codes, only_route};
 use crate::config::load;
 use crate::placement::MAX_WALKED_FILTERS;
-use crate::plan::{BusIndex, Engine, Formats, IdChange, Incoming, SendAs};
+use crate::plan::{BusIndex, Engine, Formats, IdChange, Incoming, Selection, SendAs};
 use crate::testing::{BUSES, findings, loaded, with_route};
 use candor_core::filter::Filter;
 use candor_core::frame::{
@@ -32,13 +32,19 @@ fn filters(lines: &str) -> Vec<String> {
     only_route(lines).selections.iter().map(|selection| selection.filter.to_string()).collect()
 }
 
-#[test]
-fn lists_become_the_fewest_filters_in_ascending_order() {
-    for case in include_str!("filters.txt").trim_end().split("\n\n") {
+/// Blank lines separate cases: the lines of a route, and after `! ` those that `shown` makes of its selections.
+fn compare_selections(cases: &str, shown: fn(&Selection) -> String) {
+    for case in cases.trim_end().split("\n\n") {
         let (expected, lines): (Vec<_>, Vec<_>) = case.lines().partition(|line| line.starts_with("! "));
-        let found: Vec<_> = filters(&lines.join("\n")).iter().map(|filter| format!("! {filter}")).collect();
+        let route = only_route(&lines.join("\n"));
+        let found: Vec<_> = route.selections.iter().map(|selection| format!("! {}", shown(selection))).collect();
         assert_eq!(found, expected, "{case}");
     }
+}
+
+#[test]
+fn lists_become_the_fewest_filters_in_ascending_order() {
+    compare_selections(include_str!("filters.txt"), |selection| selection.filter.to_string());
 }
 
 #[test]
@@ -58,35 +64,13 @@ fn lists_of_a_bus_apply_to_all_routes_from_it() {
 
 #[test]
 fn to_id_becomes_and_or_set() {
-    let changes = |lines: &str| -> Vec<_> {
-        only_route(lines).selections.iter().map(|one| (one.filter.to_string(), one.id)).collect()
-    };
-    let moved = |and, or| Some(IdChange::Move { and, or });
-    assert_eq!(
-        changes("match = \"123\"\nto-id = \"12345678\""),
-        [("123:C00007FF".to_owned(), Some(IdChange::Set(0x9234_5678)))]
-    );
-    assert_eq!(changes("match = \"100..1FF\"\nto-id = \"500..\""), [("100:C0000700".to_owned(), moved(0xFF, 0x500))]);
-    assert_eq!(
-        changes("match = \"100..1FF\"\nto-id = \"18DA0000..\""),
-        [("100:C0000700".to_owned(), moved(0xFF, 0x98DA_0000))]
-    );
-    assert_eq!(
-        changes("match = \"18DA0000..18DA00FF\"\nto-id = \"700..\""),
-        [("98DA0000:DFFFFF00".to_owned(), moved(0xFF, 0x700))]
-    );
-    // Free bits above the lowest one that changes stay, if nothing is carried into them.
-    assert_eq!(
-        changes("match = \"18DA00F1:DFFF00FF\"\nto-id = \"18DB00F1..\""),
-        [("98DA00F1:DFFF00FF".to_owned(), moved(0xFF00, 0x98DB_00F1))]
-    );
-    // What is denied does not move the others.
-    assert_eq!(
-        changes("match = \"100..103\"\ndeny = \"100..101\"\nto-id = \"200..\""),
-        [("102:C00007FE".to_owned(), moved(1, 0x202))]
-    );
-    assert_eq!(changes("match = \"100..1FF\"\nto-id = \"510..\"").len(), 5);
-    assert_eq!(changes("match = \"123:DFFFFFFF\"\nto-id = \"1..\"")[0].0, "123:DFFFFFFF");
+    compare_selections(include_str!("to_ids.txt"), |Selection { filter, id, .. }| match id {
+        Some(IdChange::Set(id)) => format!("{filter} set {id:08X}"),
+        Some(IdChange::Move { and, or }) => format!("{filter} and {and:X} or {or:X}"),
+        None => filter.to_string(),
+    });
+    assert_eq!(filters("match = \"100..1FF\"\nto-id = \"510..\"").len(), 5);
+    assert_eq!(filters("match = \"123:DFFFFFFF\"\nto-id = \"1..\"")[0], "123:DFFFFFFF");
 }
 
 #[test]
