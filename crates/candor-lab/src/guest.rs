@@ -50,6 +50,8 @@ pub struct Platform {
     #[serde(skip)]
     pub release: String,
     pub kernel_version: String,
+    /// Version that the laboratory pins. Another one is booted only if the archive no longer has it.
+    pub kernel_pin: String,
     /// Version of QEMU; only for the testbed icount.
     pub qemu: Option<String>,
     #[serde(skip_serializing_if = "Arch::is_here")]
@@ -161,6 +163,7 @@ fn run_on(
         kernel: kernel.name.clone(),
         release: kernel.release.clone(),
         kernel_version: kernel.version.clone(),
+        kernel_pin: kernel.pin.clone(),
         qemu: qemu.as_ref().map(|qemu| qemu.version.clone()),
         arch: spec.arch,
     };
@@ -169,7 +172,9 @@ fn run_on(
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
     // As late as possible: only the guard removes the directory if this process is killed.
-    let folder = tempfile::Builder::new().prefix("candor-lab-").tempdir().map_err(file(&std::env::temp_dir()))?;
+    // A guest may run in another working directory.
+    let parent = std::path::absolute(std::env::temp_dir()).map_err(file(&std::env::temp_dir()))?;
+    let folder = tempfile::Builder::new().prefix("candor-lab-").tempdir_in(&parent).map_err(file(&parent))?;
     let files = Files::new(folder.path());
     fs::write(&files.image, image).map_err(file(&files.image))?;
 
@@ -177,7 +182,7 @@ fn run_on(
     let command = match &qemu {
         Some(qemu) => command_line::icount(spec, qemu, &kernel, &files, socket.is_some()),
         None => {
-            let folders = vec!["/dev/shm".into(), std::env::temp_dir(), "/var/tmp".into()];
+            let folders = vec!["/dev/shm".into(), parent, "/var/tmp".into()];
             let memory = memory_folder(folders, command_line::UML_MEMORY_BYTES)?;
             command_line::uml(&kernel, &files, &memory, socket.is_some())
         }
@@ -328,6 +333,7 @@ mod tests {
             kernel: "debian-6.1".to_owned(),
             release: "6.1.0-1-amd64".to_owned(),
             kernel_version: "6.1.1-1".to_owned(),
+            kernel_pin: "6.1.1-1".to_owned(),
             qemu: qemu.map(str::to_owned),
             arch: Arch::X86_64,
         }
@@ -368,13 +374,16 @@ mod tests {
     fn environment_describes_the_platform() {
         let counted = environment(Testbed::Icount, &platform(Some("7.2.22 (Debian \"x\")")));
         assert_eq!(counted["CANDOR_INSTRUCTION_NS"], "8");
-        let said = r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":"7.2.22 (Debian \"x\")"}"#;
+        let said = r#"{"kernel":"debian-6.1","kernel_pin":"6.1.1-1","kernel_version":"6.1.1-1","qemu":"7.2.22 (Debian \"x\")"}"#;
         assert_eq!(counted["CANDOR_PLATFORM"], said);
         assert!(counted.keys().eq(GuestSpec::OWN_VARIABLES));
         let other = Platform { arch: Arch::Arm64, ..platform(None) };
         assert!(environment(Testbed::Icount, &other)["CANDOR_PLATFORM"].contains(r#""arch":"arm64""#));
         let uml = environment(Testbed::Uml, &platform(None));
         assert!(!uml.contains_key("CANDOR_INSTRUCTION_NS"));
-        assert_eq!(uml["CANDOR_PLATFORM"], r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":null}"#);
+        assert_eq!(
+            uml["CANDOR_PLATFORM"],
+            r#"{"kernel":"debian-6.1","kernel_pin":"6.1.1-1","kernel_version":"6.1.1-1","qemu":null}"#
+        );
     }
 }

@@ -1,11 +1,14 @@
 //! Kernels for guests: which are available, and how they get into the cache.
 
-mod catalog;
 pub mod modules;
+mod offered;
+mod pins;
+mod tree;
 mod uml;
 mod unpacked;
 
 pub use modules::{BadParameter, ModuleParameter};
+pub use pins::{Move, names};
 
 use std::fs;
 use std::io;
@@ -14,9 +17,11 @@ use std::path::{Path, PathBuf};
 use candor_io::process::{self, ExtendedState};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Cache, CacheError, remove_folder};
+use crate::arch::Arch;
+use crate::cache::{Cache, CacheError};
 use crate::observer::Observer;
 use crate::packages::{Archive, PackageError};
+use pins::Pin;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -40,7 +45,7 @@ impl Testbed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kernel {
-    /// Such as `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
+    /// Such as `debian-6.1`, `debian-6.12-rt`, `uml-6.1`.
     pub name: String,
     pub testbed: Testbed,
     /// `uname -r`, if known without unpacking the package.
@@ -48,10 +53,9 @@ pub struct Kernel {
     /// Of the Debian package.
     pub version: String,
     pub suite: String,
-    /// In the cache, perhaps in an older version.
+    /// The pinned version; false for one that is cached because the archive no longer has that.
+    pub pinned: bool,
     pub cached: bool,
-    #[serde(skip)]
-    package: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,19 +66,18 @@ pub struct CachedKernel {
     pub release: String,
     pub version: String,
     pub suite: String,
+    /// The pinned version that the archive no longer had.
+    #[serde(default)]
+    instead_of: Option<String>,
     /// Supported processors (user-mode Linux only).
     room: Option<uml::Room>,
     /// Kernels of another [`LAYOUT`] are fetched again.
     layout: u32,
+    /// Pinned version.
+    #[serde(skip)]
+    pub pin: String,
     #[serde(skip)]
     folder: PathBuf,
-}
-
-#[derive(Debug)]
-pub struct KernelList {
-    pub kernels: Vec<Kernel>,
-    /// The reason why the list may be incomplete or outdated.
-    pub doubt: Option<KernelError>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,12 +86,16 @@ pub enum KernelError {
     Cache(#[from] CacheError),
     #[error("Cannot use {path}")]
     File { path: PathBuf, source: io::Error },
-    #[error("No known kind of kernel in the package {package}")]
-    Odd { package: String },
+    #[error("The package archive no longer has the kernel {name}, in no version")]
+    Gone { name: String },
+    #[error("No known kind of kernel in the packages of {name}")]
+    Odd { name: String },
     #[error("Cannot fetch the kernel {name}")]
     Package { name: String, source: PackageError },
     #[error("Cannot fetch the list of kernels")]
     Packages(#[from] PackageError),
+    #[error("{path} is not a list of pins")]
+    Pins { path: PathBuf, source: toml::de::Error },
     #[error("No kernel {name} for the testbed {}; available: {}", .testbed.name(), .known.join(", "))]
     Unknown { name: String, testbed: Testbed, known: Vec<String> },
 }
@@ -97,6 +104,28 @@ impl CachedKernel {
     /// ELF file or bzImage for QEMU, or the program of user-mode Linux.
     pub fn image(&self) -> PathBuf {
         self.folder.join("kernel")
+    }
+
+    /// Directory to run it in, for user-mode Linux with libraries of its own.
+    pub(crate) fn working_folder(&self) -> Option<&Path> {
+        self.folder.join(uml::LIBRARIES).is_dir().then_some(&self.folder)
+    }
+
+    /// A sentence for the user if this is not the pinned version.
+    fn not_pinned(&self) -> Option<String> {
+        let Self { name, version, suite, pin, .. } = self;
+        if version == pin {
+            return None;
+        }
+        Some(if self.instead_of.as_ref() == Some(pin) {
+            format!(
+                "the archive no longer has {name} {pin}, which is pinned: this is {version} of {suite}, the nearest that it has"
+            )
+        } else {
+            format!(
+                "{name} {pin}, which is pinned, cannot be fetched now: this is {version} of {suite}, which is cached"
+            )
+        })
     }
 
     pub fn fits_processor(&self) -> bool {
@@ -116,100 +145,116 @@ impl CachedKernel {
     }
 }
 
-/// All kernels in the archive, and cached ones that it no longer offers. Fails only if nothing is cached.
-pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<KernelList, KernelError> {
-    list_of(cached_kernels(cache), || {
-        let lock = cache.lock(observer)?;
-        let archive = Archive::open(cache, &lock)?;
-        let outdated = archive.refresh(observer)?;
-        Ok((catalog::offered(&archive)?, outdated))
-    })
-}
-
-fn list_of(
-    cached: Vec<CachedKernel>,
-    offered: impl FnOnce() -> Result<(Vec<Kernel>, Option<PackageError>), KernelError>,
-) -> Result<KernelList, KernelError> {
-    let (mut kernels, doubt) = match offered() {
-        Ok((kernels, outdated)) => (kernels, outdated.map(KernelError::from)),
-        Err(error) if cached.is_empty() => return Err(error),
-        Err(error) => (Vec::new(), Some(error)),
-    };
-    for CachedKernel { name, testbed, release, version, suite, .. } in cached {
-        let package = String::new();
-        let present = Kernel { name, testbed, release: Some(release), version, suite, cached: true, package };
-        match kernels.iter_mut().find(|kernel| kernel.name == present.name) {
-            Some(kernel) => *kernel = present,
-            None => kernels.push(present),
+/// All kernels for the processor of the cache.
+pub fn list(cache: &Cache) -> Vec<Kernel> {
+    let listed = |pin: &Pin| {
+        let Pin { name, suite, version, release, .. } = pin.clone();
+        let testbed = pin.testbed();
+        match cached(cache, pin).filter(|kernel| stands_for(kernel, pin)) {
+            None => Kernel { name, testbed, release, version, suite, pinned: true, cached: false },
+            Some(kernel) => Kernel {
+                name,
+                testbed,
+                release: Some(kernel.release),
+                pinned: kernel.version == version,
+                version: kernel.version,
+                suite: kernel.suite,
+                cached: true,
+            },
         }
-    }
-    Ok(KernelList { kernels, doubt })
+    };
+    pins::of(cache.arch()).iter().map(listed).collect()
 }
 
 /// The kernel of this name, or the default one, from the cache or else the archive.
+///
+/// If the archive no longer has the pinned version, it is the nearest one, and the observer is told.
 pub fn obtain(
     cache: &Cache,
     testbed: Testbed,
     name: Option<&str>,
     observer: &mut dyn Observer,
 ) -> Result<CachedKernel, KernelError> {
-    if let Some(kernel) = find_cached(cache, testbed, name) {
-        return Ok(kernel);
-    }
-    let lock = cache.lock(observer)?;
-    // Another process may have fetched it meanwhile.
-    if let Some(kernel) = find_cached(cache, testbed, name) {
-        return Ok(kernel);
-    }
-    let archive = Archive::open(cache, &lock)?;
-    archive.refresh(observer)?;
-    let kernels: Vec<Kernel> =
-        catalog::offered(&archive)?.into_iter().filter(|kernel| kernel.testbed == testbed).collect();
-    let wanted = match name {
-        Some(name) => kernels.iter().find(|kernel| kernel.name == name),
-        None => kernels.iter().find(|kernel| is_usual(&kernel.name)),
-    };
-    let Some(kernel) = wanted else {
-        let known = kernels.into_iter().map(|kernel| kernel.name).collect();
+    let pins = pins::of(cache.arch());
+    let Some(pin) = pins::find(pins, testbed, name) else {
+        let known = pins.iter().filter(|pin| pin.testbed() == testbed).map(|pin| pin.name.clone()).collect();
         return Err(KernelError::Unknown { name: name.unwrap_or("(usual)").to_owned(), testbed, known });
     };
-    let fetched = archive.with_current_lists(observer, |observer| {
-        let wanted = archive.single(&kernel.package, &kernel.version)?;
-        archive.unpack(&format!("kernel {}", kernel.name), &wanted, observer)
-    });
-    let tree = fetched.map_err(|source| KernelError::Package { name: kernel.name.clone(), source })?;
-    let finished = arrange(cache.workshop(&lock)?.keep(), tree.path(), kernel)?;
-    let folder = cache.publish(&lock, &finished, &format!("kernels/{}", kernel.name))?;
-    read_manifest(&folder).ok_or_else(|| KernelError::Odd { package: kernel.package.clone() })
+    let kernel = match cached(cache, pin).filter(|kernel| stands_for(kernel, pin)) {
+        Some(kernel) => kernel,
+        None => fetch(cache, pin, observer)?,
+    };
+    if let Some(sentence) = kernel.not_pinned() {
+        observer.notice(&sentence);
+    }
+    Ok(kernel)
+}
+
+/// Moves pins of a file to the newest versions in the archive, for all processors. Returns what changed, a line each.
+pub fn move_pins(
+    cache: &Cache,
+    file_of_pins: &Path,
+    moves: &[Move],
+    observer: &mut dyn Observer,
+) -> Result<Vec<String>, KernelError> {
+    let text = fs::read_to_string(file_of_pins).map_err(file(file_of_pins))?;
+    let mut archives = Vec::new();
+    for &arch in Arch::ALL {
+        let cache = cache.of(arch);
+        let lock = cache.lock(observer)?;
+        archives.push((arch, offered::offered(&Archive::open(&cache, &lock)?, observer)?));
+    }
+    let moved = pins::moved(&text, moves, &archives);
+    let (text, changes) = moved.map_err(|source| KernelError::Pins { path: file_of_pins.to_owned(), source })?;
+    fs::write(file_of_pins, text).map_err(file(file_of_pins))?;
+    Ok(changes)
 }
 
 /// Version of the layout of a kernel's folder.
 const LAYOUT: u32 = 3;
 const MANIFEST: &str = "manifest.json";
-/// Parts of the module tree that gateways and laboratory can use.
-const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
-const NOT_KEPT: [&str; 3] = ["drivers/net/ethernet", "drivers/net/wireless", "drivers/usb/gadget"];
 
-/// True if it is the default kernel: without real-time patches, of the stable suite.
-fn is_usual(name: &str) -> bool {
-    !name.ends_with("-rt") && !name.starts_with("backports-")
+/// True for the pinned version, and for the one that the archive had instead.
+fn stands_for(kernel: &CachedKernel, pin: &Pin) -> bool {
+    kernel.version == pin.version || kernel.instead_of.as_ref() == Some(&pin.version)
 }
 
-fn find_cached(cache: &Cache, testbed: Testbed, name: Option<&str>) -> Option<CachedKernel> {
-    match name {
-        Some(name) if name.contains('/') => None,
-        Some(name) => read_manifest(&cache.path("kernels").join(name)).filter(|kernel| kernel.testbed == testbed),
-        None => {
-            cached_kernels(cache).into_iter().rev().find(|kernel| kernel.testbed == testbed && is_usual(&kernel.name))
-        }
+/// Fetches the pinned kernel, or the nearest one that the archive has.
+fn fetch(cache: &Cache, pin: &Pin, observer: &mut dyn Observer) -> Result<CachedKernel, KernelError> {
+    let lock = cache.lock(observer)?;
+    let present = cached(cache, pin);
+    // Another process may have fetched it meanwhile.
+    if let Some(kernel) = present.clone().filter(|kernel| stands_for(kernel, pin)) {
+        return Ok(kernel);
     }
+    let failed = |source| KernelError::Package { name: pin.name.clone(), source };
+    let archive = Archive::open(cache, &lock)?;
+    let what = format!("kernel {}", pin.name);
+    let (kernel, tree) = match archive.unpack_files(&what, &pin.files, observer) {
+        Ok(tree) => (pin.clone(), tree),
+        Err(PackageError::Gone { .. }) => {
+            let offered = offered::offered(&archive, observer)?;
+            let nearest = offered::nearest(pin, &offered);
+            let nearest = nearest.ok_or_else(|| KernelError::Gone { name: pin.name.clone() })?.clone();
+            let tree = archive.unpack_files(&what, &nearest.files, observer).map_err(failed)?;
+            (nearest, tree)
+        }
+        Err(source @ PackageError::NoNetwork { .. }) => return present.ok_or_else(|| failed(source)),
+        Err(source) => return Err(failed(source)),
+    };
+    let finished = tree::arrange(cache.workshop(&lock)?.keep(), tree.path(), &kernel, &pin.version)?;
+    cache.publish(&lock, &finished, &folder_of(pin))?;
+    cached(cache, pin).ok_or_else(|| KernelError::Odd { name: pin.name.clone() })
 }
 
-fn cached_kernels(cache: &Cache) -> Vec<CachedKernel> {
-    let Ok(entries) = fs::read_dir(cache.path("kernels")) else { return Vec::new() };
-    let mut kernels: Vec<_> = entries.filter_map(|entry| read_manifest(&entry.ok()?.path())).collect();
-    kernels.sort_by_key(|kernel| (catalog::series_key(&kernel.name), kernel.name.clone()));
-    kernels
+fn folder_of(pin: &Pin) -> String {
+    format!("kernels/{}", pin.name)
+}
+
+/// What the cache has by this name, in any version.
+fn cached(cache: &Cache, pin: &Pin) -> Option<CachedKernel> {
+    let kernel = read_manifest(&cache.path(&folder_of(pin)))?;
+    (kernel.testbed == pin.testbed()).then(|| CachedKernel { pin: pin.version.clone(), ..kernel })
 }
 
 fn read_manifest(folder: &Path) -> Option<CachedKernel> {
@@ -217,69 +262,6 @@ fn read_manifest(folder: &Path) -> Option<CachedKernel> {
     let kernel = CachedKernel { folder: folder.to_owned(), ..kernel };
     // One without its program is fetched again.
     (kernel.layout == LAYOUT && kernel.image().is_file()).then_some(kernel)
-}
-
-/// Moves the files of an unpacked package into the layout of the cache.
-fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, KernelError> {
-    let odd = || KernelError::Odd { package: kernel.package.clone() };
-    let module_parents = match kernel.testbed {
-        Testbed::Icount => ["lib/modules", "usr/lib/modules"].as_slice(),
-        Testbed::Uml => ["usr/lib/uml/modules"].as_slice(),
-    };
-    let modules = module_parents.iter().find_map(|parent| only_entry(&tree.join(parent))).ok_or_else(odd)?;
-    let release = modules.file_name().and_then(|name| name.to_str()).ok_or_else(odd)?.to_owned();
-    let image = match kernel.testbed {
-        Testbed::Icount => tree.join(format!("boot/vmlinuz-{release}")),
-        Testbed::Uml => tree.join("usr/bin/linux.uml"),
-    };
-    if !image.is_file() {
-        return Err(odd());
-    }
-    let mut program = fs::read(&image).map_err(file(&image))?;
-    let room = match kernel.testbed {
-        Testbed::Icount => {
-            program = unpacked::unpack(&program).unwrap_or(program);
-            None
-        }
-        Testbed::Uml => Some(uml::widen(&mut program)),
-    };
-    fs::write(&image, program).map_err(file(&image))?;
-    rename(&image, &target.join("kernel"))?;
-    for part in NOT_KEPT {
-        let path = modules.join("kernel").join(part);
-        remove_folder(&path).map_err(file(&path))?;
-    }
-    for part in KEPT {
-        let from = modules.join("kernel").join(part);
-        if from.exists() {
-            let to = target.join("modules").join(part);
-            let parent = to.parent().unwrap_or(&target);
-            fs::create_dir_all(parent).map_err(file(parent))?;
-            rename(&from, &to)?;
-        }
-    }
-    let manifest = CachedKernel {
-        name: kernel.name.clone(),
-        testbed: kernel.testbed,
-        release,
-        version: kernel.version.clone(),
-        suite: kernel.suite.clone(),
-        room,
-        layout: LAYOUT,
-        folder: PathBuf::new(),
-    };
-    let path = target.join(MANIFEST);
-    let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from).map_err(file(&path))?;
-    fs::write(&path, text).map_err(file(&path))?;
-    Ok(target)
-}
-
-fn only_entry(folder: &Path) -> Option<PathBuf> {
-    Some(fs::read_dir(folder).ok()?.next()?.ok()?.path())
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), KernelError> {
-    fs::rename(from, to).map_err(file(from))
 }
 
 fn file(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
@@ -291,35 +273,25 @@ fn file(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
 mod tests {
     use super::*;
 
-    fn cached() -> CachedKernel {
+    fn manifest(version: &str, instead_of: Option<&str>) -> CachedKernel {
         CachedKernel {
             name: "debian-6.1".to_owned(),
             testbed: Testbed::Icount,
             release: "6.1.0-1-amd64".to_owned(),
-            version: "6.1.1-1".to_owned(),
+            version: version.to_owned(),
             suite: "bookworm".to_owned(),
+            instead_of: instead_of.map(str::to_owned),
             room: None,
             layout: LAYOUT,
+            pin: "6.1.192-2".to_owned(),
             folder: PathBuf::new(),
         }
-    }
-
-    fn no_network() -> PackageError {
-        PackageError::NoNetwork { message: "no".to_owned() }
-    }
-
-    #[test]
-    fn cached_kernels_are_listed_without_a_network() {
-        let list = list_of(vec![cached()], || Err(no_network().into())).unwrap();
-        assert!(list.kernels.len() == 1 && list.kernels[0].cached);
-        assert!(matches!(list.doubt, Some(KernelError::Packages(_))));
-        assert!(list_of(Vec::new(), || Err(no_network().into())).is_err());
     }
 
     #[test]
     fn kernel_without_its_program_is_not_cached() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(MANIFEST), serde_json::to_vec(&cached()).unwrap()).unwrap();
+        fs::write(folder.path().join(MANIFEST), serde_json::to_vec(&manifest("6.1.1-1", None)).unwrap()).unwrap();
         assert_eq!(read_manifest(folder.path()), None);
         fs::write(folder.path().join("kernel"), "").unwrap();
         let kernel = read_manifest(folder.path()).unwrap();
@@ -328,8 +300,70 @@ mod tests {
     }
 
     #[test]
-    fn outdated_lists_are_reported() {
-        assert!(list_of(Vec::new(), || Ok((Vec::new(), Some(no_network())))).unwrap().doubt.is_some());
-        assert!(list_of(Vec::new(), || Ok((Vec::new(), None))).unwrap().doubt.is_none());
+    fn other_versions_than_the_pinned_one_are_reported() {
+        for (version, instead_of, sentence) in [
+            ("6.1.192-2", None, None),
+            (
+                "6.1.200-1",
+                Some("6.1.192-2"),
+                Some(
+                    "the archive no longer has debian-6.1 6.1.192-2, which is pinned: this is 6.1.200-1 of bookworm, the nearest \
+                     that it has",
+                ),
+            ),
+            (
+                "6.1.176-1",
+                None,
+                Some(
+                    "debian-6.1 6.1.192-2, which is pinned, cannot be fetched now: this is 6.1.176-1 of bookworm, which is \
+                     cached",
+                ),
+            ),
+            (
+                "6.1.176-1",
+                Some("6.1.170-1"),
+                Some(
+                    "debian-6.1 6.1.192-2, which is pinned, cannot be fetched now: this is 6.1.176-1 of bookworm, which is \
+                     cached",
+                ),
+            ),
+        ] {
+            assert_eq!(manifest(version, instead_of).not_pinned().as_deref(), sentence);
+        }
+    }
+
+    #[test]
+    fn kernels_are_listed_without_a_network() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_owned());
+        let pin = &pins::of(Arch::X86_64)[0];
+        let put = |kernel: &CachedKernel| {
+            let folder = cache.create(&folder_of(pin)).unwrap();
+            fs::write(folder.join(MANIFEST), serde_json::to_vec(kernel).unwrap()).unwrap();
+            fs::write(folder.join("kernel"), "").unwrap();
+        };
+        let first = || {
+            let kernel = list(&cache).remove(0);
+            (kernel.version, kernel.pinned, kernel.cached)
+        };
+        assert_eq!(first(), (pin.version.clone(), true, false));
+        put(&manifest(&pin.version, None));
+        assert_eq!(first(), (pin.version.clone(), true, true));
+        put(&manifest("6.1.999-1", Some(&pin.version)));
+        assert_eq!(first(), ("6.1.999-1".to_owned(), false, true));
+        // Of another pin: the pinned one is fetched.
+        put(&manifest("6.1.999-1", Some("6.1.998-1")));
+        assert_eq!(first(), (pin.version.clone(), true, false));
+    }
+
+    #[test]
+    fn wrong_names_list_the_kernels_of_the_testbed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_owned());
+        for name in ["debian-6.1", "../kernels/uml-6.1", ""] {
+            let error = obtain(&cache, Testbed::Uml, Some(name), &mut crate::observer::Silent).unwrap_err();
+            let start = format!("No kernel {name} for the testbed uml; available: uml-6.1");
+            assert!(error.to_string().starts_with(&start), "{error}");
+        }
     }
 }

@@ -2,6 +2,9 @@
 pub trait Observer {
     fn stage(&mut self, _stage: &str) {}
 
+    /// A sentence for the user, without a full stop.
+    fn notice(&mut self, _text: &str) {}
+
     /// The last call for a download has `bytes == total`.
     fn fetched(&mut self, _what: &str, _bytes: u64, _total: u64) {}
 

@@ -1,12 +1,20 @@
 //! Debian packages without root: a private apt root in the cache. apt checks the signatures.
 
 mod apt;
+mod lists;
 mod sources;
+mod version;
 
+pub use lists::Listed;
 pub use sources::SourcesError;
+pub use version::compare;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sources::Machine;
+use tempfile::TempDir;
 
 use crate::arch::Arch;
 use crate::cache::{Cache, CacheError, CacheLock};
@@ -17,12 +25,17 @@ pub struct Archive<'cache> {
     cache: &'cache Cache,
     lock: &'cache CacheLock,
     configuration: PathBuf,
+    machine: Machine,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
-    pub version: String,
-    pub suite: String,
+/// A package file of the archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PoolFile {
+    /// Below the archive's root: `pool/…`.
+    pub path: String,
+    pub bytes: u64,
+    pub sha256: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +54,8 @@ pub enum PackageError {
     Failed { program: &'static str, message: String },
     #[error("Cannot use {path}")]
     File { path: PathBuf, source: io::Error },
+    #[error("The package archive no longer has {path}")]
+    Gone { path: String },
     #[error("This machine has no {program}: candor takes kernels from Debian packages")]
     NoApt { program: &'static str },
     #[error("Cannot reach the package archive, which is needed once (later runs work offline): {message}")]
@@ -80,8 +95,8 @@ pub fn obtain<T, E: From<PackageError>>(
 impl<'cache> Archive<'cache> {
     /// Sets up the private root without downloading. Fails on machines without apt or a Debian archive.
     pub fn open(cache: &'cache Cache, lock: &'cache CacheLock) -> Result<Self, PackageError> {
-        let configuration = apt::configure(cache)?;
-        Ok(Self { cache, lock, configuration })
+        let (configuration, machine) = apt::configure(cache)?;
+        Ok(Self { cache, lock, configuration, machine })
     }
 
     /// Fetches the lists of packages if there are none, or if they are older than a day. Returns why they are outdated: old
@@ -119,29 +134,10 @@ impl<'cache> Archive<'cache> {
         self.cache.arch()
     }
 
-    /// The versions of a package, as apt ranks them.
-    pub fn offers(&self, package: &str) -> Result<Vec<Offer>, PackageError> {
-        let text = self.apt("apt-cache", &["madison", package])?;
-        Ok(text.lines().filter_map(apt::offer).collect())
-    }
-
-    /// Names of the packages that a version of a package depends on.
-    pub fn depends(&self, package: &str, version: &str) -> Result<Vec<String>, PackageError> {
-        let text = self.apt("apt-cache", &["show", &format!("{package}={version}")])?;
-        let depends = text.lines().find_map(|line| line.strip_prefix("Depends: ")).unwrap_or_default();
-        Ok(depends.split(',').filter_map(|item| item.split_whitespace().next()).map(str::to_owned).collect())
-    }
-
     /// A package and its dependencies that are not installed.
     pub fn missing_closure(&self, package: &str) -> Result<Vec<Download>, PackageError> {
         let arguments = ["install", "--print-uris", "--yes", "--no-install-recommends", package];
         let text = self.apt("apt-get", &arguments)?;
-        Ok(text.lines().filter_map(apt::download_of).collect())
-    }
-
-    /// One version of a package without dependencies.
-    pub fn single(&self, package: &str, version: &str) -> Result<Vec<Download>, PackageError> {
-        let text = self.apt("apt-get", &["download", "--print-uris", &format!("{package}={version}")])?;
         Ok(text.lines().filter_map(apt::download_of).collect())
     }
 
@@ -151,15 +147,42 @@ impl<'cache> Archive<'cache> {
         what: &str,
         wanted: &[Download],
         observer: &mut dyn Observer,
-    ) -> Result<tempfile::TempDir, PackageError> {
+    ) -> Result<TempDir, PackageError> {
         let downloads = self.cache.workshop(self.lock)?;
         apt::download(self.cache, &self.configuration, what, wanted, downloads.path(), observer)?;
+        self.unpack_all(what, downloads.path(), observer)
+    }
+
+    /// The same for files with known checksums, which needs no lists.
+    pub fn unpack_files(
+        &self,
+        what: &str,
+        files: &[PoolFile],
+        observer: &mut dyn Observer,
+    ) -> Result<TempDir, PackageError> {
+        let downloads = self.cache.workshop(self.lock)?;
+        apt::fetch(self.cache, &self.configuration, &self.machine, what, files, downloads.path(), observer)?;
+        self.unpack_all(what, downloads.path(), observer)
+    }
+
+    fn unpack_all(&self, what: &str, downloads: &Path, observer: &mut dyn Observer) -> Result<TempDir, PackageError> {
         observer.stage(&format!("Unpacking {what}"));
         let tree = self.cache.workshop(self.lock)?;
-        for package in apt::package_files(downloads.path())? {
+        for package in apt::package_files(downloads)? {
             apt::extract(self.cache, &package, tree.path())?;
         }
         Ok(tree)
+    }
+
+    /// All versions of packages in every suite of the archive, whose lists are fetched. A name that ends in `-` is a
+    /// prefix.
+    pub fn listed(&self, names: &[&str], observer: &mut dyn Observer) -> Result<Vec<Listed>, PackageError> {
+        observer.stage("Fetching the lists of all suites of Debian");
+        let mut found = Vec::new();
+        for (suite, text) in apt::every_list(self.cache, &self.configuration, &self.machine)? {
+            found.extend(lists::parse(&text, &suite, names));
+        }
+        Ok(found)
     }
 
     fn apt(&self, program: &'static str, arguments: &[&str]) -> Result<String, PackageError> {

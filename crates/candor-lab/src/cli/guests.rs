@@ -9,7 +9,7 @@ use candor_config::engine::UserEngine;
 use candor_core::units::parse_duration;
 use candor_lab::arch::Arch;
 use candor_lab::job::Topology;
-use candor_lab::kernel::{ModuleParameter, Testbed};
+use candor_lab::kernel::{ModuleParameter, Move, Testbed};
 use clap::{Args, Subcommand};
 
 use super::{AdapterSpec, Values, named};
@@ -96,7 +96,7 @@ pub(crate) struct GuestArgs {
     /// Processor of the guest.
     #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
     pub(crate) arch: Arch,
-    /// Kernel, by its name in `candor-lab kernels` (icount; default: Debian stable).
+    /// Kernel, by its name in `candor-lab kernels` (default: debian-6.1 for icount, uml-6.1 for uml).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
     /// Interfaces of the guest.
@@ -163,12 +163,12 @@ pub(crate) struct LabShellArgs {
     pub(crate) guest: GuestArgs,
 }
 
-/// List the available and the cached kernels.
+/// List the kernels of guests: the pinned version of each, and whether it is cached.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   candor-lab kernels
-  candor-lab run --testbed icount --kernel backports-6.12 -- uname -r")]
+  candor-lab run --testbed icount --kernel debian-7.3 -- uname -r")]
 pub(crate) struct LabKernelsArgs {
     /// Processor of the guests.
     #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
@@ -176,6 +176,12 @@ pub(crate) struct LabKernelsArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Move the pins of this file to the newest versions in the archive (cargo xtask pins).
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) move_pins: Option<PathBuf>,
+    /// Move only these pins.
+    #[arg(value_name = "NAME[=VERSION]", requires = "move_pins", hide = true)]
+    pub(crate) moves: Vec<Move>,
 }
 
 /// Forward every frame from one interface to another by the system calls of an engine, without rules.
@@ -250,7 +256,7 @@ pub(crate) struct DemoInversionArgs {
     /// Frames that a controller holds, 1 to 32.
     #[arg(long, value_name = "FRAMES", default_value = "2", value_parser = depth)]
     pub(crate) depth: NonZeroU8,
-    /// Kernel, by its name in `candor-lab kernels` (default: Debian stable).
+    /// Kernel, by its name in `candor-lab kernels` (default: debian-6.1).
     #[arg(long, value_name = "NAME", conflicts_with = "here")]
     pub(crate) kernel: Option<String>,
     /// Kill the guest after this time.

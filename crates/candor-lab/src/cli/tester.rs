@@ -77,7 +77,7 @@ pub(crate) struct BenchArgs {
     /// Processor of the guest.
     #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
     pub(crate) arch: Arch,
-    /// Kernel, by its name in `candor-lab kernels` (default: Debian stable).
+    /// Kernel, by its name in `candor-lab kernels` (default: debian-6.1).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
     /// Kill the guest after this time.

@@ -7,7 +7,7 @@ use candor_cli::{Exit, Outcome, render};
 use candor_lab::cache::Cache;
 use candor_lab::guest::{self, ClockShift, GuestExit, GuestSpec, LabError, ShellError, guest_lab};
 use candor_lab::job::Topology;
-use candor_lab::kernel::{self, Kernel, KernelList};
+use candor_lab::kernel::{self, Kernel, Move};
 use serde::Serialize;
 
 use super::progress::Progress;
@@ -63,16 +63,16 @@ pub(super) struct KernelsView {
 }
 
 pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
-    let mut progress = Progress::new();
-    let list = kernel::list(&Cache::of_user()?.of(args.arch), &mut progress);
-    progress.clear();
-    let KernelList { kernels, doubt } = list?;
+    if let Some(file) = &args.move_pins {
+        return move_pins(file, &args.moves);
+    }
+    let kernels = kernel::list(&Cache::of_user()?.of(args.arch));
     if args.json {
         render::out(&render::object(&KernelsView { kernels }))?;
     } else {
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING);
-        table.set_header(["name", "laboratory", "release", "package version", "from", "cached"]);
+        table.set_header(["name", "testbed", "release", "version", "suite", "pinned", "cached"]);
         for kernel in kernels {
             table.add_row([
                 kernel.name.as_str(),
@@ -80,15 +80,24 @@ pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
                 kernel.release.as_deref().unwrap_or("(known once cached)"),
                 &kernel.version,
                 &kernel.suite,
-                if kernel.cached { "yes" } else { "no" },
+                yes_or_no(kernel.pinned),
+                yes_or_no(kernel.cached),
             ]);
         }
         render::out(&format!("{table}\n"))?;
     }
-    if let Some(error) = doubt {
-        render::err("candor-lab: this list may be out of date, and kernels that are not cached may be missing\n");
-        render::error_chain("candor-lab", &error);
-    }
+    Ok(Exit::Fine)
+}
+
+const fn yes_or_no(value: bool) -> &'static str {
+    if value { "yes" } else { "no" }
+}
+
+fn move_pins(file: &Path, moves: &[Move]) -> Outcome {
+    let mut progress = Progress::new();
+    let changes = kernel::move_pins(&Cache::of_user()?, file, moves, &mut progress);
+    progress.clear();
+    changes?.iter().try_for_each(|change| render::out(&format!("{change}\n")))?;
     Ok(Exit::Fine)
 }
 

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 
 use candor_core::diagnostic::Diagnostic;
 use candor_lab::arch::Arch;
-use candor_lab::cache::Cache;
 use candor_lab::cells::{self, Order, OrderError};
 use candor_lab::experiment::{self, Available, Block, Plan};
 use candor_lab::kernel;
@@ -90,13 +89,11 @@ pub(super) fn fill(
 fn check(source: &Source, bytes: &[u8], folder: &Path, form: Form) -> Result<Option<Plan>, Box<dyn std::error::Error>> {
     let mut checked = experiment::load(bytes, Available::default());
     if let Ok(loaded) = &checked {
-        // Listing kernels may need the network.
         let with_names = loaded.plan.cells().iter().filter(|cell| cell.conditions.kernel.is_some());
-        let kernels = kernels(with_names.map(|cell| cell.conditions.arch.unwrap_or_default()).collect());
+        let archs: BTreeSet<Arch> = with_names.map(|cell| cell.conditions.arch.unwrap_or_default()).collect();
+        let kernels: Vec<String> = archs.into_iter().flat_map(kernel::names).collect();
         let logs = logs(&loaded.plan, folder)?;
-        if kernels.is_some() || !logs.is_empty() {
-            checked = experiment::load(bytes, Available { kernels: kernels.as_deref(), logs: Some(&logs) });
-        }
+        checked = experiment::load(bytes, Available { kernels: Some(&kernels), logs: Some(&logs) });
     }
     match checked {
         Ok(loaded) => {
@@ -130,18 +127,6 @@ fn report_findings(source: &Source, findings: &[Diagnostic], form: Form, verdict
         return Ok(());
     }
     render::out(&render::object(&Invalid::of(source, findings, None)))
-}
-
-/// Names of available kernels for some of these processors; `None` if there are no processors or the kernels are unknown, in
-/// which case booting one reports the error.
-fn kernels(archs: BTreeSet<Arch>) -> Option<Vec<String>> {
-    let cache = Cache::of_user().ok().filter(|_| !archs.is_empty())?;
-    let mut progress = crate::cmd::progress::Progress::new();
-    let lists: Option<Vec<_>> =
-        { archs.into_iter() }.map(|arch| kernel::list(&cache.of(arch), &mut progress).ok()).collect();
-    progress.clear();
-    let lists = lists.filter(|lists| lists.iter().all(|list| list.doubt.is_none()))?;
-    Some(lists.into_iter().flat_map(|list| list.kernels).map(|one| one.name).collect())
 }
 
 /// Paths in the plan are relative to it.

@@ -69,6 +69,10 @@ impl Observer for Progress {
         self.bar.enable_steady_tick(Duration::from_millis(120));
     }
 
+    fn notice(&mut self, text: &str) {
+        self.bar.suspend(|| candor_cli::render::err(&format!("candor-lab: {text}\n")));
+    }
+
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
         if !self.downloading {
             self.downloading = true;

@@ -22,6 +22,8 @@ pub(super) struct Files {
 pub(super) struct CommandLine {
     pub(super) words: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
+    /// Working directory, if it matters.
+    pub(super) folder: Option<PathBuf>,
     /// Directory of the guest's memory, if it is a file.
     pub(super) memory: Option<PathBuf>,
     /// The kernel and the processes of the guest alternate: on two processors that takes several times as long.
@@ -118,7 +120,7 @@ pub(super) fn icount(
     };
     add("-append", kernel_arguments.into());
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(OsString::from));
-    CommandLine { words, environment, memory: None, one_processor: false }
+    CommandLine { words, environment, folder: None, memory: None, one_processor: false }
 }
 
 /// Idle time is skipped.
@@ -164,7 +166,8 @@ pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal:
     let mut environment = vec![("TMPDIR".into(), memory.into())];
     // A library that changes the time of the guest.
     environment.extend(std::env::var_os("LD_PRELOAD").map(|libraries| ("LD_PRELOAD".into(), libraries)));
-    CommandLine { words, environment, memory: Some(memory.to_owned()), one_processor: true }
+    let folder = kernel.working_folder().map(Path::to_owned);
+    CommandLine { words, environment, folder, memory: Some(memory.to_owned()), one_processor: true }
 }
 
 /// QEMU splits options at commas; a comma in a path is doubled.

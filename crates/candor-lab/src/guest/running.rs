@@ -47,6 +47,9 @@ impl Running {
         guard.arg("guard").arg("--seconds").arg(spec.timeout.as_secs().max(1).to_string());
         guard.arg("--remove").arg(&files.folder).args(line.one_processor.then_some("--one-processor"));
         guard.arg("--").args(&line.words);
+        if let Some(folder) = &line.folder {
+            guard.current_dir(folder);
+        }
         guard.env_clear().envs(line.environment.iter().cloned());
         let (ours, theirs) = UnixStream::pair().map_err(file(&spec.lab))?;
         ours.set_nonblocking(true).map_err(file(&spec.lab))?;

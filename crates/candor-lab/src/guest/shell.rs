@@ -53,6 +53,10 @@ impl Observer for Connecting<'_> {
         self.observer.stage(stage);
     }
 
+    fn notice(&mut self, text: &str) {
+        self.observer.notice(text);
+    }
+
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
         self.observer.fetched(what, bytes, total);
     }

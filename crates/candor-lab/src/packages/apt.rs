@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use candor_io::process;
 
-use super::sources;
-use super::{Download, Offer, PackageError};
+use super::sources::{self, Machine};
+use super::{Download, PackageError, PoolFile};
 use crate::cache::Cache;
 use crate::observer::Observer;
 
@@ -19,18 +19,21 @@ const STAMP: &str = "apt/updated";
 const SEPARATOR: &str = "; ";
 const POLL: Duration = Duration::from_millis(100);
 
-/// Writes sources and settings of the private root. Returns the configuration file.
-pub(super) fn configure(cache: &Cache) -> Result<PathBuf, PackageError> {
+/// Downloads files by URI, and prints lists.
+const HELPER: &str = "/usr/lib/apt/apt-helper";
+
+/// Writes sources and settings of the private root. Returns the configuration file, and what the machine's sources give.
+pub(super) fn configure(cache: &Cache) -> Result<(PathBuf, Machine), PackageError> {
     for folder in ["apt/lists/partial", "apt/state", "apt/archives/partial", "apt/none"] {
         cache.create(folder)?;
     }
     let settings = run(cache, "apt-config", None, &["dump"])?;
     let settings = String::from_utf8_lossy(&settings);
-    let text = sources::of_machine(&sources::etc_folder(&settings))?;
-    write_if_changed(&cache.path("apt/candor.sources"), &text)?;
+    let machine = sources::of_machine(&sources::etc_folder(&settings))?;
+    write_if_changed(&cache.path("apt/candor.sources"), &machine.release)?;
     let configuration = cache.path("apt/apt.conf");
     write_if_changed(&configuration, &private_settings(cache, &settings))?;
-    Ok(configuration)
+    Ok((configuration, machine))
 }
 
 /// apt writes only to the cache. The machine's settings for downloads (mainly proxies) apply, but none of its hooks.
@@ -79,50 +82,46 @@ pub(super) fn age_of_lists(cache: &Cache) -> Option<Duration> {
     Some(SystemTime::now().duration_since(written).unwrap_or_default())
 }
 
-/// Fetches the lists; without backports if the mirror has none.
+/// Fetches the lists.
 pub(super) fn update(cache: &Cache, configuration: &Path) -> Result<(), PackageError> {
-    let fetch = || run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"]).map(drop);
-    update_with(&cache.path("apt/candor.sources"), fetch)?;
+    run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"]).map_err(no_network)?;
     let stamp = cache.path(STAMP);
     fs::write(&stamp, "").map_err(file(&stamp))
 }
 
-/// Removes backports from the sources only if that helps.
-fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> Result<(), PackageError> {
-    let Err(error) = fetch() else { return Ok(()) };
-    let all = fs::read_to_string(sources).map_err(file(sources))?;
-    let without = sources::without_backports(&all);
-    let backports_only = matches!(&error, PackageError::Failed { message, .. } if blames_backports_only(message));
-    if !backports_only || without == all {
-        return Err(no_network(error));
+/// Fetches the lists of every suite into directories of their own. Returns the suites and their lists, except those that
+/// the mirror lacks.
+pub(super) fn every_list(
+    cache: &Cache,
+    configuration: &Path,
+    machine: &Machine,
+) -> Result<Vec<(String, String)>, PackageError> {
+    cache.create("apt/every-suite/partial")?;
+    let path = |name| cache.path(name).display().to_string();
+    write_if_changed(&cache.path("apt/every-suite.sources"), &machine.every_suite)?;
+    let mut settings = fs::read_to_string(configuration).map_err(file(configuration))?;
+    for (name, value) in [
+        ("Dir::Etc::sourcelist", path("apt/every-suite.sources")),
+        ("Dir::State::lists", path("apt/every-suite")),
+        ("Dir::Cache::pkgcache", String::new()),
+    ] {
+        settings.push_str(&format!("{name} \"{value}\";\n"));
     }
-    write_if_changed(sources, &without)?;
-    fetch().or_else(|second| {
-        write_if_changed(sources, &all)?;
-        Err(no_network(second))
-    })
-}
-
-/// True if only backports could not be fetched. Without a network, the other suites fail too.
-fn blames_backports_only(message: &str) -> bool {
-    const FETCH: &str = "Failed to fetch ";
-    const RELEASE: &str = "does not have a Release file";
-    let mut blamed = message.split(SEPARATOR).filter_map(|one| match one.split_once(FETCH) {
-        Some((_, rest)) => rest.split_whitespace().next(),
-        None => one.contains(RELEASE).then_some(one),
-    });
-    let first = blamed.next().is_some_and(|what| what.contains("-backports"));
-    first && blamed.all(|what| what.contains("-backports"))
-}
-
-/// A line of `apt-cache madison`: `package | version | URI suite/component architecture Packages`.
-pub(super) fn offer(line: &str) -> Option<Offer> {
-    let mut columns = line.split('|').map(str::trim);
-    let (_package, version, source) = (columns.next()?, columns.next()?, columns.next()?);
-    let mut words = source.split_whitespace();
-    let (_uri, suite, _architecture, kind) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    let suite = suite.split('/').next()?;
-    (kind == "Packages").then(|| Offer { version: version.to_owned(), suite: suite.to_owned() })
+    let configuration = cache.path("apt/every-suite.conf");
+    write_if_changed(&configuration, &settings)?;
+    let updated = run(cache, "apt-get", Some(&configuration), &["update", "--quiet=2"]);
+    let arguments = ["indextargets", "--format", "$(CODENAME) $(FILENAME)", "Created-By: Packages"];
+    let targets = run(cache, "apt-get", Some(&configuration), &arguments)?;
+    let mut lists = Vec::new();
+    for target in String::from_utf8_lossy(&targets).lines() {
+        let Some((suite, list)) = target.split_once(' ') else { continue };
+        let text = run(cache, HELPER, Some(&configuration), &["cat-file", list])?;
+        lists.push((suite.to_owned(), String::from_utf8_lossy(&text).into_owned()));
+    }
+    match updated {
+        Err(error) if lists.is_empty() => Err(no_network(error)),
+        _ => Ok(lists),
+    }
 }
 
 /// A line of `--print-uris`: `'URI' name_version_architecture.deb size checksum`.
@@ -147,21 +146,71 @@ pub(super) fn download(
     let total = wanted.iter().map(|package| package.bytes).sum();
     let mut arguments = vec!["download", "--quiet=2"];
     arguments.extend(wanted.iter().map(|package| package.request.as_str()));
-    let mut child = command("apt-get", Some(configuration), &arguments, folder)
+    observer.fetched(what, 0, total);
+    let mut progress = |bytes| observer.fetched(what, bytes, total);
+    watched(cache, "apt-get", configuration, &arguments, folder, &mut progress).map_err(no_network)?;
+    observer.fetched(what, total, total);
+    Ok(())
+}
+
+/// Downloads package files into a directory, each from the first of its locations that has it, and reports progress.
+pub(super) fn fetch(
+    cache: &Cache,
+    configuration: &Path,
+    machine: &Machine,
+    what: &str,
+    wanted: &[PoolFile],
+    folder: &Path,
+    observer: &mut dyn Observer,
+) -> Result<(), PackageError> {
+    let total = wanted.iter().map(|file| file.bytes).sum();
+    observer.fetched(what, 0, total);
+    let mut progress = |bytes| observer.fetched(what, bytes, total);
+    for PoolFile { path, sha256, .. } in wanted {
+        let target = folder.join(Path::new(path).file_name().unwrap_or_default());
+        let (target, checksum) = (target.to_string_lossy(), format!("SHA256:{sha256}"));
+        let mut fetched = Err(PackageError::Gone { path: path.clone() });
+        for uri in machine.locations(path) {
+            let arguments = ["download-file", "--quiet=2", &uri, &target, &checksum];
+            match watched(cache, HELPER, configuration, &arguments, folder, &mut progress) {
+                Err(PackageError::Failed { message, .. }) if is_missing(&message) => {}
+                result => {
+                    fetched = result.map_err(no_network);
+                    break;
+                }
+            }
+        }
+        fetched?;
+    }
+    observer.fetched(what, total, total);
+    Ok(())
+}
+
+/// True if the server answered that it has no such file.
+fn is_missing(message: &str) -> bool {
+    message.contains(" 404 ") || message.contains("File not found")
+}
+
+/// Runs a download into a directory. With --quiet=2, apt prints little enough for the pipe.
+fn watched(
+    cache: &Cache,
+    program: &'static str,
+    configuration: &Path,
+    arguments: &[&str],
+    folder: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), PackageError> {
+    let mut child = command(program, Some(configuration), arguments, folder)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(cannot_start("apt-get"))?;
-    observer.fetched(what, 0, total);
-    // With --quiet=2, apt prints little enough for the pipe.
+        .map_err(cannot_start(program))?;
     while child.try_wait().map_err(file(folder))?.is_none() {
         std::thread::sleep(POLL);
-        observer.fetched(what, bytes_in(folder), total);
+        progress(bytes_in(folder));
     }
     let output = child.wait_with_output().map_err(file(folder))?;
-    finished(cache, "apt-get", output).map_err(no_network)?;
-    observer.fetched(what, total, total);
-    Ok(())
+    finished(cache, program, output).map(drop)
 }
 
 /// The package files of a directory, sorted.
@@ -231,6 +280,7 @@ fn finished(cache: &Cache, program: &'static str, output: Output) -> Result<Vec<
 /// A download most often fails for lack of a network. apt says so for each suite; the first one suffices.
 fn no_network(error: PackageError) -> PackageError {
     match error {
+        PackageError::Failed { ref message, .. } if message.contains("Hash Sum mismatch") => error,
         PackageError::Failed { message, .. } => {
             let mut all = message.split(SEPARATOR);
             let message = all.find(|one| one.contains("Failed to fetch")).unwrap_or(&message).to_owned();
@@ -272,15 +322,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parses_offers() {
-        let line = "linux-image-amd64 | 6.12.95-1~bpo12+1 | http://mirror.example/debian bookworm-backports/main amd64 Packages";
-        let expected = Offer { version: "6.12.95-1~bpo12+1".into(), suite: "bookworm-backports".into() };
-        assert_eq!(offer(line), Some(expected));
-        assert_eq!(offer("linux | 6.1.176-1 | http://mirror.example/debian bookworm/main Sources"), None);
-        assert_eq!(offer("N: Unable to locate package x"), None);
-    }
-
-    #[test]
     fn parses_uris() {
         let line =
             "'http://mirror.example/q/qemu_7.2%2bb3_amd64.deb' qemu-system-x86_1%3a7.2+b3_amd64.deb 9281168 MD5Sum:aa";
@@ -292,51 +333,22 @@ mod tests {
         PackageError::Failed { program: "apt-get", message: message.to_owned() }
     }
 
-    /// Updates sources with backports; `fetch` gets the sources and returns apt's result. Returns whether backports are
-    /// still there.
-    fn update(fetch: impl Fn(&str) -> Result<(), PackageError>) -> (Result<(), PackageError>, bool) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("candor.sources");
-        fs::write(&path, "Suites: bookworm\n\nSuites: bookworm-backports\n\n").unwrap();
-        let result = update_with(&path, || fetch(&fs::read_to_string(&path).unwrap()));
-        (result, fs::read_to_string(&path).unwrap().contains("-backports"))
-    }
-
     #[test]
-    fn mirror_without_backports_is_used_without_them() {
-        for message in [
-            "The repository 'http://mirror.example/debian bookworm-backports Release' does not have a Release file.",
-            "Failed to fetch http://mirror.example/dists/bookworm-backports/InRelease  404  Not Found; Some index files \
-             failed to download. They have been ignored, or old ones used instead.",
+    fn failed_downloads() {
+        let two =
+            "Failed to fetch http://mirror.example/a  Could not connect; Failed to fetch http://mirror.example/b  No";
+        let said = no_network(failed(two)).to_string();
+        assert!(said.contains("work offline") && said.matches("Failed to fetch").count() == 1, "{said}");
+        let damaged = "Failed to fetch http://mirror.example/a  Hash Sum mismatch";
+        assert!(matches!(no_network(failed(damaged)), PackageError::Failed { .. }));
+        for (message, missing) in [
+            (two, false),
+            (damaged, false),
+            ("Failed to fetch http://mirror.example/404  404  Not Found [IP: 192.0.2.1 80]; Download Failed", true),
+            ("Failed to fetch file:/mirror/a  File not found - /mirror/a (2: No such file or directory)", true),
         ] {
-            let (result, kept) =
-                update(|sources| if sources.contains("-backports") { Err(failed(message)) } else { Ok(()) });
-            assert!(result.is_ok() && !kept, "{message}");
+            assert_eq!(is_missing(message), missing, "{message}");
         }
-    }
-
-    #[test]
-    fn missing_network_is_not_a_mirror_without_backports() {
-        let message = "Failed to fetch http://mirror.example/dists/bookworm/InRelease  Could not connect; Failed to \
-                       fetch http://mirror.example/dists/bookworm-backports/InRelease  Unable to connect";
-        let calls = std::cell::Cell::new(0);
-        let (result, kept) = update(|_| {
-            calls.set(calls.get() + 1);
-            Err(failed(message))
-        });
-        let said = result.unwrap_err().to_string();
-        assert!(said.contains("work offline") && said.matches("Failed to fetch").count() == 1 && kept, "{said}");
-        assert_eq!(calls.get(), 1);
-    }
-
-    #[test]
-    fn backports_are_restored_if_removing_them_does_not_help() {
-        let (result, kept) = update(|sources| {
-            let suite = if sources.contains("-backports") { "bookworm-backports" } else { "bookworm" };
-            Err(failed(&format!("Failed to fetch http://mirror.example/dists/{suite}/InRelease  Timed out")))
-        });
-        let Err(PackageError::NoNetwork { message }) = result else { panic!("{result:?}") };
-        assert!(message.contains("/bookworm/") && kept);
     }
 
     #[test]

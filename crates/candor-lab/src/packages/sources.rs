@@ -1,4 +1,4 @@
-//! Sources of packages: the Debian archive that this machine is configured for, and its backports.
+//! Sources of packages: the Debian archive that this machine is configured for.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -24,13 +24,43 @@ struct Source {
     options: Vec<(&'static str, String)>,
 }
 
+/// What the sources of a machine give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Machine {
+    /// apt's sources for the release of the machine, its updates and security fixes.
+    pub(super) release: String,
+    /// apt's sources for every suite with kernels.
+    pub(super) every_suite: String,
+    archive: Vec<String>,
+    security: Vec<String>,
+}
+
+impl Machine {
+    /// Where a file of the pool can be. Files of the security archive begin with `pool/updates/` there, and move to the main
+    /// archive with the next point release.
+    pub(super) fn locations(&self, path: &str) -> Vec<String> {
+        let rest = path.trim_start_matches("pool/").trim_start_matches("updates/");
+        let below = |uris: &[String], folder: &str| -> Vec<String> {
+            uris.iter().map(|uri| format!("{}/{folder}{rest}", uri.trim_end_matches('/'))).collect()
+        };
+        let (archive, security) = (below(&self.archive, "pool/"), below(&self.security, "pool/updates/"));
+        let order = if path.starts_with("pool/updates/") { [security, archive] } else { [archive, security] };
+        order.concat()
+    }
+}
+
+const SUITES: [&str; 6] = ["bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid"];
+const SECURITY_SUITES: [&str; 2] = ["bookworm-security", "trixie-security"];
+/// For machines without security sources.
+const SECURITY_ARCHIVE: &str = "http://deb.debian.org/debian-security";
+
 /// Options to keep: signing keys, and disabled checks. One-line format has the same names in lower case.
 const OPTIONS: [&str; 3] = ["Signed-By", "Trusted", "Check-Valid-Until"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Release<'a> {
     codename: &'a str,
-    /// Testing and unstable have no version number and no backports.
+    /// Testing and unstable have no version number.
     released: bool,
 }
 
@@ -50,7 +80,7 @@ pub(super) fn etc_folder(settings: &str) -> PathBuf {
     }
 }
 
-pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
+pub(super) fn of_machine(etc: &Path) -> Result<Machine, SourcesError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let release = this_release(&release).ok_or(SourcesError::NoCodename)?;
     let mut configured = parse_lines(&fs::read_to_string(etc.join("sources.list")).unwrap_or_default());
@@ -70,11 +100,6 @@ pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
     derive(&configured, release)
 }
 
-pub(super) fn without_backports(text: &str) -> String {
-    let keep = |stanza: &&str| !stanza.lines().any(|line| line.starts_with("Suites:") && line.contains("-backports"));
-    text.split_inclusive("\n\n").filter(keep).collect()
-}
-
 fn this_release(os_release: &str) -> Option<Release<'_>> {
     let value = |name: &str| {
         let line = os_release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
@@ -83,8 +108,7 @@ fn this_release(os_release: &str) -> Option<Release<'_>> {
     Some(Release { codename: value("VERSION_CODENAME")?, released: value("VERSION_ID").is_some() })
 }
 
-/// The configured release, updates and security suites, and for a stable release the backports of the same archive.
-fn derive(configured: &[Source], release: Release<'_>) -> Result<String, SourcesError> {
+fn derive(configured: &[Source], release: Release<'_>) -> Result<Machine, SourcesError> {
     let (archive, base) = main_archive(configured, release)
         .ok_or_else(|| SourcesError::NoMainArchive { codename: release.codename.to_owned() })?;
     let mut text = String::new();
@@ -98,10 +122,16 @@ fn derive(configured: &[Source], release: Release<'_>) -> Result<String, Sources
             stanza(&mut text, source, suite);
         }
     }
-    if release.released && !UNRELEASED.contains(&base) {
-        stanza(&mut text, archive, &format!("{base}-backports"));
-    }
-    Ok(text)
+    let is_security =
+        |source: &&Source| has_main(source) && source.suites.iter().any(|suite| suite.ends_with("-security"));
+    let security = match configured.iter().find(is_security) {
+        Some(source) => source.clone(),
+        None => Source { uris: vec![SECURITY_ARCHIVE.to_owned()], ..archive.clone() },
+    };
+    let mut every_suite = String::new();
+    SUITES.iter().for_each(|suite| stanza(&mut every_suite, archive, suite));
+    SECURITY_SUITES.iter().for_each(|suite| stanza(&mut every_suite, &security, suite));
+    Ok(Machine { release: text, every_suite, archive: archive.uris.clone(), security: security.uris })
 }
 
 /// Suites whose packages change without a release.
@@ -216,23 +246,35 @@ mod tests {
             Components: main\n contrib\nSigned-By: /keys/a.gpg /keys/b.gpg\nTrusted: yes\n\
             Check-Valid-Until: no\n\n\
             Enabled: no\nTypes: deb\nURIs: http://off.example/\nSuites: trixie\nComponents: main\n";
-        let text = derive(&parse_lines(lines), TRIXIE).unwrap();
-        assert_eq!(Ok(&text), derive(&parse_stanzas(stanzas), TRIXIE).as_ref());
+        let machine = derive(&parse_lines(lines), TRIXIE).unwrap();
+        assert_eq!(Ok(&machine), derive(&parse_stanzas(stanzas), TRIXIE).as_ref());
+        let text = machine.release;
         assert!(text.contains("Signed-By: /keys/a.gpg /keys/b.gpg\nTrusted: yes\nCheck-Valid-Until: no\n\n"), "{text}");
     }
 
     #[test]
-    fn backports_come_from_the_same_archive() {
+    fn every_suite_comes_from_the_same_archive() {
         let stanzas = "Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm bookworm-updates\n\
             Components: main\nSigned-By:\n -----BEGIN KEY-----\n .\n abc\n\n\
             Types: deb\nURIs: http://mirror.example/security\nSuites: bookworm-security\nComponents: main\n\n\
             Types: deb\nURIs: https://other.example/\nSuites: nodistro\nComponents: main\n";
-        let text = derive(&parse_stanzas(stanzas), BOOKWORM).unwrap();
-        assert_eq!(suites(&text), ["bookworm", "bookworm-updates", "bookworm-security", "bookworm-backports"]);
-        assert!(text.contains("Signed-By: \n -----BEGIN KEY-----\n .\n abc\n"));
-        assert!(!text.contains("other.example"));
-        let without = without_backports(&text);
-        assert!(!without.contains("backports") && without.contains("bookworm-security"));
+        let machine = derive(&parse_stanzas(stanzas), BOOKWORM).unwrap();
+        assert_eq!(suites(&machine.release), ["bookworm", "bookworm-updates", "bookworm-security"]);
+        assert!(machine.release.contains("Signed-By: \n -----BEGIN KEY-----\n .\n abc\n"));
+        assert_eq!(suites(&machine.every_suite), [&SUITES[..], &SECURITY_SUITES].concat());
+        assert!(machine.every_suite.contains("URIs: http://mirror.example/security\nSuites: trixie-security\n"));
+        assert!(!machine.release.contains("other.example") && !machine.every_suite.contains("other.example"));
+    }
+
+    #[test]
+    fn locations_of_package_files() {
+        let sources = "deb http://mirror.example/debian/ sid main\n";
+        let mut machine = derive(&parse_lines(sources), FORKY).unwrap();
+        let (archive, security) = ("http://mirror.example/debian/pool/main/a.deb", "/pool/updates/main/a.deb");
+        assert_eq!(machine.locations("pool/main/a.deb"), [archive.to_owned(), SECURITY_ARCHIVE.to_owned() + security]);
+        machine.security = vec!["http://mirror.example/security".to_owned()];
+        let first = format!("http://mirror.example/security{security}");
+        assert_eq!(machine.locations("pool/updates/main/a.deb"), [first, archive.to_owned()]);
     }
 
     #[test]
@@ -254,13 +296,10 @@ mod tests {
             let line = |name: &&str| format!("deb http://mirror.example/debian {name} main\n");
             parse_lines(&names.iter().map(line).collect::<String>())
         };
-        let derived = |names: &[&str], release| derive(&with(names), release).unwrap();
+        let derived = |names: &[&str], release| derive(&with(names), release).unwrap().release;
         let stable = ["stable", "stable-updates", "trixie-security", "sid"];
-        assert_eq!(
-            suites(&derived(&stable, TRIXIE)),
-            ["stable", "stable-updates", "trixie-security", "stable-backports"]
-        );
-        assert_eq!(suites(&derived(&["sid", "trixie"], TRIXIE)), ["trixie", "trixie-backports"]);
+        assert_eq!(suites(&derived(&stable, TRIXIE)), ["stable", "stable-updates", "trixie-security"]);
+        assert_eq!(suites(&derived(&["sid", "trixie"], TRIXIE)), ["trixie"]);
         assert_eq!(suites(&derived(&["testing", "testing-security"], FORKY)), ["testing", "testing-security"]);
         assert_eq!(suites(&derived(&["unstable"], FORKY)), ["unstable"]);
         assert_eq!(suites(&derived(&["sid"], TRIXIE)), ["sid"]);

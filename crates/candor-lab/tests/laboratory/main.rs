@@ -129,11 +129,14 @@ fn example(name: &str) -> String {
 }
 
 #[test]
-#[ignore = "lists packages"]
-fn kernels_are_listed_as_json() {
-    let Some(lab) = Lab::find() else { return };
-    let list = lab.call(&["kernels", "--json"]).exits_with(0).json();
-    assert!(!list["kernels"].as_array().unwrap().is_empty(), "{list:#}");
+fn kernels_are_listed_as_json_without_a_cache() {
+    let lab = Lab::of(Some(env!("CARGO_BIN_EXE_candor-lab").into())).unwrap();
+    let mut command = lab.command(&["kernels", "--json"]);
+    let list = Called::of(command.env("XDG_CACHE_HOME", lab.path("cache"))).exits_with(0).json();
+    let kernels = list["kernels"].as_array().unwrap();
+    assert!(kernels.iter().all(|kernel| kernel["pinned"] == true && kernel["cached"] == false), "{list:#}");
+    assert!(kernels.iter().any(|kernel| kernel["name"] == "debian-7.3"), "{list:#}");
+    assert!(!lab.path("cache").exists());
 }
 
 #[test]

@@ -58,6 +58,10 @@ impl Observer for Progress {
         self.boot.stage(stage);
     }
 
+    fn notice(&mut self, text: &str) {
+        self.boot.notice(text);
+    }
+
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
         self.boot.fetched(what, bytes, total);
     }

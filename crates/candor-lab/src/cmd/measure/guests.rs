@@ -165,6 +165,10 @@ impl Observer for GuestOutput<'_> {
         self.send(Event::Stage(stage.to_owned()));
     }
 
+    fn notice(&mut self, text: &str) {
+        self.send(Event::Complaint(format!("candor-lab: {text}\n")));
+    }
+
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
         self.send(Event::Stage(format!("Fetching {what}: {} of {} MB", bytes / 1_000_000, total / 1_000_000)));
     }

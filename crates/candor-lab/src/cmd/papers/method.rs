@@ -169,7 +169,9 @@ struct Output {
 }
 
 impl Observer for Output {
-    fn stage(&mut self, _stage: &str) {}
+    fn notice(&mut self, text: &str) {
+        render::err(&format!("candor-lab: {text}\n"));
+    }
 
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
         if bytes == total {
