@@ -108,7 +108,7 @@ pub(crate) fn all(lab: &Path, test: &Path) -> [Vec<step::Logged>; 2] {
     };
     [
         vec![guest(Testbed::Uml, None, &[])],
-        vec![guest(Testbed::Icount, None, &[]), guest(Testbed::Icount, Some("backports-6.12"), &OF_KERNELS)],
+        vec![guest(Testbed::Icount, None, &[]), guest(Testbed::Icount, Some("debian-6.12"), &OF_KERNELS)],
     ]
 }
 

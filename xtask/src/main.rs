@@ -12,6 +12,7 @@ mod guest;
 mod lab;
 mod nightly;
 mod package_test;
+mod pins;
 mod processors;
 mod pure;
 mod quick;
@@ -85,6 +86,8 @@ enum Command {
     Saturation(saturation::Args),
     /// Draw the pictures of docs/wire.md: priority inversion, and bus-off with recovery.
     WirePictures(wire_pictures::Args),
+    /// Move the pins of guest kernels to the newest versions that Debian has, in every suite.
+    Pins(pins::Args),
     /// Run the unit and property tests of the pure crates on arm64, 32-bit ARM and the big-endian s390x, which QEMU emulates.
     Processors,
     /// Build the static candor and candor-lab that guests use, and print their folder.
@@ -127,6 +130,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::CanSend(args) => can_send::run(&args),
         Command::Saturation(args) => saturation::run(&args),
         Command::WirePictures(args) => wire_pictures::run(&args),
+        Command::Pins(args) => pins::run(&args),
         Command::Processors => processors::run(),
         Command::Static { arch } => {
             println!("{}", static_build::lab_for(arch)?.with_file_name("").display());

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     };
     if pairs.both.is_empty() {
         return Err(format!(
-            "No cell of {} is in {}, too: name the factors that differ, such as --a kernel=debian-6.1 --b kernel=backports-6.12",
+            "No cell of {} is in {}, too: name the factors that differ, such as --a kernel=debian-6.1 --b kernel=debian-6.12",
             args.first.display(),
             second.display()
         )
