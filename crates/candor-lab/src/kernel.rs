@@ -86,7 +86,7 @@ pub enum KernelError {
     Cache(#[from] CacheError),
     #[error("Cannot use {path}")]
     File { path: PathBuf, source: io::Error },
-    #[error("The package archive no longer has the kernel {name}, in no version")]
+    #[error("The package archive no longer has any version of the kernel {name}")]
     Gone { name: String },
     #[error("No known kind of kernel in the packages of {name}")]
     Odd { name: String },
