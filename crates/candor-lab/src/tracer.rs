@@ -131,7 +131,8 @@ fn read(path: &Path) -> Result<String, TraceError> {
 /// Name of the function in the trace; system calls are `__do_NAME` or `__x64_NAME`.
 fn named(all: &str, function: &str) -> Option<String> {
     let names = || all.lines().filter_map(|line| line.split_whitespace().next());
-    let is_call = |name: &&str| name.strip_suffix(function).is_some_and(|start| ["__do_", "__x64_"].contains(&start));
+    let is_call =
+        |name: &&str| name.strip_suffix(function).is_some_and(|start| ["__do_", "__x64_", "__arm64_"].contains(&start));
     names().find(|name| *name == function).or_else(|| names().find(is_call)).map(str::to_owned)
 }
 
@@ -209,5 +210,6 @@ mod tests {
         assert_eq!(named(all, "can_send").as_deref(), Some("can_send"));
         assert_eq!(named(all, "sys_getpid").as_deref(), Some("__do_sys_getpid"));
         assert_eq!(named(all, "sys_getppid"), None);
+        assert_eq!(named("__arm64_sys_getpid\n", "sys_getpid").as_deref(), Some("__arm64_sys_getpid"));
     }
 }
