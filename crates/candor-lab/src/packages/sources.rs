@@ -51,8 +51,6 @@ impl Machine {
 
 const SUITES: [&str; 6] = ["bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid"];
 const SECURITY_SUITES: [&str; 2] = ["bookworm-security", "trixie-security"];
-/// For machines without security sources.
-const SECURITY_ARCHIVE: &str = "http://deb.debian.org/debian-security";
 
 /// Options to keep: signing keys, and disabled checks. One-line format has the same names in lower case.
 const OPTIONS: [&str; 3] = ["Signed-By", "Trusted", "Check-Valid-Until"];
@@ -126,12 +124,20 @@ fn derive(configured: &[Source], release: Release<'_>) -> Result<Machine, Source
         |source: &&Source| has_main(source) && source.suites.iter().any(|suite| suite.ends_with("-security"));
     let security = match configured.iter().find(is_security) {
         Some(source) => source.clone(),
-        None => Source { uris: vec![SECURITY_ARCHIVE.to_owned()], ..archive.clone() },
+        None => Source { uris: security_beside(&archive.uris), ..archive.clone() },
     };
     let mut every_suite = String::new();
     SUITES.iter().for_each(|suite| stanza(&mut every_suite, archive, suite));
-    SECURITY_SUITES.iter().for_each(|suite| stanza(&mut every_suite, &security, suite));
+    if !security.uris.is_empty() {
+        SECURITY_SUITES.iter().for_each(|suite| stanza(&mut every_suite, &security, suite));
+    }
     Ok(Machine { release: text, every_suite, archive: archive.uris.clone(), security: security.uris })
+}
+
+/// Mirrors have the security archive beside `debian`, as `debian-security`.
+fn security_beside(archive: &[String]) -> Vec<String> {
+    let on_servers = archive.iter().filter(|uri| uri.starts_with("http"));
+    on_servers.map(|uri| format!("{}-security", uri.trim_end_matches('/'))).collect()
 }
 
 /// Suites whose packages change without a release.
@@ -271,7 +277,11 @@ mod tests {
         let sources = "deb http://mirror.example/debian/ sid main\n";
         let mut machine = derive(&parse_lines(sources), FORKY).unwrap();
         let (archive, security) = ("http://mirror.example/debian/pool/main/a.deb", "/pool/updates/main/a.deb");
-        assert_eq!(machine.locations("pool/main/a.deb"), [archive.to_owned(), SECURITY_ARCHIVE.to_owned() + security]);
+        let beside = format!("http://mirror.example/debian-security{security}");
+        assert_eq!(machine.locations("pool/main/a.deb"), [archive.to_owned(), beside]);
+        let local = derive(&parse_lines("deb mirror+file:/etc/mirrors sid main\n"), FORKY).unwrap();
+        assert_eq!(local.locations("pool/main/a.deb"), ["mirror+file:/etc/mirrors/pool/main/a.deb"]);
+        assert_eq!(suites(&local.every_suite), SUITES);
         machine.security = vec!["http://mirror.example/security".to_owned()];
         let first = format!("http://mirror.example/security{security}");
         assert_eq!(machine.locations("pool/updates/main/a.deb"), [first, archive.to_owned()]);
