@@ -197,7 +197,11 @@ fn run_on(
     let boot = received?;
     let console = || last_lines;
     match (output.outcome(), boot) {
-        (Some(Ok(status)), Some(boot)) => Ok(GuestExit { status, wall: begin.elapsed(), boot, platform }),
+        (Some(Ok(status)), Some(boot)) => {
+            // Also if the command left no file.
+            spec.out.iter().try_for_each(|out| fs::create_dir_all(out).map_err(file(out)))?;
+            Ok(GuestExit { status, wall: begin.elapsed(), boot, platform })
+        }
         (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
         // Kernel messages of the boot do not explain a command that ran.
         (_, Some(_)) if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: Vec::new() }),
