@@ -26,6 +26,9 @@ const HOST_TESTS: [&str; 3] = [
 /// The test of `cargo xtask soak`, which runs only by its name.
 pub(crate) const LONG_RUN: &str = "long_run";
 
+/// The kernel on which `cargo xtask test` runs all tests.
+const NEWEST: &str = "debian-7.3";
+
 /// Tests that compare a kernel with an oracle, or that use drivers.
 const OF_KERNELS: [&str; 10] = [
     "differential",
@@ -108,8 +111,18 @@ pub(crate) fn all(lab: &Path, test: &Path) -> [Vec<step::Logged>; 2] {
     };
     [
         vec![guest(Testbed::Uml, None, &[])],
-        vec![guest(Testbed::Icount, None, &[]), guest(Testbed::Icount, Some("debian-6.12"), &OF_KERNELS)],
+        vec![guest(Testbed::Icount, Some(NEWEST), &[]), guest(Testbed::Icount, Some("debian-6.1"), &OF_KERNELS)],
     ]
+}
+
+/// All guest tests on the kernels that [`all`] leaves out, or on which it runs only those of kernels.
+pub(crate) fn on_other_kernels() -> anyhow::Result<()> {
+    let (lab, test) = build(Arch::X86_64)?;
+    ["debian-6.1", "debian-6.12", "debian-7.3-rt"].into_iter().try_for_each(|kernel| {
+        step::step(&format!("gateway tests on {kernel}"), || {
+            step::run(&mut command(&lab, &test, Testbed::Icount, Arch::X86_64, Some(kernel), &[]))
+        })
+    })
 }
 
 impl Testbed {

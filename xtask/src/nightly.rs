@@ -9,12 +9,13 @@ use crate::{guest, package_test, processors, site, soak, static_build, step, too
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 11] = [
+    let steps: [(&str, Check); 12] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
         ("other processors", processors::run),
         ("guest tests on arm64", guest::on_arm64),
+        ("guest tests on other kernels", guest::on_other_kernels),
         ("long commands of the book", book),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),

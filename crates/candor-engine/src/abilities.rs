@@ -1,7 +1,6 @@
 //! Features of this kernel's can-gw.
 
 mod probe;
-mod version;
 
 pub use probe::{TrialError, relative_crc8_by_trial};
 
@@ -11,8 +10,8 @@ use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 
 use crate::preflight::Interfaces;
+use crate::running_kernel::running_kernel;
 use crate::system_error::SystemError;
-use version::RunningKernel;
 
 /// can-gw or the kernel's version cannot be queried.
 #[derive(Debug, thiserror::Error)]
@@ -67,11 +66,6 @@ pub fn kernel_abilities(jobs: &[Job]) -> Result<(KernelAbilities, Option<TrialEr
     };
     let max_hops = max_hops().unwrap_or(MAX_MAX_HOPS);
     Ok((KernelAbilities { missing: None, fd_jobs: running.has_fd_jobs(), relative_crc8, max_hops }, untold))
-}
-
-/// Release and version from `/proc`.
-pub(crate) fn running_kernel() -> Result<RunningKernel, SystemError> {
-    RunningKernel::read().map_err(SystemError::while_doing("Reading the kernel's version from /proc"))
 }
 
 fn wants_relative_crc8(job: &Job) -> bool {

@@ -10,6 +10,7 @@ use crate::abilities::{self, AbilitiesError};
 use crate::engines::{Lack, UserAbilities};
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
+use crate::running_kernel::running_kernel;
 use crate::system_error::SystemError;
 
 /// Routes that cannot run with the engine of the plan, or with any engine.
@@ -137,7 +138,7 @@ pub(crate) fn refusal(
         (None, Because::Missing(Missing::Privilege)) => PlacementError::NotPermitted,
         (None, Because::HopLimit { max_hops }) => PlacementError::HopLimit { route: name, limit, max_hops },
         (None, Because::RelativeCrc8) => {
-            PlacementError::RelativeCrc8 { route: name, kernel: abilities::running_kernel()?.to_string() }
+            PlacementError::RelativeCrc8 { route: name, kernel: running_kernel()?.to_string() }
         }
         (None, because) => PlacementError::KernelCannot { route: name, because: because.in_words(plan) },
         (Some(what), Because::Chosen) => PlacementError::CannotDo { route: name, feature: what.in_words(plan) },

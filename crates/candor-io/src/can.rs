@@ -160,8 +160,8 @@ impl CanSocket {
     /// Lets the kernel poll the driver while a call blocks (`SO_BUSY_POLL`), for at most 50 µs.
     ///
     /// # Kernel
-    /// Since 3.11. Needs CAP_NET_ADMIN. Without effect as long as `net/can` gives its sockets no NAPI number; true of all
-    /// kernels up to 6.12.
+    /// Since 3.11. Needs CAP_NET_ADMIN on 6.1, no capability on 6.12 and later. Without effect as long as `net/can` gives its
+    /// sockets no NAPI number; true of all kernels up to 7.3.
     ///
     /// # Errors
     /// `EPERM` without the capability, `ENOPROTOOPT` if the kernel was built without it.

@@ -77,9 +77,10 @@ impl Words<'_> {
             Hazard::IdentifiersMeet { ref routes, first, sent } => self.identifiers_meet(routes, first, sent),
             Hazard::KeepsTimestamp(route) => {
                 let (to, name) = (self.to(route), self.route(route));
-                let message = format!("The qdisc `fq` on bus {to} would drop every frame of route {name}");
+                let message =
+                    format!("Before Linux 7.2, the qdisc `fq` on bus {to} would drop every frame of route {name}");
                 let help = "it reads the timestamp as the time at which to send the frame; `candor run` reports whether the \
-                            interface has this qdisc";
+                            interface and the kernel are so";
                 let place = self.spans.key(route, |route| route.keep_timestamp.as_ref().map(|written| &written.span));
                 Diagnostic::note(code::KEEPS_TIMESTAMP, place, message).help(help)
             }

@@ -6,6 +6,7 @@ use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 
 use crate::abilities;
+use crate::running_kernel::running_kernel;
 use candor_io::machine::{Capability, Machine};
 
 /// State of the machine after a refusal, as far as readable.
@@ -31,7 +32,7 @@ impl Facts {
             max_hops: abilities::max_hops(),
             in_user_namespace: machine.own().is_in_user_namespace(),
             may_configure: machine.own().has(Capability::NetAdmin),
-            fd_jobs: abilities::running_kernel().ok().map(|kernel| kernel.has_fd_jobs()),
+            fd_jobs: running_kernel().ok().map(|kernel| kernel.has_fd_jobs()),
         }
     }
 

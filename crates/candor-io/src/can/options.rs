@@ -13,6 +13,9 @@ use crate::socket_filter::{self, Instruction};
 /// `CAN_RAW_FILTER_MAX`: maximum filters per socket.
 pub const MAX_FILTERS: usize = 512;
 
+/// `include/uapi/linux/can/raw.h`.
+const CAN_RAW_XL_FRAMES: libc::c_int = 7;
+
 /// Local echo (`CAN_RAW_LOOPBACK`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loopback {
@@ -70,6 +73,18 @@ impl Options<'_> {
 
 /// Options that can change while the socket is open. No change loses a waiting frame.
 impl CanSocket {
+    /// Sends and receives CAN XL frames, too (`CAN_RAW_XL_FRAMES`). They are longer than the buffers of the methods that
+    /// receive, which truncate them.
+    ///
+    /// # Kernel
+    /// Since 6.2.
+    ///
+    /// # Errors
+    /// `ENOPROTOOPT` on older kernels.
+    pub fn enable_xl(&self) -> io::Result<()> {
+        socket::set_int(&self.fd, libc::SOL_CAN_RAW, CAN_RAW_XL_FRAMES, 1)
+    }
+
     /// Replaces the filters. The kernel registers the new ones before it removes the old ones, so no frame that matches
     /// both is missed.
     ///

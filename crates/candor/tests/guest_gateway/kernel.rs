@@ -1,5 +1,6 @@
 //! The modules of the running kernel, and other parameters for them.
 
+use candor_io::version::Version;
 use candor_io::{guest, module};
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_REQUEST};
 
@@ -21,6 +22,10 @@ pub(crate) fn vcan_file() -> Option<PathBuf> {
 /// `uname -r`.
 pub(crate) fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
+}
+
+pub(crate) fn version() -> Version {
+    candor_io::version::version(&release()).unwrap()
 }
 
 pub(crate) fn max_hops() -> u8 {

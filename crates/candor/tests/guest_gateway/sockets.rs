@@ -5,6 +5,7 @@ use std::thread;
 use candor_io::can::{SendStage, SendStamp};
 use candor_io::packet::TransmitRing;
 
+use crate::kernel;
 use crate::prelude::*;
 use crate::queues;
 
@@ -123,4 +124,47 @@ fn a_refused_frame_has_a_number() {
     thread::sleep(DELAY);
     let all = stamps(&socket);
     assert_eq!(of(&all, SendStage::HandedOver).map(|stamp| stamp.number).collect::<Vec<_>>(), [4]);
+}
+
+/// A CAN XL frame with 64 bytes: priority, flags with XLF, SDU type, length, acceptance field, data.
+fn xl(priority: u16) -> Vec<u8> {
+    let mut bytes = u32::from(priority).to_ne_bytes().to_vec();
+    bytes.extend([0x80, 0]);
+    bytes.extend(64_u16.to_ne_bytes());
+    bytes.extend(0_u32.to_ne_bytes());
+    bytes.extend([0xAA; 64]);
+    bytes
+}
+
+/// Its priority lies where other frames have their identifier, so the filter matches it.
+#[test]
+#[ignore = "runs in a guest"]
+fn xl_frames_are_not_forwarded() {
+    const XL_MTU: u32 = 2060;
+    let Some(scene) = Scenario::new(VCAN_AND_CANGW, ["left", "right"]) else { return };
+    let mut client = Client::open().unwrap();
+    for bus in ["left", "right"] {
+        scene.bus(bus).set_down();
+        let set = link::set_mtu(&mut client, scene.index(bus), XL_MTU);
+        scene.bus(bus).set_up();
+        if kernel::version() < (6, 2, 0) {
+            assert!(set.is_err(), "Linux 6.2 is the first with CAN XL");
+            return;
+        }
+        set.unwrap();
+    }
+    let text = LEFT_RIGHT.to_owned() + &route("over", "left", "right", "match = \"123\"\necho = true");
+    for engine in ["kernel", "read-write", "mmap-write", "uring-uring"] {
+        let (sender, listener) = (scene.sender("left"), scene.listener("right"));
+        [&sender, &listener].iter().for_each(|socket| socket.enable_xl().unwrap());
+        let witness = scene.listener("left");
+        witness.enable_xl().unwrap();
+        let candor = scene.start(&text, engine);
+        sender.write(&xl(0x123)).unwrap();
+        send(&sender, &classic(0x123, &[1]));
+        assert_eq!(witness.read(&mut [0; CANFD_MTU]).unwrap(), CANFD_MTU, "the first 72 bytes of the CAN XL frame");
+        assert_eq!(next_frame(&listener), classic(0x123, &[1]), "{engine}");
+        assert_eq!(hear(&listener, Duration::from_millis(50)), None, "{engine}");
+        assert_eq!(candor.stop().counted("over"), [1, 0, 0], "{engine}");
+    }
 }

@@ -179,9 +179,13 @@ fn restart(machine: &Machine, link: &Link, wanted: Option<&Wanted>) -> Check {
 
 fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
     let name = &link.name;
-    let takes_fd = usize::try_from(link.mtu).is_ok_and(|mtu| mtu >= CANFD_MTU);
+    let mtu = usize::try_from(link.mtu).unwrap_or(0);
+    let (takes_fd, is_beyond_fd) = (mtu >= CANFD_MTU, mtu > CANFD_MTU);
     match (takes_fd, wanted.is_some_and(|wanted| wanted.wants_fd)) {
-        (true, _) => check::FD.ok(format!("classic and FD frames (MTU {})", link.mtu)),
+        (true, _) => {
+            let xl = if is_beyond_fd { "; CAN XL frames are not forwarded" } else { "" };
+            check::FD.ok(format!("classic and FD frames{xl} (MTU {})", link.mtu))
+        }
         (false, false) => check::FD.ok(format!("classic frames only (MTU {})", link.mtu)),
         (false, true) => {
             let set = if link.kind.as_deref() == Some("can") { fd_on(link, wanted) } else { "mtu 72".to_owned() };

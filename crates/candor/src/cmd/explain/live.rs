@@ -5,10 +5,10 @@ use std::path::Path;
 
 use candor_config::explain::{Interface, LinkState};
 use candor_config::placement::{KernelAbilities, Missing};
-use candor_config::plan::{Bus, BusIndex, Engine, Plan, Timestamp};
+use candor_config::plan::{Bus, BusIndex, Engine, Plan, Route, Timestamp};
 use candor_core::frame::CANFD_MTU;
 use candor_egress::netlink;
-use candor_engine::SystemError;
+use candor_engine::{SystemError, fq_drops_kept_timestamps};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, CanState, Link};
 
@@ -57,7 +57,9 @@ pub(super) fn qdiscs(plan: &Plan, notes: &mut Vec<String>) -> Result<(), Netlink
         let interface = &plan.bus(bus).interface;
         notes.push(format!("the qdisc etf of {interface} drops every frame of a gateway: they have no transmit time"));
     }
-    for route in plan.routes().iter().filter(|route| route.timestamp == Timestamp::Kept && has(route.to, "fq")) {
+    let drops = fq_drops_kept_timestamps();
+    let is_lost = |route: &&Route| drops && route.timestamp == Timestamp::Kept && has(route.to, "fq");
+    for route in plan.routes().iter().filter(is_lost) {
         let interface = &plan.bus(route.to).interface;
         notes.push(format!(
             "the qdisc fq of {interface} treats the timestamps kept by route {:?} as transmit times and drops the frames",

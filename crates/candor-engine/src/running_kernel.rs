@@ -6,6 +6,8 @@ use std::io;
 
 use candor_io::version::{Version, version};
 
+use crate::system_error::SystemError;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunningKernel {
     release: String,
@@ -30,8 +32,26 @@ const RELATIVE_CRC8: [Version; 7] =
 /// introduces `CGW_FLAGS_CAN_FD`.
 const FD_JOBS: (u32, u32) = (5, 4);
 
+/// The first release known to convert the time of reception that a forwarded frame keeps to the clock of the qdisc `fq`
+/// (measured: 7.0 drops such frames, 7.2 sends them).
+///
+/// # Source
+/// `fq_skb_tstamp_to_mono()` of `net/sched/sch_fq.c`.
+const FQ_CONVERTS_STAMPS: (u32, u32) = (7, 2);
+
+/// Release and version from `/proc`.
+pub(crate) fn running_kernel() -> Result<RunningKernel, SystemError> {
+    RunningKernel::read().map_err(SystemError::while_doing("Reading the kernel's version from /proc"))
+}
+
+/// True if the qdisc `fq` of this kernel drops forwarded frames that keep the time of their reception.
+#[must_use]
+pub fn fq_drops_kept_timestamps() -> bool {
+    running_kernel().map_or(true, |kernel| kernel.fq_drops_stamps())
+}
+
 impl RunningKernel {
-    pub(super) fn read() -> io::Result<Self> {
+    fn read() -> io::Result<Self> {
         let word = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
         Ok(Self::from_words(word("osrelease")?.trim(), word("version")?.trim()))
     }
@@ -44,7 +64,7 @@ impl RunningKernel {
     }
 
     /// True if it is known to compute a CRC8 with positions from the end inside the frame.
-    pub(super) fn computes_relative_crc8(&self) -> bool {
+    pub(crate) fn computes_relative_crc8(&self) -> bool {
         let Some((major, minor, patch)) = self.version.filter(|_| !self.is_candidate) else { return false };
         major >= 7 || RELATIVE_CRC8.iter().any(|&(x, y, first)| (x, y) == (major, minor) && patch >= first)
     }
@@ -52,6 +72,11 @@ impl RunningKernel {
     /// True if can-gw has jobs for FD frames. Earlier kernels store the flag and create a job for classic frames.
     pub(crate) fn has_fd_jobs(&self) -> bool {
         self.version.is_some_and(|(major, minor, _)| (major, minor) >= FD_JOBS)
+    }
+
+    /// True if the qdisc `fq` takes a kept timestamp for a transmit time far in the future, and drops the frame.
+    pub(crate) fn fq_drops_stamps(&self) -> bool {
+        self.version.is_none_or(|(major, minor, _)| (major, minor) < FQ_CONVERTS_STAMPS)
     }
 }
 
@@ -95,6 +120,19 @@ mod tests {
             [("4.19.0-27-amd64", false), ("5.3.18", false), ("5.4.0-rc1", true), ("6.1.176", true), ("strange", false)]
         {
             assert_eq!(RunningKernel::from_words(release, "#1 SMP").has_fd_jobs(), there, "{release}");
+        }
+    }
+
+    #[test]
+    fn fq_sends_frames_with_kept_timestamps_since_7_2() {
+        for (release, drops) in [
+            ("6.1.0-56-amd64", true),
+            ("7.0.13+deb14-amd64", true),
+            ("7.2.12+deb14-amd64", false),
+            ("7.3.4+deb13-amd64", false),
+            ("strange", true),
+        ] {
+            assert_eq!(RunningKernel::from_words(release, "#1 SMP").fq_drops_stamps(), drops, "{release}");
         }
     }
 
