@@ -95,6 +95,20 @@ pub fn lead_terminal(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(set) }
 }
 
+/// Sets the limit of the stack (`RLIMIT_STACK`) of this process and of those that it starts, but no higher than its hard
+/// limit. Programs are loaded below the space for their stack.
+///
+/// # Errors
+/// Those of `getrlimit()` and `setrlimit()`.
+pub fn set_stack_limit(bytes: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one rlimit into the exclusively borrowed value.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) })?;
+    limit.rlim_cur = bytes.min(limit.rlim_max);
+    // SAFETY: the kernel reads one rlimit from the live value.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_STACK, &raw const limit) }).map(drop)
+}
+
 /// Sets `no_new_privs` for the calling thread and those that it starts.
 ///
 /// # Kernel

@@ -35,6 +35,9 @@ pub struct Order {
     /// guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<SupervisorOrder>,
+    /// Keep the addresses of all functions, for a [profile](crate::profile).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub addresses: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,7 +170,7 @@ impl Order {
             Traffic::Replay { file, .. } => Some((file.clone(), plan.logs.get(file)?.text.clone())),
             _ => None,
         });
-        Ok(Self { logs: logs.collect(), cells, supervisor: None })
+        Ok(Self { logs: logs.collect(), cells, supervisor: None, addresses: false })
     }
 }
 

@@ -5,6 +5,7 @@ mod experiment;
 mod fault;
 mod guests;
 mod methods;
+mod profile;
 mod results;
 mod tester;
 mod wire;
@@ -20,6 +21,7 @@ pub(crate) use methods::{
     LabBurstsArgs, LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSoakArgs, LabStreamArgs, LabSystemCallsArgs,
     PaperSetUps,
 };
+pub(crate) use profile::{Against, ProfileArgs};
 pub(crate) use results::{CompareArgs, Figure, FigureArgs, Level, ReportArgs};
 pub(crate) use tester::{
     BenchArgs, ConditionArgs, ConformanceArgs, TesterArgs, TesterPolicy, TrafficArgs, origin_name,
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     Merge(MergeArgs),
     Compare(CompareArgs),
+    Profile(ProfileArgs),
     Report(ReportArgs),
     Tester(TesterArgs),
     Conformance(ConformanceArgs),

@@ -17,6 +17,7 @@ mod method;
 pub(crate) mod papers;
 pub(crate) mod precision;
 pub(crate) mod preflight;
+pub(crate) mod profile;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod roles;

@@ -7,7 +7,7 @@ mod shell;
 mod specification;
 
 pub use shell::{ShellError, shell};
-pub use specification::{ClockShift, GuestSpec, OwnProgramError, guest_lab, lab_program};
+pub use specification::{ClockShift, GuestSpec, OwnProgramError, Traced, guest_lab, lab_program};
 
 use std::fs::{self, File};
 use std::io;

@@ -29,6 +29,7 @@ pub mod packages;
 pub mod plot;
 pub mod precision;
 pub mod processes;
+pub mod profile;
 pub mod qemu;
 pub mod record;
 pub mod report;

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => cmd::measure::run(&args),
         Command::Merge(args) => cmd::measure::merge(&args),
         Command::Compare(args) => cmd::compare::run(&args),
+        Command::Profile(args) => cmd::profile::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),
         Command::Conformance(args) => cmd::conformance::run(&args),

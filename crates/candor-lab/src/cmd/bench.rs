@@ -83,7 +83,7 @@ const fn tester_interfaces(topology: Topology) -> [&'static str; 3] {
 
 /// A gateway on interfaces that the guest does not have, or on the tester's, which would lose every frame, fails only after the
 /// boot or after minutes.
-fn check_interfaces(files: &[(PathBuf, Plan)], topology: Topology) -> Result<(), String> {
+pub(super) fn check_interfaces(files: &[(PathBuf, Plan)], topology: Topology) -> Result<(), String> {
     for (file, plan) in files {
         let used = plan.routes().iter().flat_map(|route| [route.from, route.to]).map(|bus| plan.bus(bus));
         if let Some(bus) = used.into_iter().find(|bus| !topology.interfaces().contains(&bus.interface.as_str())) {

@@ -14,13 +14,14 @@ use candor_core::frame::Frame;
 use candor_core::ruleset::{Routed, RuleSet};
 use candor_egress::policy::FrameRate;
 use candor_io::can::Stamps;
-use candor_io::clock;
+use candor_io::{clock, process};
 use candor_lab::cells::{CellOrder, Device, Order, Said, State, SupervisorOrder};
 use candor_lab::experiment::load::Load;
 use candor_lab::experiment::traffic::Traffic;
 use candor_lab::experiment::{replay, schedule};
 use candor_lab::load::Activity;
 use candor_lab::open_loop::{self, Frames, Hearing};
+use candor_lab::profile;
 use candor_lab::record::{self, Disposition, Inside, RECORD_EXTENSION, Record, baseline_of};
 use candor_lab::tester::{Names, Origin, Pattern, StampSource, Wire};
 use candor_lab::throughput;
@@ -44,6 +45,9 @@ pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
     let text =
         fs::read_to_string(&args.order).map_err(|error| format!("Cannot read {}: {error}", args.order.display()))?;
     let order: Order = serde_json::from_str(&text)?;
+    if order.addresses {
+        process::set_stack_limit(profile::STACK_BYTES)?;
+    }
     for cell in &order.cells {
         say(cell, State::Begun)?;
         let state = match measure(cell, &order, &args.records) {
@@ -78,12 +82,15 @@ fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<Str
     let running = CellDevice::start(&candor, cell, load, supervisor)?;
     let mut record = thread::scope(|scope| {
         let work = || match traffic {
-            Traffic::OneAtATime => one_at_a_time(cell, supervisor, frame),
+            Traffic::OneAtATime => one_at_a_time(cell, order, frame),
             _ => at_moments(cell, series, &traffic, expected.as_ref()),
         };
         scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     record.header.warnings.extend(unstamped(&record));
+    if order.addresses {
+        write(&records.join(profile::ADDRESSES), &profile::of_this_machine()?)?;
+    }
     let said = running.end(&mut record.header, supervisor)?;
     write(&records.join(format!("{}.{RECORD_EXTENSION}", cell.name)), &record.to_text())?;
     if !said.is_empty() {
@@ -97,7 +104,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
 }
 
 /// Sends each frame when the previous one has arrived.
-fn one_at_a_time(cell: &CellOrder, supervisor: Option<&SupervisorOrder>, frame: Frame) -> Result<Record, Failed> {
+fn one_at_a_time(cell: &CellOrder, order: &Order, frame: Frame) -> Result<Record, Failed> {
+    let supervisor = order.supervisor.as_ref();
     let processors = match supervisor {
         // A guest has one, and the results of a plan do not depend on the host.
         None => 1,
@@ -118,7 +126,10 @@ fn one_at_a_time(cell: &CellOrder, supervisor: Option<&SupervisorOrder>, frame: 
     }
     tester::prepare(policy, &mut header);
     let before = (Activity::now(), clock::monotonic()?);
-    let mut record = tester::series(names(cell), &pattern, header, |done| say(cell, State::Done(done)))?;
+    let mut record = tester::series(names(cell), &pattern, header, |done| {
+        say(cell, State::Done(done))?;
+        if order.addresses && done == profile::UNTRACED { profile::wait_for_trace() } else { Ok(()) }
+    })?;
     add_activity(&mut record, &before)?;
     Ok(record)
 }

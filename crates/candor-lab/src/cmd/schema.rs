@@ -10,7 +10,7 @@ use super::papers::{ClaimView, FigureView};
 use super::report::{PlanView, RecordView};
 use super::wire::{event, session};
 use super::{
-    bursts, can_send, compare, conformance, demo, guests, hops, precision, soak, stream, system_calls, tester,
+    bursts, can_send, compare, conformance, demo, guests, hops, precision, profile, soak, stream, system_calls, tester,
 };
 use crate::cli::Cli;
 
@@ -37,6 +37,7 @@ fn schemas_match_the_code() {
     assert_published::<Either<Vec<ClaimView<'_>>, Vec<FigureView<'_>>>>("candor-lab papers");
     assert_published::<OfFile<precision::View<'_>>>("candor-lab precision");
     assert_published::<Either<Vec<RecordView<'_>>, PlanView<'_>>>("candor-lab report");
+    assert_published::<OfFile<Either<profile::view::View, Vec<profile::view::View>>>>("candor-lab profile");
     assert_published::<OfFile<soak::View<'_>>>("candor-lab soak");
     assert_published::<OfFile<stream::View<'_>>>("candor-lab stream");
     assert_published::<system_calls::View<'_>>("candor-lab system-calls");

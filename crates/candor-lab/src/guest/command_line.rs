@@ -66,7 +66,7 @@ pub(super) fn icount(
     };
     add("-machine", machine.into());
     add("-accel", "tcg".into());
-    let clock = if terminal { SHARED_CLOCK } else { OWN_CLOCK };
+    let clock = if terminal || spec.traced.is_some() { SHARED_CLOCK } else { OWN_CLOCK };
     add("-icount", format!("shift={},{clock}", spec.clock.exponent()).into());
     add("-cpu", processor.into());
     add("-seed", "1".into());
@@ -76,7 +76,15 @@ pub(super) fn icount(
     add("-vga", "none".into());
     add("-net", "none".into());
     add("-display", "none".into());
-    add("-monitor", "none".into());
+    match &spec.traced {
+        Some(traced) => {
+            let mut monitor = option_with_path("unix:", &traced.monitor);
+            monitor.push(",server=on,wait=off");
+            add("-monitor", monitor);
+            add("-D", traced.log.clone().into_os_string());
+        }
+        None => add("-monitor", "none".into()),
+    }
     // The first serial port of `virt` is the channel, so its console and terminal are cards.
     let [for_console, for_channel, for_terminal] = match spec.arch {
         Arch::X86_64 => [
@@ -130,7 +138,7 @@ const SHARED_CLOCK: &str = "sleep=off";
 /// QEMU keeps its main loop waiting while the processor runs. Without it, the main loop sometimes skips idle time just
 /// when the processor halts, before the last instructions are counted (`icount_start_warp_timer()`). Then the next
 /// timer is tens of instructions late: once in several hundred thousand halts, more often on a busy host. A recorded
-/// guest that is idle gets no terminal input.
+/// guest that is idle gets no terminal input, and the monitor has to wait, too.
 const OWN_CLOCK: &str = "sleep=off,rr=record,rrfile=/dev/null";
 
 /// No console input, no host randomness, fixed addresses, and no crypto self-tests, which take half of the boot time.

@@ -40,6 +40,17 @@ pub struct GuestSpec {
     pub timeout: Duration,
     /// Duration of an instruction in the testbed icount.
     pub clock: ClockShift,
+    /// Lets this process trace the instructions of the testbed icount.
+    pub traced: Option<Traced>,
+}
+
+/// Files of a guest that can be [traced](crate::profile::Tracer).
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// QEMU's monitor, a socket.
+    pub monitor: PathBuf,
+    /// Executed instructions, one per line.
+    pub log: PathBuf,
 }
 
 /// Duration of an instruction in icount: 2^n ns.
@@ -92,6 +103,7 @@ impl GuestSpec {
             out: None,
             timeout: Duration::from_secs(600),
             clock: ClockShift::ONE_NS,
+            traced: None,
         }
     }
 }

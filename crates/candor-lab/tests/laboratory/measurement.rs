@@ -95,3 +95,30 @@ fn measure(lab: &Lab, records: &str) {
         assert_eq!(cells[3..5], ["400", "0"], "{table}");
     }
 }
+
+/// Every instruction of the frame belongs to a function, and those of the path of a frame are there.
+#[test]
+#[ignore = "boots guests"]
+fn profile_adds_up_to_the_latency() {
+    let Some(lab) = Lab::find() else { return };
+    let svg = lab.path("flame.svg");
+    let mut profile = lab.command(&["profile", "read-write", "--json", "--svg"]);
+    let view = Called::of(profile.arg(&svg)).exits_with(0).json();
+    let count = |row: &serde_json::Value| row["instructions"].as_u64().unwrap();
+    let functions = view["functions"].as_array().unwrap();
+    let latency = view["latency_ns"].as_u64().unwrap();
+    for rows in [functions, view["stacks"].as_array().unwrap()] {
+        let sum: u64 = rows.iter().map(count).sum();
+        assert_eq!(sum, view["instructions"].as_u64().unwrap());
+        assert!(sum.abs_diff(latency) <= 2, "{sum} instructions in {latency} ns");
+    }
+    for (place, function) in
+        [("[sja1000]", "sja1000_interrupt"), ("[can_raw]", "raw_rcv"), ("[can_raw]", "raw_sendmsg")]
+    {
+        let is_it = |row: &&serde_json::Value| row["place"] == place && row["function"] == function;
+        assert!(functions.iter().find(is_it).is_some_and(|row| count(row) > 10), "{function} is missing");
+    }
+    let of_gateway: Vec<_> = functions.iter().filter(|row| row["place"] == "candor").collect();
+    assert!(!of_gateway.is_empty() && of_gateway.iter().all(|row| row["function"] != "?"), "{of_gateway:?}");
+    assert!(fs::read_to_string(svg).unwrap().contains("sja1000_interrupt"));
+}
