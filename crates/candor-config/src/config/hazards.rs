@@ -79,8 +79,8 @@ impl Words<'_> {
                 let (to, name) = (self.to(route), self.route(route));
                 let message =
                     format!("Before Linux 7.2, the qdisc `fq` on bus {to} would drop every frame of route {name}");
-                let help = "it reads the timestamp as the time at which to send the frame; `candor run` reports whether the \
-                            interface and the kernel are so";
+                let help = "it reads the timestamp as the time at which to send the frame; `candor run` reports it where \
+                            kernel and interface would do so";
                 let place = self.spans.key(route, |route| route.keep_timestamp.as_ref().map(|written| &written.span));
                 Diagnostic::note(code::KEEPS_TIMESTAMP, place, message).help(help)
             }
