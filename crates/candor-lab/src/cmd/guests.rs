@@ -111,6 +111,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
     spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
     spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
+    spec.modules.clone_from(&args.module);
     spec.copies.clone_from(&args.copy);
     bring_command(&mut spec);
     spec.programs.clone_from(&args.program);
