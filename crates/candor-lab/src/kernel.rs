@@ -1,5 +1,6 @@
 //! Kernels for guests: which are available, and how they get into the cache.
 
+mod build_files;
 pub mod modules;
 mod offered;
 mod options;
@@ -10,6 +11,7 @@ mod tree;
 mod uml;
 mod unpacked;
 
+pub use build_files::build_files;
 pub use modules::{BadParameter, ModuleParameter};
 pub use options::Options;
 pub use own::{OwnError, checksum, is_path};
@@ -100,6 +102,8 @@ pub enum KernelError {
     Gone { name: String },
     #[error(transparent)]
     Module(#[from] modules::ModuleError),
+    #[error("The package archive has no {package} {version}, which building modules for {kernel} needs")]
+    NoBuildFiles { package: String, version: String, kernel: String },
     #[error("No known kind of kernel in the packages of {name}")]
     Odd { name: String },
     #[error(transparent)]

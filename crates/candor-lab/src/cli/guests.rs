@@ -191,6 +191,9 @@ pub(crate) struct LabKernelsArgs {
     /// Move the pins of this file to the newest versions in the archive (cargo xtask pins).
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) move_pins: Option<PathBuf>,
+    /// Fetch what building modules for this kernel needs, and print its directory (cargo xtask modules).
+    #[arg(long, value_name = "NAME", hide = true, conflicts_with = "move_pins")]
+    pub(crate) build_files: Option<String>,
     /// Move only these pins.
     #[arg(value_name = "NAME[=VERSION]", requires = "move_pins", hide = true)]
     pub(crate) moves: Vec<Move>,

@@ -66,6 +66,12 @@ pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
     if let Some(file) = &args.move_pins {
         return move_pins(file, &args.moves);
     }
+    if let Some(name) = &args.build_files {
+        let mut progress = Progress::new();
+        let folder = kernel::build_files(&Cache::of_user()?.of(args.arch), name, &mut progress);
+        progress.clear();
+        return render::answer(&format!("{}\n", folder?.display()), Exit::Fine);
+    }
     let kernels = kernel::list(&Cache::of_user()?.of(args.arch));
     if args.json {
         render::out(&render::object(&KernelsView { kernels }))?;
