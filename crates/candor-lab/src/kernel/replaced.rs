@@ -1,5 +1,6 @@
 //! Modules of the user, in place of those of the kernel or in addition to them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,10 +20,12 @@ pub struct ReplacedModule {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{} not built for this kernel ({kernel}): {}", if .wrong.len() == 1 { "A module is" } else { "Modules are" }, .wrong.join(", "))]
+#[error("{subject} not built for this kernel ({kernel}): {}", .wrong.join("; "))]
 pub struct OtherRelease {
     kernel: String,
-    /// Path or name, and what it is built for.
+    /// `A module is`, or `Modules are`.
+    subject: &'static str,
+    /// Names or paths, and what they are built for.
     wrong: Vec<String>,
 }
 
@@ -38,7 +41,7 @@ impl CachedKernel {
                 return Err(odd("the kernel contains it, so it cannot be replaced").into());
             }
             if !is_for(&vermagic, &self.release) {
-                wrong.push(format!("{} ({vermagic})", path.display()));
+                wrong.push((path.display().to_string(), vermagic));
             }
             let sha256 =
                 packages::sha256(cache, &path).map_err(|source| OwnError::Package { path: path.clone(), source })?;
@@ -68,12 +71,21 @@ impl CachedKernel {
             is_for(&module.vermagic, &self.release) && usual.is_none_or(|usual| usual == module.vermagic)
         };
         let wrong = modules.iter().filter(|module| !fits(module));
-        self.check(usual, wrong.map(|module| format!("{} ({})", module.name, module.vermagic)).collect())
+        self.check(usual, wrong.map(|module| (module.name.clone(), module.vermagic.clone())).collect())
     }
 
-    fn check(&self, usual: Option<&str>, wrong: Vec<String>) -> Result<(), OtherRelease> {
+    fn check(&self, usual: Option<&str>, wrong: Vec<(String, String)>) -> Result<(), OtherRelease> {
         let kernel = usual.filter(|usual| is_for(usual, &self.release)).unwrap_or(&self.release).to_owned();
-        if wrong.is_empty() { Ok(()) } else { Err(OtherRelease { kernel, wrong }) }
+        let subject = if wrong.len() == 1 { "A module is" } else { "Modules are" };
+        let mut by_vermagic: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, vermagic) in wrong {
+            by_vermagic.entry(vermagic).or_default().push(name);
+        }
+        if by_vermagic.is_empty() {
+            return Ok(());
+        }
+        let wrong = by_vermagic.into_iter().map(|(vermagic, names)| format!("{} ({vermagic})", names.join(", ")));
+        Err(OtherRelease { kernel, subject, wrong: wrong.collect() })
     }
 }
 
@@ -98,4 +110,48 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
         return Err(ModuleError::Odd { path: path.to_owned(), reason }.into());
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LAYOUT, Testbed};
+    use super::*;
+
+    #[test]
+    fn modules_of_other_kernels_are_named_together() {
+        let kernel = CachedKernel {
+            name: "own/".to_owned(),
+            testbed: Testbed::Icount,
+            release: "6.1.9".to_owned(),
+            version: "6.1.9".to_owned(),
+            suite: String::new(),
+            instead_of: None,
+            room: None,
+            layout: LAYOUT,
+            pin: String::new(),
+            folder: PathBuf::new(),
+            own: None,
+            replaced: vec![ReplacedModule { module: "vcan".into(), path: "vcan.ko".into(), sha256: String::new() }],
+        };
+        let module = |name: &str, vermagic: &str| Module {
+            name: name.to_owned(),
+            depends: Vec::new(),
+            aliases: Vec::new(),
+            vermagic: vermagic.to_owned(),
+            bytes: Vec::new(),
+        };
+        let refused = |modules: &[(&str, &str)]| {
+            let modules: Vec<Module> = modules.iter().map(|(name, vermagic)| module(name, vermagic)).collect();
+            kernel.check_built_for(&modules).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(&[("can", "6.1.9 SMP"), ("vcan", "6.1.9 SMP")]), None);
+        assert_eq!(
+            refused(&[("can", "6.1.9 SMP"), ("vcan", "6.1.9 SMP preempt_rt")]).as_deref(),
+            Some("A module is not built for this kernel (6.1.9 SMP): vcan (6.1.9 SMP preempt_rt)")
+        );
+        assert_eq!(
+            refused(&[("can", "6.1.8 SMP"), ("can_raw", "6.1.8 SMP"), ("vcan", "6.2 SMP")]).as_deref(),
+            Some("Modules are not built for this kernel (6.1.9): can, can_raw (6.1.8 SMP); vcan (6.2 SMP)")
+        );
+    }
 }
