@@ -10,6 +10,7 @@ mod demo;
 mod docs;
 mod guest;
 mod lab;
+mod modules;
 mod nightly;
 mod package_test;
 mod pins;
@@ -88,6 +89,8 @@ enum Command {
     WirePictures(wire_pictures::Args),
     /// Move the pins of guest kernels to the newest versions that Debian has, in every suite.
     Pins(pins::Args),
+    /// Build kernel modules with busy polling of CAN (SO_BUSY_POLL) from Debian's source package, for candor-lab --module.
+    Modules(modules::Args),
     /// Run the unit and property tests of the pure crates on arm64, 32-bit ARM and the big-endian s390x, which QEMU emulates.
     Processors,
     /// Build the static candor and candor-lab that guests use, and print their folder.
@@ -131,6 +134,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Saturation(args) => saturation::run(&args),
         Command::WirePictures(args) => wire_pictures::run(&args),
         Command::Pins(args) => pins::run(&args),
+        Command::Modules(args) => modules::run(&args),
         Command::Processors => processors::run(),
         Command::Static { arch } => {
             println!("{}", static_build::lab_for(arch)?.with_file_name("").display());

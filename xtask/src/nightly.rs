@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use crate::{guest, package_test, processors, site, soak, static_build, step, tools};
+use crate::{guest, modules, package_test, processors, site, soak, static_build, step, tools};
 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 12] = [
+    let steps: [(&str, Check); 13] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
@@ -17,6 +17,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         ("guest tests on arm64", guest::on_arm64),
         ("guest tests on other kernels", guest::on_other_kernels),
         ("long commands of the book", book),
+        ("rebuilt modules", modules::test),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
         ("long run", soak::short),

@@ -36,8 +36,8 @@ use ancillary::{ControlBuffer, Seen};
 
 /// `SO_MEMINFO`: counters of a socket's memory, of which the last is the number of drops.
 const SO_MEMINFO: libc::c_int = 55;
-/// Busy-poll time in µs, as the kernel documentation suggests.
-const POLLING_US: libc::c_int = 50;
+/// Busy-poll time in µs, that of the 2014 report.
+const POLLING_US: libc::c_int = 300;
 const SK_MEMINFO_VARS: usize = 9;
 const SK_MEMINFO_DROPS: usize = 8;
 
@@ -157,7 +157,7 @@ impl CanSocket {
         }
     }
 
-    /// Lets the kernel poll the driver while a call blocks (`SO_BUSY_POLL`), for at most 50 µs.
+    /// Lets the kernel poll the driver while a call blocks (`SO_BUSY_POLL`), for at most 300 µs, as in the 2014 report.
     ///
     /// # Kernel
     /// Since 3.11. Needs CAP_NET_ADMIN on 6.1, no capability on 6.12 and later. Without effect as long as `net/can` gives its

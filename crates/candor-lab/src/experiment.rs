@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use crate::experiment::replay::Log;
 use crate::experiment::traffic::Traffic;
+use crate::kernel::is_path;
 use candor_config::engine::{Engine, UserEngine};
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::units::BitRate;
@@ -118,6 +119,15 @@ pub fn load(bytes: &[u8], available: Available<'_>) -> Result<Loaded, Vec<Diagno
 impl Plan {
     pub fn cells(&self) -> &[Cell] {
         &self.cells
+    }
+
+    /// Paths of the user's kernels and modules, as written.
+    pub fn kernel_files(&self) -> BTreeSet<&str> {
+        let conditions = self.cells.iter().map(|cell| &cell.conditions);
+        let files = conditions.flat_map(|Conditions { kernel, module, .. }| {
+            [kernel.as_deref().filter(|kernel| is_path(kernel)), module.as_deref()]
+        });
+        files.flatten().collect()
     }
 
     /// Names of replayed files, as written.

@@ -1,6 +1,7 @@
 //! Runs a guest from its specification to its exit status.
 
 mod command_line;
+mod needs;
 mod output;
 mod running;
 mod shell;
@@ -22,7 +23,7 @@ use crate::channel::ChannelError;
 use crate::device::OWN_PROGRAMS;
 use crate::image::{self, Contents, ImageError};
 use crate::job::{HOME, Job, OUT, PATH, TerminalSize, Topology};
-use crate::kernel::{self, KernelError, Testbed};
+use crate::kernel::{self, KernelError, ReplacedModule, Testbed};
 use crate::observer::Observer;
 use crate::qemu::{Qemu, QemuError};
 use crate::tools::{self, ToolError};
@@ -45,13 +46,20 @@ pub struct GuestExit {
 /// Everything that results depend on besides the contents of the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Platform {
-    /// As in `candor-lab kernels`.
+    /// As in `candor-lab kernels`, or the path of a kernel of the user.
     pub kernel: String,
     #[serde(skip)]
     pub release: String,
     pub kernel_version: String,
     /// Version that the laboratory pins. Another one is booted only if the archive no longer has it.
-    pub kernel_pin: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_pin: Option<String>,
+    /// Of a kernel of the user: of its package, or of the image in its build tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_sha256: Option<String>,
+    /// Modules of the user.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<ReplacedModule>,
     /// Version of QEMU; only for the testbed icount.
     pub qemu: Option<String>,
     #[serde(skip_serializing_if = "Arch::is_here")]
@@ -64,7 +72,7 @@ pub enum LabError {
     Cache(#[from] CacheError),
     #[error("The guest's messages are damaged")]
     Channel(#[from] ChannelError),
-    #[error("The guest did not boot: {reason}")]
+    #[error("The guest did not boot: {reason}{}", if .console.is_empty() { " (and its console is empty)" } else { "" })]
     DidNotBoot { reason: String, console: Vec<String> },
     #[error("The guest ended before the command did: {reason}")]
     Died { reason: String, console: Vec<String> },
@@ -91,6 +99,8 @@ pub enum LabError {
     NoRoom { kernel: String },
     #[error("User-mode Linux runs on the processor of this machine only: add --testbed icount for {}", .0.name())]
     NoUml(Arch),
+    #[error("The kernel {kernel} lacks options that guests with the topology {} need: {}", .topology.name(), .missing.join(", "))]
+    Options { kernel: String, topology: Topology, missing: Vec<String> },
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
     #[error("No candor for the guest")]
@@ -152,6 +162,11 @@ fn run_on(
     };
     let cache = cache.of(spec.arch);
     let kernel = kernel::obtain(&cache, spec.testbed, spec.kernel.as_deref(), observer)?;
+    let missing = kernel.options().map(|options| needs::missing(options, spec.topology, spec.arch)).unwrap_or_default();
+    if !missing.is_empty() {
+        return Err(LabError::Options { kernel: kernel.name, topology: spec.topology, missing });
+    }
+    let kernel = kernel.with_modules(&cache, &spec.modules)?;
 
     if !kernel.fits_processor() {
         return Err(LabError::NoRoom { kernel: kernel.name });
@@ -163,7 +178,9 @@ fn run_on(
         kernel: kernel.name.clone(),
         release: kernel.release.clone(),
         kernel_version: kernel.version.clone(),
-        kernel_pin: kernel.pin.clone(),
+        kernel_pin: kernel.pin().map(str::to_owned),
+        kernel_sha256: kernel.sha256().map(str::to_owned),
+        modules: kernel.replaced().to_vec(),
         qemu: qemu.as_ref().map(|qemu| qemu.version.clone()),
         arch: spec.arch,
     };
@@ -205,7 +222,11 @@ fn run_on(
         (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
         // Kernel messages of the boot do not explain a command that ran.
         (_, Some(_)) if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: Vec::new() }),
-        _ if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: console() }),
+        _ if ending.at_deadline => {
+            let limit = spec.timeout.as_secs();
+            let reason = format!("its init did not start within {limit} s; --timeout sets the limit");
+            Err(LabError::DidNotBoot { reason, console: console() })
+        }
         (_, Some(_)) => Err(LabError::Died { reason: ending.reason, console: console() }),
         (_, None) => {
             let remedy = kernel.if_damaged(&ending.reason);
@@ -337,7 +358,9 @@ mod tests {
             kernel: "debian-6.1".to_owned(),
             release: "6.1.0-1-amd64".to_owned(),
             kernel_version: "6.1.1-1".to_owned(),
-            kernel_pin: "6.1.1-1".to_owned(),
+            kernel_pin: Some("6.1.1-1".to_owned()),
+            kernel_sha256: None,
+            modules: Vec::new(),
             qemu: qemu.map(str::to_owned),
             arch: Arch::X86_64,
         }

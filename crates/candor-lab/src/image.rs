@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use crate::arch::Arch;
 use crate::device::{OWN_PROGRAMS, gateway_program};
 use crate::job::{HOME, IndexedModule, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
-use crate::kernel::modules::{ModuleError, ModuleTree, plain};
-use crate::kernel::{CachedKernel, ModuleParameter};
+use crate::kernel::modules::{ModuleError, plain};
+use crate::kernel::{CachedKernel, ModuleParameter, OtherRelease};
 use programs::Needs;
 
 /// Contents besides candor and the kernel modules.
@@ -40,6 +40,8 @@ pub enum ImageError {
     Module(#[from] ModuleError),
     #[error("The kernel {kernel} has no module {module}, which the topology {} needs", .topology.name())]
     NoModule { kernel: String, module: String, topology: Topology },
+    #[error(transparent)]
+    OtherRelease(#[from] OtherRelease),
     #[error(transparent)]
     Program(#[from] ProgramError),
     #[error(
@@ -151,6 +153,7 @@ const OPTIONAL: &[&str] = &["can_gw"];
 
 /// Loaded when the kernel or tc asks for them.
 const ON_DEMAND: &str = "
+    af_packet
     act_gact act_mirred act_pedit act_police act_skbedit
     can_bcm can_isotp can_j1939 slcan vcan vxcan
     cls_basic cls_bpf cls_flow cls_fw cls_matchall cls_u32
@@ -166,13 +169,15 @@ fn add_modules(
     job: &mut Job,
     contents: &Contents,
 ) -> Result<(), ImageError> {
-    let tree = ModuleTree::scan(&kernel.modules())?;
+    let tree = kernel.module_tree()?;
     let excluded: BTreeSet<String> = contents.without_modules.iter().map(|name| plain(name)).collect();
-    let at_boot: Vec<&str> = required(job.topology).iter().chain(OPTIONAL).copied().collect();
+    let of_user = kernel.replaced().iter().map(|replaced| replaced.module.as_str());
+    let at_boot: Vec<&str> = required(job.topology).iter().chain(OPTIONAL).copied().chain(of_user).collect();
     let boot = tree.closure(&at_boot, &excluded)?;
     let missing = required(job.topology)
         .iter()
-        .find(|&&name| !excluded.contains(name) && boot.iter().all(|module| module.name != name));
+        .filter(|&&name| !excluded.contains(name) && !kernel.has_built_in(name))
+        .find(|&&name| boot.iter().all(|module| module.name != name));
     if let Some(module) = missing {
         return Err(ImageError::NoModule {
             kernel: kernel.name.clone(),
@@ -182,7 +187,9 @@ fn add_modules(
     }
     let all: Vec<&str> = at_boot.iter().copied().chain(ON_DEMAND.split_whitespace()).collect();
     let mut index = ModuleIndex::default();
-    for module in tree.closure(&all, &excluded)? {
+    let modules = tree.closure(&all, &excluded)?;
+    kernel.check_built_for(&modules)?;
+    for module in modules {
         let path = format!("/lib/modules/{}.ko", module.name);
         let settings = contents.module_parameters.iter().filter(|parameter| parameter.module == module.name);
         let parameters = settings.map(|parameter| parameter.setting.as_str()).collect::<Vec<_>>().join(" ");

@@ -1,14 +1,22 @@
 //! Kernels for guests: which are available, and how they get into the cache.
 
+mod build_files;
 pub mod modules;
 mod offered;
+mod options;
+mod own;
 mod pins;
+mod replaced;
 mod tree;
 mod uml;
 mod unpacked;
 
+pub use build_files::build_files;
 pub use modules::{BadParameter, ModuleParameter};
+pub use options::Options;
+pub use own::{OwnError, checksum, is_path};
 pub use pins::{Move, names};
+pub use replaced::{OtherRelease, ReplacedModule};
 
 use std::fs;
 use std::io;
@@ -75,9 +83,13 @@ pub struct CachedKernel {
     layout: u32,
     /// Pinned version.
     #[serde(skip)]
-    pub pin: String,
+    pin: String,
     #[serde(skip)]
     folder: PathBuf,
+    #[serde(skip)]
+    own: Option<own::Own>,
+    #[serde(skip)]
+    replaced: Vec<ReplacedModule>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +100,16 @@ pub enum KernelError {
     File { path: PathBuf, source: io::Error },
     #[error("The package archive no longer has any version of the kernel {name}")]
     Gone { name: String },
+    #[error(transparent)]
+    Module(#[from] modules::ModuleError),
+    #[error("The package archive has no {package} {version}, which building modules for {kernel} needs")]
+    NoBuildFiles { package: String, version: String, kernel: String },
     #[error("No known kind of kernel in the packages of {name}")]
     Odd { name: String },
+    #[error(transparent)]
+    OtherRelease(#[from] OtherRelease),
+    #[error(transparent)]
+    Own(#[from] OwnError),
     #[error("Cannot fetch the kernel {name}")]
     Package { name: String, source: PackageError },
     #[error("Cannot fetch the list of kernels")]
@@ -103,12 +123,22 @@ pub enum KernelError {
 impl CachedKernel {
     /// ELF file or bzImage for QEMU, or the program of user-mode Linux.
     pub fn image(&self) -> PathBuf {
-        self.folder.join("kernel")
+        self.own_image().map_or_else(|| self.folder.join(tree::IMAGE), Path::to_owned)
     }
 
     /// Directory to run it in, for user-mode Linux with libraries of its own.
     pub(crate) fn working_folder(&self) -> Option<&Path> {
         self.folder.join(uml::LIBRARIES).is_dir().then_some(&self.folder)
+    }
+
+    /// The checksum of a kernel of the user: of its package, or of the image in its build tree.
+    pub(crate) fn sha256(&self) -> Option<&str> {
+        self.own.as_ref().map(|own| own.sha256.as_str())
+    }
+
+    /// The pinned version; `None` for a kernel of the user.
+    pub(crate) fn pin(&self) -> Option<&str> {
+        self.own.is_none().then_some(&self.pin)
     }
 
     /// A sentence for the user if this is not the pinned version.
@@ -134,14 +164,11 @@ impl CachedKernel {
 
     /// The remedy if the guest was killed, as with a damaged kernel.
     pub(crate) fn if_damaged(&self, reason: &str) -> String {
-        if !reason.starts_with("killed by SIGSEGV") && !reason.starts_with("killed by SIGILL") {
+        let is_damage = ["killed by SIGSEGV", "killed by SIGILL"].iter().any(|start| reason.starts_with(start));
+        if self.own.is_some() || !is_damage {
             return String::new();
         }
         format!("; if its kernel is damaged, remove {}: it is fetched again", self.folder.display())
-    }
-
-    pub fn modules(&self) -> PathBuf {
-        self.folder.join("modules")
     }
 }
 
@@ -166,7 +193,7 @@ pub fn list(cache: &Cache) -> Vec<Kernel> {
     pins::of(cache.arch()).iter().map(listed).collect()
 }
 
-/// The kernel of this name, or the default one, from the cache or else the archive.
+/// The kernel of this name or path, or the default one, from the cache or else the archive.
 ///
 /// If the archive no longer has the pinned version, it is the nearest one, and the observer is told.
 pub fn obtain(
@@ -175,6 +202,9 @@ pub fn obtain(
     name: Option<&str>,
     observer: &mut dyn Observer,
 ) -> Result<CachedKernel, KernelError> {
+    if let Some(path) = name.filter(|name| is_path(name)) {
+        return own::obtain(cache, testbed, path, observer);
+    }
     let pins = pins::of(cache.arch());
     let Some(pin) = pins::find(pins, testbed, name) else {
         let known = pins.iter().filter(|pin| pin.testbed() == testbed).map(|pin| pin.name.clone()).collect();
@@ -242,7 +272,7 @@ fn fetch(cache: &Cache, pin: &Pin, observer: &mut dyn Observer) -> Result<Cached
         Err(source @ PackageError::NoNetwork { .. }) => return present.ok_or_else(|| failed(source)),
         Err(source) => return Err(failed(source)),
     };
-    let finished = tree::arrange(cache.workshop(&lock)?.keep(), tree.path(), &kernel, &pin.version)?;
+    let finished = tree::arrange(cache.workshop(&lock)?.keep(), tree.path(), pin.testbed(), &kernel, &pin.version)?;
     cache.publish(&lock, &finished, &folder_of(pin))?;
     cached(cache, pin).ok_or_else(|| KernelError::Odd { name: pin.name.clone() })
 }
@@ -285,6 +315,8 @@ mod tests {
             layout: LAYOUT,
             pin: "6.1.192-2".to_owned(),
             folder: PathBuf::new(),
+            own: None,
+            replaced: Vec::new(),
         }
     }
 
@@ -360,10 +392,12 @@ mod tests {
     fn wrong_names_list_the_kernels_of_the_testbed() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().to_owned());
-        for name in ["debian-6.1", "../kernels/uml-6.1", ""] {
+        for name in ["debian-6.1", "..uml-6.1", ""] {
             let error = obtain(&cache, Testbed::Uml, Some(name), &mut crate::observer::Silent).unwrap_err();
             let start = format!("No kernel {name} for the testbed uml; available: uml-6.1");
             assert!(error.to_string().starts_with(&start), "{error}");
         }
+        let path = obtain(&cache, Testbed::Uml, Some("../kernels/uml-6.1"), &mut crate::observer::Silent);
+        assert!(matches!(path, Err(KernelError::Own(_))), "{path:?}");
     }
 }

@@ -92,6 +92,56 @@ pub fn obtain<T, E: From<PackageError>>(
     cached()
 }
 
+/// Fields of a package file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    pub version: String,
+    /// Debian's name of a processor, or `all`.
+    pub architecture: String,
+    pub depends: String,
+}
+
+impl Control {
+    /// The packages of its kernel, if it has none itself.
+    pub fn parts(&self) -> Option<String> {
+        let names = self.depends.split(',').filter_map(|item| item.split_whitespace().next());
+        let is_part = |name: &&str| name.starts_with("linux-binary-") || name.starts_with("linux-modules-");
+        let parts: Vec<&str> = names.filter(is_part).collect();
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
+}
+
+/// Reads the fields of a package file of the user.
+pub fn control(cache: &Cache, package: &Path) -> Result<Control, PackageError> {
+    let path = package.to_string_lossy();
+    let field = |name: &str| {
+        let output = apt::run(cache, "dpkg-deb", None, &["--field", &path, name])?;
+        Ok::<_, PackageError>(String::from_utf8_lossy(&output).trim().to_owned())
+    };
+    Ok(Control { version: field("Version")?, architecture: field("Architecture")?, depends: field("Depends")? })
+}
+
+/// Unpacks package files of the user into one new directory of the workshop.
+pub fn unpack_local(
+    cache: &Cache,
+    lock: &CacheLock,
+    packages: &[PathBuf],
+    observer: &mut dyn Observer,
+) -> Result<TempDir, PackageError> {
+    let tree = cache.workshop(lock)?;
+    for package in packages {
+        observer.stage(&format!("Unpacking {}", package.display()));
+        apt::extract(cache, package, tree.path())?;
+    }
+    Ok(tree)
+}
+
+/// In hexadecimal digits.
+pub fn sha256(cache: &Cache, path: &Path) -> Result<String, PackageError> {
+    let output = apt::run(cache, "sha256sum", None, &["--zero", "--", &path.to_string_lossy()])?;
+    Ok(String::from_utf8_lossy(&output).chars().take_while(char::is_ascii_hexdigit).collect())
+}
+
 impl<'cache> Archive<'cache> {
     /// Sets up the private root without downloading. Fails on machines without apt or a Debian archive.
     pub fn open(cache: &'cache Cache, lock: &'cache CacheLock) -> Result<Self, PackageError> {

@@ -96,9 +96,13 @@ pub(crate) struct GuestArgs {
     /// Processor of the guest.
     #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
     pub(crate) arch: Arch,
-    /// Kernel, by its name in `candor-lab kernels` (default: debian-6.1 for icount, uml-6.1 for uml).
-    #[arg(long, value_name = "NAME")]
+    /// Kernel, by its name in `candor-lab kernels` (default: debian-6.1 for icount, uml-6.1 for uml), or your own: a Debian package,
+    /// or the directory in which a kernel was built (icount only).
+    #[arg(long, value_name = "NAME|PATH")]
     pub(crate) kernel: Option<String>,
+    /// Load this module at boot, instead of the kernel's module of the same name: a .ko file, or a directory of them (repeatable).
+    #[arg(long, value_name = "PATH")]
+    pub(crate) module: Vec<PathBuf>,
     /// Interfaces of the guest.
     #[arg(long, default_value = "vcan", value_parser = named(TOPOLOGIES))]
     pub(crate) topology: Topology,
@@ -168,7 +172,15 @@ pub(crate) struct LabShellArgs {
 #[command(after_help = "\
 Examples:
   candor-lab kernels
-  candor-lab run --testbed icount --kernel debian-7.3 -- uname -r")]
+  candor-lab run --testbed icount --kernel debian-7.3 -- uname -r
+
+Your own kernels, which are not listed:
+  candor-lab run --testbed icount --kernel ./linux-image-6.1.0-own_amd64.deb -- uname -r
+      a Debian package; the package of its modules (linux-modules-…) is next to it, if there is one
+  candor-lab run --testbed icount --kernel ../linux -- uname -r
+      a directory with a built kernel (make bzImage modules), which is read where it is
+  candor-lab run --testbed icount --topology kvaser --module ./sja1000.ko -- candor doctor
+      a module instead of the kernel's own; also a directory of modules")]
 pub(crate) struct LabKernelsArgs {
     /// Processor of the guests.
     #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
@@ -179,6 +191,9 @@ pub(crate) struct LabKernelsArgs {
     /// Move the pins of this file to the newest versions in the archive (cargo xtask pins).
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) move_pins: Option<PathBuf>,
+    /// Fetch what building modules for this kernel needs, and print its directory (cargo xtask modules).
+    #[arg(long, value_name = "NAME", hide = true, conflicts_with = "move_pins")]
+    pub(crate) build_files: Option<String>,
     /// Move only these pins.
     #[arg(value_name = "NAME[=VERSION]", requires = "move_pins", hide = true)]
     pub(crate) moves: Vec<Move>,
@@ -256,8 +271,8 @@ pub(crate) struct DemoInversionArgs {
     /// Frames that a controller holds, 1 to 32.
     #[arg(long, value_name = "FRAMES", default_value = "2", value_parser = depth)]
     pub(crate) depth: NonZeroU8,
-    /// Kernel, by its name in `candor-lab kernels` (default: debian-6.1).
-    #[arg(long, value_name = "NAME", conflicts_with = "here")]
+    /// Kernel, by its name in `candor-lab kernels` or its path (default: debian-6.1).
+    #[arg(long, value_name = "NAME|PATH", conflicts_with = "here")]
     pub(crate) kernel: Option<String>,
     /// Kill the guest after this time.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, conflicts_with = "here")]

@@ -77,9 +77,12 @@ pub(crate) struct BenchArgs {
     /// Processor of the guest.
     #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
     pub(crate) arch: Arch,
-    /// Kernel, by its name in `candor-lab kernels` (default: debian-6.1).
-    #[arg(long, value_name = "NAME")]
+    /// Kernel, by its name in `candor-lab kernels` or its path (default: debian-6.1).
+    #[arg(long, value_name = "NAME|PATH")]
     pub(crate) kernel: Option<String>,
+    /// Load this module instead of the kernel's, as in `candor-lab run` (repeatable).
+    #[arg(long, value_name = "PATH")]
+    pub(crate) module: Vec<PathBuf>,
     /// Kill the guest after this time.
     #[arg(long, value_name = "TIME", default_value = "30min", value_parser = parse_duration)]
     pub(crate) timeout: Duration,

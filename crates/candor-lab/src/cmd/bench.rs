@@ -54,6 +54,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     spec.wire_adapters.extend(adapter);
     spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
+    spec.modules.clone_from(&args.module);
     spec.copies.clone_from(&args.gateways);
     spec.out = Some(args.records.clone());
     spec.timeout = args.timeout;

@@ -66,6 +66,12 @@ pub(crate) fn kernels(args: &LabKernelsArgs) -> Outcome {
     if let Some(file) = &args.move_pins {
         return move_pins(file, &args.moves);
     }
+    if let Some(name) = &args.build_files {
+        let mut progress = Progress::new();
+        let folder = kernel::build_files(&Cache::of_user()?.of(args.arch), name, &mut progress);
+        progress.clear();
+        return render::answer(&format!("{}\n", folder?.display()), Exit::Fine);
+    }
     let kernels = kernel::list(&Cache::of_user()?.of(args.arch));
     if args.json {
         render::out(&render::object(&KernelsView { kernels }))?;
@@ -111,6 +117,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
     spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
     spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
+    spec.modules.clone_from(&args.module);
     spec.copies.clone_from(&args.copy);
     bring_command(&mut spec);
     spec.programs.clone_from(&args.program);

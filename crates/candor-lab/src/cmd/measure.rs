@@ -3,6 +3,7 @@
 mod budgets;
 pub(super) mod dry_run;
 pub(super) mod guests;
+mod kernel_files;
 mod machines;
 mod progress;
 pub(super) mod results;
@@ -27,7 +28,7 @@ use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, Invalid, plural, read_bytes};
 use candor_cli::render::{self, Source};
 use machines::Machines;
-use results::Results;
+use results::{Results, ResultsError};
 
 const MOST_BYTES: usize = 1 << 20;
 /// A guest keeps its logs in memory.
@@ -79,10 +80,11 @@ pub(super) fn fill(
             return Err(format!("No program {program} for {arch} guests, which a gateway of the plan runs").into());
         }
     }
+    let files = kernel_files::find(results, plan, folder)?;
     let machines = Machines::ready(plan, folder, &todo)?;
     let done = done.iter().map(|(block, _)| block.cells.len()).sum();
     // Dropping the machines removes candor from the board, before the report.
-    guests::run(limits, results, &todo, &machines.supervisors, done)
+    guests::run(limits, results, &todo, &machines.supervisors, &files, done)
 }
 
 /// `None` if the plan is invalid, after reporting why.
@@ -151,12 +153,17 @@ pub(crate) fn merge(args: &MergeArgs) -> Outcome {
     let Some((_, bytes)) = parts.first() else { return Ok(Exit::CouldNotRun) };
     let (first, plan) = status_table::open(&args.parts[0])?;
     let logs = first.logs(&plan.replays())?;
+    let files = first.kernel_files()?;
     for (other, other_bytes) in &parts {
         let differs = if other_bytes != bytes {
             Some("plan".to_owned())
         } else {
             let others = other.logs(&plan.replays())?;
-            others.into_iter().find(|(file, bytes)| logs.get(file) != Some(bytes)).map(|(file, _)| file)
+            let log = others.into_iter().find(|(file, bytes)| logs.get(file) != Some(bytes)).map(|(file, _)| file);
+            log.map_or_else(
+                || Ok(kernel_files::difference(&files, &other.kernel_files()?)),
+                |log| Ok::<_, ResultsError>(Some(log)),
+            )?
         };
         if let Some(what) = differs {
             let (one, other) = (args.parts[0].display(), other.folder().display());
@@ -164,6 +171,9 @@ pub(crate) fn merge(args: &MergeArgs) -> Outcome {
         }
     }
     let results = Results::open(&args.out, bytes, &plan.logs)?;
+    if !files.is_empty() {
+        results.keep_kernel_files(&files)?;
+    }
     let mut missing = 0;
     for block in plan.blocks() {
         let mut is_there = results.has(&block.name);

@@ -29,8 +29,10 @@ pub struct Conditions {
     pub testbed: Testbed,
     /// `None`: that of this machine's guests, or of the board.
     pub arch: Option<Arch>,
-    /// As listed by `candor-lab kernels`; `None`: the default of the release.
+    /// As listed by `candor-lab kernels`, or a path relative to the plan; `None`: the default of the release.
     pub kernel: Option<String>,
+    /// A module or a directory of them, relative to the plan, in place of those of the kernel.
+    pub module: Option<String>,
     pub topology: Topology,
     /// An instruction lasts 2^shift ns; 0 where none are counted.
     pub shift: u8,
@@ -41,6 +43,7 @@ names! {
         Testbed = "testbed",
         Arch = "arch",
         Kernel = "kernel",
+        Module = "module",
         Topology = "topology",
         Shift = "shift",
         Gateway = "gateway",
@@ -96,11 +99,11 @@ impl Testbed {
 
 impl Conditions {
     pub(super) const DEFAULT: Self =
-        Self { testbed: Testbed::Icount, arch: None, kernel: None, topology: Topology::Vcan, shift: 0 };
+        Self { testbed: Testbed::Icount, arch: None, kernel: None, module: None, topology: Topology::Vcan, shift: 0 };
 
     /// The reason, if there can be no such conditions.
     pub(super) fn impossible(&self) -> Option<String> {
-        let Self { testbed, arch, kernel, topology, shift } = self;
+        let Self { testbed, arch, kernel, module, topology, shift } = self;
         let name = testbed.name();
         match testbed {
             Testbed::Host | Testbed::Ssh if *topology != Topology::Bench => {
@@ -113,7 +116,9 @@ impl Conditions {
                 Some(format!("{name} has the processor that is there, so its arch is \"default\""))
             }
             Testbed::Host | Testbed::Ssh => {
-                kernel.as_ref().map(|_| format!("{name} has the kernel that runs there, so its kernel is \"default\""))
+                let factor = [("kernel", kernel), ("module", module)].into_iter().find(|(_, level)| level.is_some());
+                factor
+                    .map(|(factor, _)| format!("{name} has the kernel that runs there, so its {factor} is \"default\""))
             }
             _ if *topology == Topology::Bench => {
                 Some(format!("the topology bench belongs to testbed \"host\" or \"ssh\", and {name} is a guest"))
@@ -136,12 +141,13 @@ impl Conditions {
 
 impl Cell {
     /// Factors and levels, in the order of output.
-    pub fn levels(&self) -> [(&'static str, String); 10] {
-        let Conditions { testbed, arch, kernel, topology, shift } = &self.conditions;
+    pub fn levels(&self) -> [(&'static str, String); 11] {
+        let Conditions { testbed, arch, kernel, module, topology, shift } = &self.conditions;
         [
             ("testbed", testbed.name().to_owned()),
             ("arch", arch.map_or("default", Arch::name).to_owned()),
             ("kernel", kernel.clone().unwrap_or_else(|| "default".to_owned())),
+            ("module", module.clone().unwrap_or_else(|| "default".to_owned())),
             ("topology", topology.name().to_owned()),
             ("shift", shift.to_string()),
             ("gateway", self.gateway.clone()),
@@ -156,8 +162,8 @@ impl Cell {
     /// hexadecimal digits.
     pub fn name(&self, plan: &Plan) -> String {
         let levels = self.levels().into_iter();
-        // Only if set, so that names of plans without the factor remain valid.
-        let levels = levels.filter(|(factor, level)| *factor != "arch" || level != "default");
+        // Only if set, so that names of plans without these factors remain valid.
+        let levels = levels.filter(|(factor, level)| !["arch", "module"].contains(factor) || level != "default");
         let levels = levels.map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join("\n");
         let numbers = format!(
             "{} {} {} {:?} {:?} {} {}",

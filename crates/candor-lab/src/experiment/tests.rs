@@ -40,7 +40,7 @@ fn levels_are_combined_excluded_and_included() {
     assert!(included.iter().all(|cell| cell.conditions.topology == Topology::Vcan && cell.conditions.shift == 0));
     assert_eq!(
         included[1].to_string(),
-        "testbed=icount arch=default kernel=default topology=vcan shift=0 gateway=kernel rules=all traffic=\"one at a time\" \
+        "testbed=icount arch=default kernel=default module=default topology=vcan shift=0 gateway=kernel rules=all traffic=\"one at a time\" \
          load=\"ethernet 1400\" frame=123#0000112233445566"
     );
 }

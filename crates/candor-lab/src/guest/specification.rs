@@ -12,8 +12,10 @@ use crate::kernel::{ModuleParameter, Testbed};
 pub struct GuestSpec {
     pub testbed: Testbed,
     pub arch: Arch,
-    /// Name in `candor-lab kernels`; `None`: the default kernel of the stable release.
+    /// Name in `candor-lab kernels`, or path of a package or a build tree; `None`: the default kernel of the stable release.
     pub kernel: Option<String>,
+    /// Modules in place of those of the kernel, or in addition: files, or directories of them.
+    pub modules: Vec<PathBuf>,
     pub topology: Topology,
     /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
@@ -89,6 +91,7 @@ impl GuestSpec {
             testbed,
             arch: Arch::X86_64,
             kernel: None,
+            modules: Vec::new(),
             topology,
             wire_adapters: Vec::new(),
             lab,

@@ -322,7 +322,15 @@ mod tests {
         let program = folder.path().join("program");
         fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         fs::write(&program, &loaded).unwrap();
-        let listed = std::process::Command::new(&program).arg("--list").output().unwrap();
+        // A child of another test holds the open file until it has started.
+        let list = || std::process::Command::new(&program).arg("--list").output();
+        let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
+        let listed = loop {
+            match list() {
+                Err(error) if is_busy(&error) => std::thread::yield_now(),
+                listed => break listed.unwrap(),
+            }
+        };
         assert!(listed.status.success(), "{listed:?}");
         // Programs without debugging information keep the names of their functions.
         assert_eq!(without_debug_information(loaded.clone()), loaded);

@@ -15,6 +15,8 @@ pub struct Module {
     pub depends: Vec<String>,
     /// Aliases that contain no pattern.
     pub aliases: Vec<String>,
+    /// The kernel that it is built for: its release, and options that change data structures.
+    pub vermagic: String,
     pub bytes: Vec<u8>,
 }
 
@@ -49,6 +51,25 @@ impl ModuleTree {
             }
         }
         Ok(tree)
+    }
+
+    /// The modules of a tree in which a kernel was built, from its `modules.order`.
+    pub fn of_build(folder: &Path) -> Result<Self, ModuleError> {
+        let path = folder.join("modules.order");
+        let list = fs::read_to_string(&path).map_err(|source| ModuleError::Read { path, source })?;
+        // Older ones begin each line with `kernel/`; newer ones name objects.
+        let file = |line: &str| Path::new(line.strip_prefix("kernel/").unwrap_or(line)).with_extension("ko");
+        let module = |line: &str| Some((module_name(&file(line))?, folder.join(file(line))));
+        Ok(Self { files: list.lines().filter_map(module).collect() })
+    }
+
+    pub fn path(&self, module: &str) -> Option<&Path> {
+        self.files.get(module).map(PathBuf::as_path)
+    }
+
+    /// Uses this file for the module of its name.
+    pub fn put(&mut self, name: String, path: PathBuf) {
+        self.files.insert(name, path);
     }
 
     /// The given modules and their dependencies, each after what it depends on. Modules that do not exist (built in or
@@ -105,13 +126,13 @@ fn in_order(mut modules: BTreeMap<String, Module>, excluded: &BTreeSet<String>) 
     Ok(ordered)
 }
 
-fn module_name(path: &Path) -> Option<String> {
+pub(super) fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix(".ko").or_else(|| name.strip_suffix(".ko.xz"))?;
     Some(plain(name))
 }
 
-fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError> {
+pub(super) fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError> {
     let failed = |source| ModuleError::Read { path: path.to_owned(), source };
     let odd = |reason: String| ModuleError::Odd { path: path.to_owned(), reason };
     let bytes = if path.extension().is_some_and(|extension| extension == "xz") {
@@ -127,13 +148,14 @@ fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError> {
         let section = file.section_by_name(".modinfo").ok_or_else(|| odd("no .modinfo section".to_owned()))?;
         Modinfo::parse(section.data().map_err(|error| odd(error.to_string()))?)
     };
-    Ok(Module { name: name.to_owned(), depends: info.depends, aliases: info.aliases, bytes })
+    Ok(Module { name: name.to_owned(), depends: info.depends, aliases: info.aliases, vermagic: info.vermagic, bytes })
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Modinfo {
     depends: Vec<String>,
     aliases: Vec<String>,
+    vermagic: String,
 }
 
 impl Modinfo {
@@ -146,6 +168,7 @@ impl Modinfo {
                 Some(("depends", names)) => {
                     info.depends.extend(names.split(',').filter(|name| !name.is_empty()).map(plain));
                 }
+                Some(("vermagic", text)) => text.trim_end().clone_into(&mut info.vermagic),
                 Some(("alias", alias)) if !alias.contains(['*', '?', '[']) => info.aliases.push(alias.to_owned()),
                 _ => {}
             }
@@ -190,7 +213,16 @@ mod tests {
     fn set(modules: &[(&str, &[&str])]) -> BTreeMap<String, Module> {
         let module = |&(name, depends): &(&str, &[&str])| {
             let depends = depends.iter().map(|&name| name.to_owned()).collect();
-            (name.to_owned(), Module { name: name.to_owned(), depends, aliases: Vec::new(), bytes: Vec::new() })
+            (
+                name.to_owned(),
+                Module {
+                    name: name.to_owned(),
+                    depends,
+                    aliases: Vec::new(),
+                    vermagic: String::new(),
+                    bytes: Vec::new(),
+                },
+            )
         };
         modules.iter().map(module).collect()
     }
@@ -222,9 +254,13 @@ mod tests {
     #[test]
     fn parses_modinfo() {
         let section =
-            b"license=GPL\0alias=can-proto-1\0alias=pci:v*\0depends=can-dev,sja1000\0\0name=x\0depends=\0\xFF=";
-        let expected =
-            Modinfo { depends: vec!["can_dev".into(), "sja1000".into()], aliases: vec!["can-proto-1".into()] };
+            b"license=GPL\0alias=can-proto-1\0alias=pci:v*\0depends=can-dev,sja1000\0\0name=x\0depends=\0\xFF=\0\
+              vermagic=6.1.0-1-amd64 SMP preempt \0";
+        let expected = Modinfo {
+            depends: vec!["can_dev".into(), "sja1000".into()],
+            aliases: vec!["can-proto-1".into()],
+            vermagic: "6.1.0-1-amd64 SMP preempt".into(),
+        };
         assert_eq!(Modinfo::parse(section), expected);
     }
 

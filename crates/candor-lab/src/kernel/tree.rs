@@ -7,26 +7,35 @@ use std::path::{Path, PathBuf};
 use super::{CachedKernel, KernelError, LAYOUT, MANIFEST, Pin, Testbed, file, uml, unpacked};
 use crate::cache::remove_folder;
 
+/// Names in a kernel's directory of the cache.
+pub(super) const IMAGE: &str = "kernel";
+pub(super) const MODULES: &str = "modules";
+/// The options of the kernel, if its package contains them.
+pub(super) const CONFIG: &str = "config";
+/// The modules that are part of the image; named so by the kernel's build.
+pub(super) const BUILT_IN: &str = "modules.builtin";
+
 /// Parts of the module tree that gateways and laboratory can use.
 const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
 const NOT_KEPT: [&str; 3] = ["drivers/net/ethernet", "drivers/net/wireless", "drivers/usb/gadget"];
 
 /// Moves the files of unpacked packages into a directory with the layout of the cache. `pinned` is the version that the
 /// kernel replaces.
-pub(super) fn arrange(target: PathBuf, tree: &Path, kernel: &Pin, pinned: &str) -> Result<PathBuf, KernelError> {
+pub(super) fn arrange(
+    target: PathBuf,
+    tree: &Path,
+    testbed: Testbed,
+    kernel: &Pin,
+    pinned: &str,
+) -> Result<PathBuf, KernelError> {
     let odd = || KernelError::Odd { name: kernel.name.clone() };
-    let testbed = kernel.testbed();
-    let module_parents = match testbed {
-        Testbed::Icount => ["lib/modules", "usr/lib/modules"].as_slice(),
-        Testbed::Uml => ["usr/lib/uml/modules"].as_slice(),
-    };
-    let modules = module_parents.iter().find_map(|parent| only_entry(&tree.join(parent))).ok_or_else(odd)?;
+    let modules = modules_in(tree, testbed).ok_or_else(odd)?;
     let release = modules.file_name().and_then(|name| name.to_str()).ok_or_else(odd)?.to_owned();
-    let images = match testbed {
-        Testbed::Icount => vec![tree.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")],
-        Testbed::Uml => vec![tree.join("usr/bin/linux.uml")],
+    let image = match testbed {
+        Testbed::Icount => image_in(tree, &modules),
+        Testbed::Uml => Some(tree.join("usr/bin/linux.uml")).filter(|image| image.is_file()),
     };
-    let image = images.into_iter().find(|image| image.is_file()).ok_or_else(odd)?;
+    let image = image.ok_or_else(odd)?;
     let mut program = fs::read(&image).map_err(file(&image))?;
     let room = match testbed {
         Testbed::Icount => {
@@ -39,7 +48,16 @@ pub(super) fn arrange(target: PathBuf, tree: &Path, kernel: &Pin, pinned: &str) 
         }
     };
     fs::write(&image, program).map_err(file(&image))?;
-    rename(&image, &target.join("kernel"))?;
+    rename(&image, &target.join(IMAGE))?;
+    for (from, to) in [
+        (tree.join(format!("boot/config-{release}")), CONFIG),
+        (modules.join("config"), CONFIG),
+        (modules.join(BUILT_IN), BUILT_IN),
+    ] {
+        if from.is_file() {
+            rename(&from, &target.join(to))?;
+        }
+    }
     for part in NOT_KEPT {
         let path = modules.join("kernel").join(part);
         remove_folder(&path).map_err(file(&path))?;
@@ -47,7 +65,7 @@ pub(super) fn arrange(target: PathBuf, tree: &Path, kernel: &Pin, pinned: &str) 
     for part in KEPT {
         let from = modules.join("kernel").join(part);
         if from.exists() {
-            let to = target.join("modules").join(part);
+            let to = target.join(MODULES).join(part);
             let parent = to.parent().unwrap_or(&target);
             fs::create_dir_all(parent).map_err(file(parent))?;
             rename(&from, &to)?;
@@ -64,6 +82,8 @@ pub(super) fn arrange(target: PathBuf, tree: &Path, kernel: &Pin, pinned: &str) 
         layout: LAYOUT,
         pin: String::new(),
         folder: PathBuf::new(),
+        own: None,
+        replaced: Vec::new(),
     };
     let path = target.join(MANIFEST);
     let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from).map_err(file(&path))?;
@@ -87,6 +107,25 @@ fn bring_libraries(
     let folder = target.join(uml::LIBRARIES);
     fs::create_dir(&folder).map_err(file(&folder))?;
     uml::OWN_LIBRARIES.iter().try_for_each(|name| rename(&libraries.join(name), &folder.join(name)))
+}
+
+/// The directory of the modules, which is named like the release.
+pub(super) fn modules_in(tree: &Path, testbed: Testbed) -> Option<PathBuf> {
+    let parents = match testbed {
+        Testbed::Icount => ["lib/modules", "usr/lib/modules"].as_slice(),
+        Testbed::Uml => ["usr/lib/uml/modules"].as_slice(),
+    };
+    parents.iter().find_map(|parent| only_entry(&tree.join(parent)))
+}
+
+pub(super) fn image_in(tree: &Path, modules: &Path) -> Option<PathBuf> {
+    let release = modules.file_name()?.to_str()?;
+    let images = [tree.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
+    images.into_iter().find(|image| image.is_file())
+}
+
+pub(super) fn has_boot_image(tree: &Path) -> bool {
+    only_entry(&tree.join("boot")).is_some()
 }
 
 fn only_entry(folder: &Path) -> Option<PathBuf> {
@@ -116,7 +155,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        arrange(target.clone(), &tree, &kernel(name), "7.3.5-1")?;
+        let kernel = kernel(name);
+        arrange(target.clone(), &tree, kernel.testbed(), &kernel, "7.3.5-1")?;
         let manifest = serde_json::from_slice(&fs::read(target.join(MANIFEST)).unwrap()).unwrap();
         let (mut paths, mut folders) = (Vec::new(), vec![target.clone()]);
         while let Some(folder) = folders.pop() {

@@ -240,7 +240,7 @@ pub(super) fn run(
     configuration: Option<&Path>,
     arguments: &[&str],
 ) -> Result<Vec<u8>, PackageError> {
-    let output = command(program, configuration, arguments, Path::new("/")).output().map_err(cannot_start(program))?;
+    let output = command(program, configuration, arguments, Path::new(".")).output().map_err(cannot_start(program))?;
     finished(cache, program, output)
 }
 

@@ -61,7 +61,7 @@ fn guest_ends_when_candor_is_killed() {
     }
 }
 
-fn real_cache() -> PathBuf {
+pub(super) fn real_cache() -> PathBuf {
     let home = || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache");
     std::env::var_os("XDG_CACHE_HOME").map_or_else(home, Into::into).join("candor")
 }

@@ -10,6 +10,7 @@ mod bounds;
 mod demo;
 mod loads;
 mod measurement;
+mod own_kernels;
 mod papers;
 mod plans;
 #[path = "../support/require.rs"]

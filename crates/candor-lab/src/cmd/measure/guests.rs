@@ -15,7 +15,7 @@ use candor_lab::observer::Observer;
 
 use super::machines::Supervisors;
 use super::progress::{Event, Progress};
-use super::results::Results;
+use super::results::{KernelFiles, Results};
 use crate::cli::GuestLimits;
 use crate::cmd::progress::JsonLines;
 use crate::cmd::tester::processors;
@@ -56,6 +56,7 @@ pub(super) fn run(
     results: &Results,
     todo: &[Ordered<'_, '_>],
     supervisors: &Supervisors,
+    files: &KernelFiles,
     done: usize,
 ) -> Result<Run, Box<dyn std::error::Error>> {
     let total = done + todo.iter().map(|(block, _)| block.cells.len()).sum::<usize>();
@@ -82,7 +83,7 @@ pub(super) fn run(
         scope.spawn(|| {
             let sender = sender;
             in_parallel(jobs, &guests, |(block, order)| {
-                let exit = one(limits, results, block, order, &candor, &sender);
+                let exit = one(limits, results, block, order, &candor, files, &sender);
                 note(block, exit.map(|exit| (exit.boot, exit.wall)));
             });
             for ordered in alone {
@@ -106,10 +107,11 @@ fn one(
     block: &Block<'_>,
     order: &Order,
     candor: &std::path::Path,
+    files: &KernelFiles,
     events: &Sender<Event>,
 ) -> Result<guest::GuestExit, String> {
     let part = results.begin(&block.name).map_err(|error| error.to_string())?;
-    let spec = specification(limits, block, order, candor, part)?;
+    let spec = specification(limits, block, order, candor, files, part)?;
     let mut output = GuestOutput { events, lines: JsonLines::default(), states: Vec::new() };
     let exit = guest::run(&spec, &mut output).map_err(|error| causes::in_full(&error))?;
     if exit.status != 0 {
@@ -124,6 +126,7 @@ fn specification(
     block: &Block<'_>,
     order: &Order,
     candor: &std::path::Path,
+    files: &KernelFiles,
     out: std::path::PathBuf,
 ) -> Result<GuestSpec, String> {
     let command = ["candor-lab", "cells", cells::FILE, "--records", OUT].map(str::to_owned).into();
@@ -137,7 +140,10 @@ fn specification(
         spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
     spec.arch = conditions.arch.unwrap_or_default();
-    spec.kernel.clone_from(&conditions.kernel);
+    let path = |name: &String| files.get(name).map(|file| file.path.clone());
+    let kernel = |name: &String| path(name).map_or_else(|| name.clone(), |path| path.to_string_lossy().into_owned());
+    spec.kernel = conditions.kernel.as_ref().map(kernel);
+    spec.modules.extend(conditions.module.as_ref().and_then(path));
     spec.clock = ClockShift::new(conditions.shift).unwrap_or_default();
     spec.programs = cells::programs(order);
     spec.timeout = limits.timeout;

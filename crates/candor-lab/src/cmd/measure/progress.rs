@@ -68,10 +68,11 @@ impl Progress {
 
 /// Levels that identify a cell, without the default ones.
 pub(in crate::cmd) fn in_words(levels: &[(String, String)]) -> String {
-    const DEFAULTS: [(&str, &str); 8] = [
+    const DEFAULTS: [(&str, &str); 9] = [
         ("testbed", "icount"),
         ("arch", "default"),
         ("kernel", "default"),
+        ("module", "default"),
         ("shift", "0"),
         ("rules", "all"),
         ("traffic", "one at a time"),

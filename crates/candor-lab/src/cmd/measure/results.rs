@@ -3,6 +3,7 @@
 //! ```text
 //!  plan.toml                          the plan
 //!  logs/1-drive.log                   the logs that it replays, sorted by name
+//!  kernel-files.json                  paths and checksums of the user's kernels and modules that it names
 //!  blocks/NAME/block.json             the state of each cell, written last
 //!  blocks/NAME/CELL.record.csv        raw samples
 //!  blocks/NAME.part/                  a block that is being measured, or was interrupted
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 const PLAN: &str = "plan.toml";
 const BLOCKS: &str = "blocks";
+const KERNEL_FILES: &str = "kernel-files.json";
 const LOGS: &str = "logs";
 const BLOCK: &str = "block.json";
 const PART: &str = "part";
@@ -43,6 +45,16 @@ pub(in crate::cmd) struct MeasuredCell {
     pub(in crate::cmd) state: State,
 }
 
+/// Kernels and modules of the user, by name in the plan.
+pub(super) type KernelFiles = BTreeMap<String, KernelFile>;
+
+/// Kept in the results, which cannot contain a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KernelFile {
+    pub(super) path: PathBuf,
+    pub(super) sha256: String,
+}
+
 #[derive(Debug)]
 pub(in crate::cmd) struct Results {
     folder: PathBuf,
@@ -57,6 +69,8 @@ pub(in crate::cmd) enum ResultsError {
         folder.display(), was.display()
     )]
     OtherLog { folder: PathBuf, file: String, was: PathBuf },
+    #[error("{} has changed since {} began; choose another directory for the new one with --out", file.display(), folder.display())]
+    OtherKernel { folder: PathBuf, file: PathBuf },
     #[error("{} contains no results of candor-lab measure", .0.display())]
     NoResults(PathBuf),
     #[error("Cannot use {}", path.display())]
@@ -128,6 +142,22 @@ impl Results {
             Ok(((*file).to_owned(), bytes))
         };
         files.iter().map(read).collect()
+    }
+
+    /// The user's kernels and modules that have been measured.
+    pub(super) fn kernel_files(&self) -> Result<KernelFiles, ResultsError> {
+        let path = self.folder.join(KERNEL_FILES);
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ResultsError::Damaged { path, source }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(KernelFiles::new()),
+            Err(error) => Err(at(path)(error)),
+        }
+    }
+
+    pub(super) fn keep_kernel_files(&self, files: &KernelFiles) -> Result<(), ResultsError> {
+        let path = self.folder.join(KERNEL_FILES);
+        let text = serde_json::to_string_pretty(files).unwrap_or_default() + "\n";
+        fs::write(&path, text).map_err(at(path))
     }
 
     pub(in crate::cmd) fn folder(&self) -> &Path {

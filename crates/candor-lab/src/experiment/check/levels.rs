@@ -6,6 +6,7 @@ use crate::experiment::code::{self, error, suggest};
 use crate::experiment::load::LoadError;
 use crate::experiment::parse::Levels;
 use crate::experiment::traffic::TrafficError;
+use crate::kernel::is_path;
 use candor_config::engine::Engine;
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::quote;
@@ -37,11 +38,16 @@ impl<'a> Terms<'a> {
             }
             Factor::Kernel => {
                 let known: Vec<&str> = self.kernels.unwrap_or_default().iter().map(String::as_str).collect();
-                if text != "default" && self.kernels.is_some() && known.iter().all(|name| *name != text) {
-                    return Err(("candor-lab kernels lists them".to_owned(), known));
+                let is_known = text == "default" || is_path(text) || known.contains(&text);
+                if self.kernels.is_some() && !is_known {
+                    return Err((
+                        "candor-lab kernels lists them; the path of your own kernel contains a /".to_owned(),
+                        known,
+                    ));
                 }
                 cell.conditions.kernel = (text != "default").then(|| text.to_owned());
             }
+            Factor::Module => cell.conditions.module = (text != "default").then(|| text.to_owned()),
             Factor::Shift => {
                 let help = || format!("a shift is 0 to {MOST_SHIFT}: an instruction lasts 2 to the power of it, in ns");
                 let shift = text.parse().ok().filter(|shift| *shift <= MOST_SHIFT);

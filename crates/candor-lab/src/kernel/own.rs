@@ -1,0 +1,407 @@
+//! Kernels of the user: a Debian package, or a tree in which a kernel was built.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::modules::{ModuleError, ModuleTree, module_name};
+use super::options::Options;
+use super::{CachedKernel, KernelError, LAYOUT, Pin, Testbed, file, read_manifest, replaced, tree, unpacked};
+use crate::arch::Arch;
+use crate::cache::Cache;
+use crate::observer::Observer;
+use crate::packages::{self, Control, PackageError};
+
+/// What is known of a kernel that is not a pinned one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Own {
+    /// Of the package, or of the image in the tree.
+    pub(super) sha256: String,
+    image: PathBuf,
+    /// The tree with its modules; `None`: the cache has them.
+    tree: Option<PathBuf>,
+    /// `None` if the package does not contain them.
+    pub(super) options: Option<Options>,
+    /// Names of the modules that are part of the image.
+    builtin: BTreeSet<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OwnError {
+    #[error("{path} has no kernel for {} guests: {}", .arch.name(), because)]
+    NoKernel { path: PathBuf, arch: Arch, because: String },
+    #[error("{path} has no modules, and {companion} is not next to it: put it there")]
+    NoCompanion { path: PathBuf, companion: String },
+    #[error("{path} only depends on {depends}: put both packages next to it")]
+    OnlyDepends { path: PathBuf, depends: String },
+    #[error("{path} is neither a Debian package (.deb) nor the directory of a built kernel")]
+    Neither { path: PathBuf },
+    #[error("Your own kernels run in QEMU: add --testbed icount for {path}")]
+    Uml { path: PathBuf },
+    #[error("Cannot use {path}")]
+    Package { path: PathBuf, source: PackageError },
+    #[error("{path} is not completely built: {missing} is missing (make builds it together with the modules)")]
+    Unbuilt { path: PathBuf, missing: String },
+}
+
+/// True if a kernel is named by its path. Names contain no `/`.
+pub fn is_path(kernel: &str) -> bool {
+    kernel.contains('/') || kernel.ends_with(".deb") || matches!(kernel, "." | "..")
+}
+
+/// The kernel of a package or a build tree.
+pub(super) fn obtain(
+    cache: &Cache,
+    testbed: Testbed,
+    name: &str,
+    observer: &mut dyn Observer,
+) -> Result<CachedKernel, KernelError> {
+    let path = Path::new(name);
+    if testbed == Testbed::Uml {
+        return Err(OwnError::Uml { path: path.to_owned() }.into());
+    }
+    let found = fs::metadata(path).map_err(file(path))?;
+    if found.is_dir() {
+        built(cache, name, observer)
+    } else if path.extension().is_some_and(|extension| extension == "deb") {
+        package(cache, name, observer)
+    } else {
+        Err(OwnError::Neither { path: path.to_owned() }.into())
+    }
+}
+
+/// The checksum of a package, of the image in a build tree, of a module, or those of the modules in a directory.
+pub fn checksum(cache: &Cache, path: &Path) -> Result<String, KernelError> {
+    let images = images(cache.arch()).iter().map(|image| path.join(image));
+    let files = match images.into_iter().find(|image| image.is_file()) {
+        Some(image) => vec![image],
+        None => replaced::files(path)?,
+    };
+    let failed = |source| OwnError::Package { path: path.to_owned(), source };
+    let sums = files.iter().map(|file| packages::sha256(cache, file)).collect::<Result<Vec<_>, _>>();
+    Ok(sums.map_err(failed)?.join(" "))
+}
+
+/// Of a build tree, the first of which is taken.
+const fn images(arch: Arch) -> &'static [&'static str] {
+    match arch {
+        Arch::X86_64 => &["arch/x86/boot/bzImage", "vmlinux"],
+        Arch::Arm64 => &["arch/arm64/boot/Image"],
+    }
+}
+
+impl CachedKernel {
+    pub(super) fn own_image(&self) -> Option<&Path> {
+        self.own.as_ref().map(|own| own.image.as_path())
+    }
+
+    /// The modules of the kernel, without those of the user.
+    pub(super) fn packaged_modules(&self) -> Result<ModuleTree, ModuleError> {
+        match self.own.as_ref().and_then(|own| own.tree.as_deref()) {
+            Some(tree) => ModuleTree::of_build(tree),
+            None => ModuleTree::scan(&self.folder.join(tree::MODULES)),
+        }
+    }
+
+    /// True if the image contains the module, as far as that is known.
+    pub(crate) fn has_built_in(&self, module: &str) -> bool {
+        self.own.as_ref().is_some_and(|own| own.builtin.contains(module))
+    }
+
+    /// The options of a kernel of the user, if its package contains them.
+    pub(crate) fn options(&self) -> Option<&Options> {
+        self.own.as_ref().and_then(|own| own.options.as_ref())
+    }
+}
+
+/// Unpacks a package into the cache, under its checksum.
+fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<CachedKernel, KernelError> {
+    let path = Path::new(name);
+    let failed = |source| OwnError::Package { path: path.to_owned(), source };
+    let control = packages::control(cache, path).map_err(failed)?;
+    let wrong = |because: String| OwnError::NoKernel { path: path.to_owned(), arch: cache.arch(), because };
+    if control.architecture != cache.arch().debian() {
+        return Err(wrong(format!("it is for {}", control.architecture)).into());
+    }
+    let files: Vec<PathBuf> =
+        std::iter::once(path.to_owned()).chain(companions(path).into_iter().filter(|file| file.is_file())).collect();
+    let sums = files.iter().map(|file| packages::sha256(cache, file)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let key = sums.iter().map(|sum| &sum[..16]).collect::<Vec<_>>().join("-");
+    let folder = format!("own/{key}");
+    let cached = || {
+        let kernel = read_manifest(&cache.path(&folder))?;
+        Some(CachedKernel { name: name.to_owned(), pin: kernel.version.clone(), ..kernel })
+    };
+    let mut kernel = match cached() {
+        Some(kernel) => kernel,
+        None => {
+            let lock = cache.lock(observer)?;
+            let unpacked = packages::unpack_local(cache, &lock, &files, observer).map_err(failed)?;
+            check_package(path, &control, unpacked.path(), &wrong)?;
+            let Control { version, .. } = control;
+            let pin = Pin { name: name.to_owned(), suite: String::new(), version, release: None, files: Vec::new() };
+            let finished =
+                tree::arrange(cache.workshop(&lock)?.keep(), unpacked.path(), Testbed::Icount, &pin, &pin.version)?;
+            cache.publish(&lock, &finished, &folder)?;
+            cached().ok_or_else(|| KernelError::Odd { name: name.to_owned() })?
+        }
+    };
+    kernel.own = Some(Own {
+        sha256: sums[0].clone(),
+        image: kernel.folder.join(tree::IMAGE),
+        tree: None,
+        options: fs::read_to_string(kernel.folder.join(tree::CONFIG)).ok().map(|text| Options::parse(&text)),
+        builtin: built_in(&kernel.folder.join(tree::BUILT_IN)),
+    });
+    Ok(kernel)
+}
+
+/// Newer packagings have a package for the image and one for the modules, and one that only depends on both. The file names
+/// differ in one word.
+fn companions(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let with = |part: &str, rest: &str| path.with_file_name(format!("{part}{rest}"));
+    if let Some(rest) = name.strip_prefix("linux-binary-") {
+        return vec![with("linux-modules-", rest)];
+    }
+    let rest = name.strip_prefix("linux-image-unsigned-").or_else(|| name.strip_prefix("linux-image-"));
+    rest.map_or_else(Vec::new, |rest| vec![with("linux-modules-", rest), with("linux-binary-", rest)])
+}
+
+/// Reports what a package lacks.
+fn check_package(
+    path: &Path,
+    control: &Control,
+    unpacked: &Path,
+    wrong: &impl Fn(String) -> OwnError,
+) -> Result<(), OwnError> {
+    let modules = tree::modules_in(unpacked, Testbed::Icount);
+    match (modules.as_deref().and_then(|modules| tree::image_in(unpacked, modules)), &modules) {
+        (Some(image), _) => is_image(&image).then_some(()).ok_or_else(|| {
+            wrong(format!("{} is no kernel image", image.strip_prefix(unpacked).unwrap_or(&image).display()))
+        }),
+        (None, None) if tree::has_boot_image(unpacked) => {
+            let companions = companions(path);
+            let companion = companions.first().and_then(|path| path.file_name()).unwrap_or_default();
+            let companion = companion.to_string_lossy().into_owned();
+            Err(OwnError::NoCompanion { path: path.to_owned(), companion })
+        }
+        (None, _) => match control.parts() {
+            Some(depends) => Err(OwnError::OnlyDepends { path: path.to_owned(), depends }),
+            None if modules.is_some() => {
+                Err(wrong("it contains modules only; name the package of the kernel".to_owned()))
+            }
+            None => Err(wrong("it contains neither a kernel nor modules".to_owned())),
+        },
+    }
+}
+
+/// The kernel of a build tree. Only its unpacked image is in the cache.
+fn built(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<CachedKernel, KernelError> {
+    let path = Path::new(name);
+    let images = images(cache.arch());
+    let Some(image) = images.iter().map(|image| path.join(image)).find(|image| image.is_file()) else {
+        let because = match images {
+            [image, others @ ..] if !others.is_empty() => {
+                format!("neither {image} nor {} exists", others.join(" nor "))
+            }
+            images => format!("{} does not exist", images.join(" ")),
+        };
+        return Err(OwnError::NoKernel { path: path.to_owned(), arch: cache.arch(), because }.into());
+    };
+    if !is_image(&image) {
+        let because = format!("{} is no kernel image", image.display());
+        return Err(OwnError::NoKernel { path: path.to_owned(), arch: cache.arch(), because }.into());
+    }
+    let text = |part: &str| {
+        fs::read_to_string(path.join(part))
+            .map_err(|_absent| OwnError::Unbuilt { path: path.to_owned(), missing: part.to_owned() })
+    };
+    let release = text("include/config/kernel.release")?.trim().to_owned();
+    let options = Options::parse(&text(".config")?);
+    text("modules.order")?;
+    let sha256 = packages::sha256(cache, &image).map_err(|source| OwnError::Package { path: image.clone(), source })?;
+    let own = Own {
+        image: unpacked_image(cache, &image, &sha256, observer)?,
+        sha256,
+        tree: Some(path.to_owned()),
+        options: Some(options),
+        builtin: built_in(&path.join("modules.builtin")),
+    };
+    Ok(CachedKernel {
+        name: name.to_owned(),
+        testbed: Testbed::Icount,
+        version: release.clone(),
+        pin: release.clone(),
+        release,
+        suite: String::new(),
+        instead_of: None,
+        room: None,
+        layout: LAYOUT,
+        folder: path.to_owned(),
+        own: Some(own),
+        replaced: Vec::new(),
+    })
+}
+
+/// The image that QEMU boots: unpacked on the host if possible, which saves the guest most of its boot.
+fn unpacked_image(
+    cache: &Cache,
+    image: &Path,
+    sha256: &str,
+    observer: &mut dyn Observer,
+) -> Result<PathBuf, KernelError> {
+    let folder = format!("own/{}", &sha256[..16]);
+    let cached = cache.path(&folder).join(tree::IMAGE);
+    if cached.is_file() {
+        return Ok(cached);
+    }
+    let Some(program) = unpacked::unpack(&fs::read(image).map_err(file(image))?) else { return Ok(image.to_owned()) };
+    let lock = cache.lock(observer)?;
+    let workshop = cache.workshop(&lock)?;
+    fs::write(workshop.path().join(tree::IMAGE), program).map_err(file(workshop.path()))?;
+    Ok(cache.publish(&lock, &workshop.keep(), &folder)?.join(tree::IMAGE))
+}
+
+/// True for images of x86 (`HdrS`) and arm64, and for ELF files.
+fn is_image(path: &Path) -> bool {
+    const MAGICS: [(usize, &[u8]); 4] = [(0, b"\x7FELF"), (0x202, b"HdrS"), (56, b"ARM\x64"), (4, b"zimg")];
+    let mut head = [0; 0x206];
+    let read = fs::File::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut head));
+    read.is_ok() && MAGICS.iter().any(|(at, magic)| head[*at..].starts_with(magic))
+}
+
+fn built_in(list: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(list).unwrap_or_default();
+    text.lines().filter_map(|line| module_name(Path::new(line))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::observer::Silent;
+
+    fn obtained(folder: &Path, name: &str) -> Result<CachedKernel, String> {
+        let cache = Cache::at(folder.join("cache"));
+        let path = folder.join(name).display().to_string();
+        obtain(&cache, Testbed::Icount, &path, &mut Silent)
+            .map_err(|error| error.to_string().replace(&format!("{}/", folder.display()), ""))
+    }
+
+    fn write(folder: &Path, files: &[(&str, &[u8])]) {
+        for (name, bytes) in files {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+    }
+
+    /// The start of an image that is not packed.
+    fn image() -> Vec<u8> {
+        let mut image = vec![0; 0x300];
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image
+    }
+
+    #[test]
+    fn paths_differ_from_names() {
+        for (kernel, path) in
+            [("debian-6.1", false), ("uml-6.1", false), ("./debian-6.1", true), ("k.deb", true), (".", true)]
+        {
+            assert_eq!(is_path(kernel), path, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn build_tree_is_read_where_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let refused = || obtained(folder, "linux").unwrap_err();
+        write(folder, &[("linux/Makefile", b"")]);
+        assert!(refused().ends_with("neither arch/x86/boot/bzImage nor vmlinux exists"), "{}", refused());
+        write(folder, &[("linux/arch/x86/boot/bzImage", b"text")]);
+        assert!(refused().contains("bzImage is no kernel image"), "{}", refused());
+        write(
+            folder,
+            &[("linux/arch/x86/boot/bzImage", &image()), ("linux/include/config/kernel.release", b"6.1.0-own\n")],
+        );
+        assert!(refused().contains("linux is not completely built: .config is missing"), "{}", refused());
+        write(
+            folder,
+            &[
+                ("linux/.config", b"CONFIG_CAN=y\n# CONFIG_CAN_RAW is not set\n"),
+                ("linux/modules.order", b"kernel/net/can/can-gw.ko\ndrivers/net/can/vcan.o\n"),
+                ("linux/modules.builtin", b"kernel/net/can/can.ko\n"),
+            ],
+        );
+        let kernel = obtained(folder, "linux").unwrap();
+        assert_eq!(
+            (kernel.release.as_str(), kernel.image()),
+            ("6.1.0-own", folder.join("linux/arch/x86/boot/bzImage"))
+        );
+        assert!(kernel.has_built_in("can") && !kernel.has_built_in("can_gw"));
+        assert_eq!(kernel.options().unwrap().value("CAN"), Some("y"));
+        assert_eq!((kernel.pin(), kernel.sha256().unwrap().len()), (None, 64));
+        let modules = kernel.module_tree().unwrap();
+        for (name, path) in [("can_gw", "net/can/can-gw.ko"), ("vcan", "drivers/net/can/vcan.ko")] {
+            assert_eq!(modules.path(name), Some(folder.join("linux").join(path).as_path()));
+        }
+        let other = obtain(&Cache::at(folder.to_owned()), Testbed::Uml, "linux/", &mut Silent).unwrap_err();
+        assert!(other.to_string().contains("add --testbed icount"), "{other}");
+    }
+
+    /// Builds a package of these files.
+    fn package(folder: &Path, name: &str, depends: &str, files: &[(&str, &[u8])]) -> String {
+        let tree = folder.join(name);
+        let control = format!(
+            "Package: {name}\nVersion: 6.1.9-1\nArchitecture: amd64\nMaintainer: a <a@b.c>\nDescription: a\nDepends: {depends}\n"
+        );
+        write(&tree, &[("DEBIAN/control", control.as_bytes())]);
+        write(&tree, files);
+        let file = format!("{name}_6.1.9-1_amd64.deb");
+        let mut build = Command::new("dpkg-deb");
+        build.args(["--build", "--root-owner-group"]).arg(&tree).arg(folder.join(&file));
+        assert!(build.output().unwrap().status.success());
+        file
+    }
+
+    #[test]
+    fn package_is_unpacked_with_that_of_its_modules() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let binary = package(folder, "linux-binary-6.1.9-own", "a", &[("boot/vmlinuz-6.1.9-own", &image())]);
+        let refused = obtained(folder, &binary).unwrap_err();
+        let companion = "linux-modules-6.1.9-own_6.1.9-1_amd64.deb";
+        assert!(refused.contains(&format!("has no modules, and {companion} is not next to it")), "{refused}");
+        assert!(!folder.join("cache/own").exists(), "half of it is cached");
+
+        let module = ("lib/modules/6.1.9-own/kernel/net/can/can.ko", b"m".as_slice());
+        let built_in = ("lib/modules/6.1.9-own/modules.builtin", b"kernel/net/can/can-raw.ko\n".as_slice());
+        let config = ("boot/config-6.1.9-own", b"CONFIG_CAN=m\n".as_slice());
+        assert_eq!(package(folder, "linux-modules-6.1.9-own", "a", &[module, built_in, config]), companion);
+        let kernel = obtained(folder, &binary).unwrap();
+        assert_eq!((kernel.release.as_str(), kernel.version.as_str()), ("6.1.9-own", "6.1.9-1"));
+        assert!(kernel.name.ends_with(&binary) && kernel.image().starts_with(folder.join("cache/own")));
+        assert!(kernel.has_built_in("can_raw") && kernel.module_tree().unwrap().path("can").is_some());
+        assert_eq!(kernel.options().unwrap().value("CAN"), Some("m"));
+        assert_eq!(obtained(folder, &binary).unwrap(), kernel);
+
+        let refused = obtained(folder, companion).unwrap_err();
+        assert!(refused.contains("contains modules only"), "{refused}");
+        let depends = "linux-binary-6.1.9-own (= 1), linux-modules-6.1.9-own, kmod";
+        let meta = package(folder, "linux-image-6.1.9-own", depends, &[]);
+        assert_eq!(obtained(folder, &meta).unwrap().release, "6.1.9-own");
+        fs::remove_file(folder.join(&binary)).unwrap();
+        let refused = obtained(folder, &meta).unwrap_err();
+        assert!(
+            refused.contains("only depends on linux-binary-6.1.9-own and linux-modules-6.1.9-own: put"),
+            "{refused}"
+        );
+        fs::write(folder.join("no.deb"), "x").unwrap();
+        assert_eq!(obtained(folder, "no.deb").unwrap_err(), "Cannot use no.deb");
+        assert!(obtained(folder, "DEBIAN").unwrap_err().starts_with("Cannot use DEBIAN"));
+    }
+}
