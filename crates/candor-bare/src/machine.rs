@@ -38,8 +38,7 @@ fn gateway(parameters: &Parameters) -> Result<(), String> {
     let [first, second] = places;
     let cards = [start(first, parameters.bits_per_second)?, start(second, parameters.bits_per_second)?];
     let mut gateway = Gateway::new(cards, &parameters.jobs);
-    let mut lines = places.map(Place::interrupt_line);
-    lines.sort_unstable();
+    let lines = parameters.cards.map(|card| card.line);
     lines.iter().for_each(|line| interrupts::route(*line));
     let mut own = Own::NONE;
     shared::publish(State::Running, gateway.counters(), &own);

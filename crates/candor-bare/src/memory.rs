@@ -6,7 +6,7 @@ pub const TRAMPOLINE: u64 = 0x8000;
 pub const TRAMPOLINE_BYTES: u64 = 0x1000;
 
 /// The program with its memory, as in `link.ld`.
-pub const PROGRAM: u64 = 0x0400_0000;
+pub const PROGRAM: u64 = 0x1000_0000;
 /// Size of everything from [`PROGRAM`] on.
 pub const BYTES: u64 = 0x0100_0000;
 

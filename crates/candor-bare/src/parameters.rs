@@ -15,6 +15,9 @@ pub struct Card {
     pub bus: u8,
     /// Device and function: `device << 3 | function`.
     pub devfn: u8,
+    /// Line of its interrupt on the interrupt controller that all processors share. The system that ran before may have chosen
+    /// another than the firmware.
+    pub line: u8,
 }
 
 /// The task of a gateway.
@@ -30,7 +33,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// Length of what precedes the jobs.
-    pub const HEADER_BYTES: usize = 20;
+    pub const HEADER_BYTES: usize = 22;
 
     /// Magic number, length of the jobs, cards, bit rate, jobs.
     #[must_use]
@@ -38,7 +41,7 @@ impl Parameters {
         let jobs = jobs::encode(&self.jobs);
         let mut bytes = MAGIC.to_vec();
         bytes.extend(u32::try_from(jobs.len()).unwrap_or(u32::MAX).to_le_bytes());
-        bytes.extend(self.cards.iter().flat_map(|card| [card.bus, card.devfn]));
+        bytes.extend(self.cards.iter().flat_map(|card| [card.bus, card.devfn, card.line]));
         bytes.extend(self.bits_per_second.to_le_bytes());
         bytes.extend(jobs);
         bytes
@@ -57,12 +60,15 @@ impl Parameters {
     /// [`DecodeError`]
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (header, jobs) = bytes.split_first_chunk::<{ Self::HEADER_BYTES }>().ok_or(DecodeError)?;
-        let [.., bus_0, devfn_0, bus_1, devfn_1, a, b, c, d] = *header;
+        let [.., bus_0, devfn_0, line_0, bus_1, devfn_1, line_1, a, b, c, d] = *header;
         if Self::length(header) != Some(bytes.len()) {
             return Err(DecodeError);
         }
         Ok(Self {
-            cards: [Card { bus: bus_0, devfn: devfn_0 }, Card { bus: bus_1, devfn: devfn_1 }],
+            cards: [
+                Card { bus: bus_0, devfn: devfn_0, line: line_0 },
+                Card { bus: bus_1, devfn: devfn_1, line: line_1 },
+            ],
             bits_per_second: u32::from_le_bytes([a, b, c, d]),
             jobs: jobs::decode(jobs)?,
         })

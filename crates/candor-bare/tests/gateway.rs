@@ -165,7 +165,7 @@ proptest! {
         let jobs: Vec<Job> = jobs.into_iter().filter(|job| job.format == FrameFormat::Classic && job.send_as.is_none()).collect();
         let expected: Vec<Job> = jobs.iter().map(kept).collect();
         prop_assert_eq!(decode(&encode(&jobs)), Ok(expected.clone()));
-        let cards = [Card { bus: 0, devfn: 0x38 }, Card { bus: 1, devfn: 0x41 }];
+        let cards = [Card { bus: 0, devfn: 0x38, line: 11 }, Card { bus: 1, devfn: 0x41, line: 10 }];
         let parameters = Parameters { cards, bits_per_second: 1_000_000, jobs: expected };
         let bytes = parameters.to_bytes();
         prop_assert_eq!(Parameters::length(bytes.first_chunk().unwrap()), Some(bytes.len()));

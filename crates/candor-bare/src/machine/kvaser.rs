@@ -32,7 +32,7 @@ pub(super) struct Place {
 pub(super) struct Channel(Ports);
 
 impl From<Card> for Place {
-    fn from(Card { bus, devfn }: Card) -> Self {
+    fn from(Card { bus, devfn, .. }: Card) -> Self {
         Self { bus, devfn }
     }
 }

@@ -109,6 +109,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
         return Err("--wire-adapter is for buses of candor-lab wire: add --topology wire".into());
     }
     spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
+    spec.bare_metal = args.bare_metal;
     spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.copy);

@@ -15,6 +15,8 @@ pub struct GuestSpec {
     /// Name in `candor-lab kernels`; `None`: the default kernel of the stable release.
     pub kernel: Option<String>,
     pub topology: Topology,
+    /// A second processor, which Linux leaves to a gateway without an operating system ([`bare_metal`](crate::bare_metal)).
+    pub bare_metal: bool,
     /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
     /// candor-lab, with candor next to it: the guard on the host, and the guest's init if the guest has this machine's processor
@@ -90,6 +92,7 @@ impl GuestSpec {
             arch: Arch::X86_64,
             kernel: None,
             topology,
+            bare_metal: false,
             wire_adapters: Vec::new(),
             lab,
             copies: Vec::new(),

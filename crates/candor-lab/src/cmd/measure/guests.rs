@@ -136,6 +136,8 @@ fn specification(
     if order.cells.iter().any(|cell| cell.hardware_stamps) {
         spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
+    // For all blocks of such a plan: the cards are in other slots, and the order of interrupts is part of every latency.
+    spec.bare_metal = order.bare_metal;
     spec.arch = conditions.arch.unwrap_or_default();
     spec.kernel.clone_from(&conditions.kernel);
     spec.clock = ClockShift::new(conditions.shift).unwrap_or_default();
