@@ -39,7 +39,7 @@ fn cargo() -> Command {
 }
 
 /// Builds the static programs for guests with the processor of this machine, `candor` and `candor-lab`, and returns the path of
-/// the second; the first is next to it.
+/// the second; the first is next to it, and so is `candor-bare.elf`.
 pub(crate) fn lab() -> anyhow::Result<PathBuf> {
     lab_for(Arch::X86_64)
 }
@@ -49,8 +49,26 @@ pub(crate) fn lab_for(arch: Arch) -> anyhow::Result<PathBuf> {
     ensure_target(arch.target())?;
     let arguments = ["build", "--release", "--package", "candor", "--package", "candor-lab", "--target"];
     step::run(cargo().args(arguments).arg(arch.target()))?;
-    Ok(step::metadata()?.target_directory.as_std_path().join(arch.target()).join("release/candor-lab"))
+    let target = step::metadata()?.target_directory.into_std_path_buf();
+    let lab = target.join(arch.target()).join("release/candor-lab");
+    if arch == Arch::X86_64 {
+        bare_metal(&target, &lab)?;
+    }
+    Ok(lab)
 }
+
+/// Builds the gateway without an operating system and puts it next to candor-lab.
+fn bare_metal(target: &Path, lab: &Path) -> anyhow::Result<()> {
+    ensure_target(BARE_METAL)?;
+    step::run(cargo().args(["build", "--profile", "bare", "--package", "candor-bare", "--target", BARE_METAL]))?;
+    let program = target.join(BARE_METAL).join("bare/candor-bare");
+    std::fs::copy(&program, lab.with_file_name("candor-bare.elf"))
+        .with_context(|| format!("cannot copy {}", program.display()))?;
+    Ok(())
+}
+
+/// A machine without an operating system.
+pub(crate) const BARE_METAL: &str = "x86_64-unknown-none";
 
 /// The largest `candor` without symbols that is accepted, in bytes: it runs as root on small boards.
 const LARGEST_GATEWAY: u64 = 6_000_000;

@@ -1,7 +1,9 @@
 //! Filters: `can_id` and mask with the semantics of the kernel, in can-utils notation.
 
+#[cfg(feature = "std")]
 mod text;
 
+#[cfg(feature = "std")]
 pub use text::{FilterTextError, FilterTextErrorKind, IdRange};
 
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};

@@ -4,9 +4,11 @@
 //! [`include/uapi/linux/can.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can.h) in Linux 6.1.
 
 mod kernel;
+#[cfg(feature = "std")]
 mod text;
 
 pub use kernel::{CAN_MTU, CANFD_MTU, KernelBytesError};
+#[cfg(feature = "std")]
 pub use text::{FrameTextError, FrameTextErrorKind};
 
 /// `CAN_EFF_FLAG`: the identifier has 29 bits.

@@ -1,11 +1,14 @@
 //! can-gw jobs, which the kernel and the user-space engines run.
 
+#[cfg(feature = "std")]
 mod cangw;
 
 pub use crate::rule::SendAs;
+#[cfg(feature = "std")]
 pub use cangw::cangw_arguments;
 
-use std::num::NonZeroU32;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use crate::filter::Filter;
 use crate::frame::{CANFD_FDF, Frame, FrameFormat};

@@ -20,23 +20,34 @@
 //! for `wasm32-unknown-unknown`.
 //!
 //! # Features
+//! * `std` (default): without it, there are only [`filter`], [`frame`], [`job`], [`payload`], [`random`], [`rule`] and
+//!   [`ruleset`], without their texts; they need an allocator but no operating system
 //! * `testing`: the oracle, a slow model of can-gw to test gateways against
 //! * `arbitrary`: the oracle, and strategies of `proptest` for frames, filters and jobs
+#![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+extern crate alloc;
+
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+#[cfg(feature = "std")]
 pub mod bits;
 #[cfg(test)]
 mod cases;
+#[cfg(feature = "std")]
 pub mod causes;
+#[cfg(feature = "std")]
 pub mod diagnostic;
+#[cfg(feature = "std")]
 #[expect(missing_docs, reason = "for files of candor")]
 pub mod document;
 pub mod filter;
 pub mod frame;
+#[cfg(feature = "std")]
 pub mod ids;
+#[cfg(feature = "std")]
 pub mod interface_name;
 pub mod job;
 #[cfg(any(test, feature = "testing"))]
@@ -44,8 +55,11 @@ pub mod oracle;
 pub mod payload;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
+#[cfg(feature = "std")]
 pub mod realtime;
 pub mod rule;
 pub mod ruleset;
+#[cfg(feature = "std")]
 pub mod shell;
+#[cfg(feature = "std")]
 pub mod units;

@@ -3,7 +3,7 @@
 use crate::frame::{CANFD_MAX_DLEN, Frame};
 
 /// Required values of bits of the payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PayloadPattern {
     /// Bits that are compared, by byte of the payload.
     pub mask: [u8; CANFD_MAX_DLEN],

@@ -12,7 +12,7 @@ pub use apply::{Verdict, change};
 pub(crate) use checksum::crc8;
 pub use convert::{SendAs, convert};
 
-use std::ops::{BitAnd, BitOr, BitXor};
+use core::ops::{BitAnd, BitOr, BitXor};
 
 use crate::frame::CANFD_MAX_DLEN;
 
@@ -131,7 +131,7 @@ impl Modifications {
 pub type BytePosition = i8;
 
 /// The byte range and the result position of a checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChecksumSpan {
     /// First byte covered by the checksum.
     pub from: BytePosition,
@@ -150,7 +150,7 @@ impl ChecksumSpan {
 }
 
 /// `CGW_CS_XOR`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct XorChecksum {
     /// Bytes covered, and the byte of the result.
     pub span: ChecksumSpan,
@@ -174,7 +174,7 @@ pub struct Crc8Checksum {
 }
 
 /// `enum cgw_crc8_profile`: additional input of the CRC after the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Crc8Profile {
     /// Only the covered bytes enter the CRC.
     None,

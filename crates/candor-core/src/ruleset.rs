@@ -23,6 +23,8 @@ mod nearest;
 mod patterns;
 mod pool;
 
+use alloc::boxed::Box;
+
 use crate::frame::{CAN_MAX_DLEN, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
 use crate::job::{BusIndex, Incoming, Job};
 use actions::Actions;

@@ -1,9 +1,11 @@
 //! For init of a guest: mounts, kernel modules, power-off, the debug port, terminals.
 
 mod debug_port;
+mod registers;
 mod terminal;
 
 pub use debug_port::DebugPort;
+pub use registers::Registers;
 pub use terminal::{RawMode, WindowSize, set_window_size, window_size};
 
 use std::ffi::CString;

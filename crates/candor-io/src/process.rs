@@ -100,11 +100,11 @@ pub fn lead_terminal(command: &mut Command) -> &mut Command {
 ///
 /// # Errors
 /// Those of `getrlimit()` and `setrlimit()`.
-pub fn set_stack_limit(bytes: u64) -> io::Result<()> {
+pub fn set_stack_limit(mebibytes: u16) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes one rlimit into the exclusively borrowed value.
     check(unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) })?;
-    limit.rlim_cur = bytes.min(limit.rlim_max);
+    limit.rlim_cur = (libc::rlim_t::from(mebibytes) << 20).min(limit.rlim_max);
     // SAFETY: the kernel reads one rlimit from the live value.
     check(unsafe { libc::setrlimit(libc::RLIMIT_STACK, &raw const limit) }).map(drop)
 }

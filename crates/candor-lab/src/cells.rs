@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use candor_config::engine::{Engine, Sender};
@@ -16,10 +16,11 @@ use candor_config::plan::Echo;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
+use crate::arch::Arch;
 use crate::device::OWN_PROGRAMS;
 use crate::experiment::load::Load;
 use crate::experiment::traffic::Traffic;
-use crate::experiment::{Bench, Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
+use crate::experiment::{Bench, Block, Cell, Conditions, Gateway, Plan, StampSource, Testbed, Topology, Wire};
 use crate::{device, job, kernel};
 
 /// Name of the order in the guest's working directory.
@@ -31,6 +32,9 @@ pub struct Order {
     /// Logs to replay, by the file names in the traffic of cells.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub logs: BTreeMap<String, String>,
+    /// Keep a second processor for gateways without an operating system.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bare_metal: bool,
     /// Starts gateways and loads. `None`: the measuring process does, which is right if all processes end with the
     /// guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,8 +71,8 @@ pub struct CellOrder {
     pub seed: u64,
     /// Bit rates of the sending bus. Bus loads in percent refer to it.
     pub bus: BitsPerSecond,
-    /// True if a timer sends single frames, because a gateway of the plan never sleeps or a load leaves no CPU time to
-    /// the tester.
+    /// True if a timer sends single frames, because a gateway of the plan never sleeps or has a processor of its own, or a load
+    /// leaves no CPU time to the tester.
     pub from_timer: bool,
     /// Bit rates of the second bus if the time on the wire is to be subtracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,6 +121,10 @@ pub enum Device {
         /// True if local sockets receive what it sends.
         echo: bool,
     },
+    /// `candor-lab bare-metal` with this gateway file.
+    BareMetal {
+        file: String,
+    },
     Command {
         start: Vec<String>,
         /// Empty if there is nothing to run at the end.
@@ -163,14 +171,17 @@ pub enum OrderError {
 impl Order {
     pub fn of(plan: &Plan, block: &Block<'_>) -> Result<Self, OrderError> {
         // The same for all cells of a plan, so that they can be compared.
-        let is_busy = |cell: &Cell| cell.load != Load::None || spins(plan.gateway(cell));
+        let is_busy = |cell: &Cell| cell.load != Load::None || needs_timer(plan.gateway(cell));
         let from_timer = plan.cells().iter().any(is_busy);
         let cells = block.cells.iter().map(|cell| CellOrder::of(plan, cell, from_timer)).collect::<Result<_, _>>()?;
         let logs = block.cells.iter().filter_map(|cell| match &cell.traffic {
             Traffic::Replay { file, .. } => Some((file.clone(), plan.logs.get(file)?.text.clone())),
             _ => None,
         });
-        Ok(Self { logs: logs.collect(), cells, supervisor: None, addresses: false })
+        // For all kernels alike, where it is possible.
+        let has_cards = cells_have_cards(block);
+        let bare_metal = has_cards && plan.cells().iter().any(|cell| *plan.gateway(cell) == Gateway::BareMetal);
+        Ok(Self { logs: logs.collect(), cells, bare_metal, supervisor: None, addresses: false })
     }
 }
 
@@ -197,6 +208,11 @@ impl CellOrder {
                     to: between.1.to_owned(),
                     echo: interfaces.echo(Engine::User(*engine)),
                 }
+            }
+            Gateway::BareMetal => {
+                // The engine of the file does not matter.
+                let file = plan.rules(cell).gateway_file(Engine::Kernel, between, false, &cell.frame);
+                Device::BareMetal { file }
             }
             Gateway::Candor(engine) => {
                 interfaces.check_echo(*engine, cell)?;
@@ -236,10 +252,9 @@ impl Device {
         match self {
             Self::None | Self::External => Ok(None),
             Self::Candor { engine, file } => {
-                let path = folder.join(format!("{name}.toml"));
-                fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
-                Ok(Some(device::Gateway::of_file(&path).called(engine)))
+                Ok(Some(device::Gateway::of_file(&written(folder, name, file)?).called(engine)))
             }
+            Self::BareMetal { file } => Ok(Some(device::Gateway::bare_metal(&written(folder, name, file)?))),
             Self::Baseline { engine, from, to, echo } => {
                 let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("Unknown engine")?;
                 Ok(Some(device::Gateway::baseline(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
@@ -247,6 +262,13 @@ impl Device {
             Self::Command { start, stop } => Ok(Some(device::Gateway::of_command(start, stop))),
         }
     }
+}
+
+/// Writes a gateway file.
+fn written(folder: &Path, name: &str, file: &str) -> Result<PathBuf, String> {
+    let path = folder.join(format!("{name}.toml"));
+    fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
+    Ok(path)
 }
 
 /// `None` if cells run without a guest.
@@ -350,8 +372,16 @@ impl<'a> Interfaces<'a> {
     }
 }
 
-fn spins(gateway: &Gateway) -> bool {
-    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Baseline(engine) if engine.receiver().spins())
+fn cells_have_cards(block: &Block<'_>) -> bool {
+    let Conditions { testbed, arch, topology, .. } = block.conditions;
+    (*testbed, *topology) == (Testbed::Icount, Topology::Kvaser) && arch.unwrap_or_default() == Arch::X86_64
+}
+
+/// True if the gateway would be measured together with what the tester does after sending: it never waits, or its processor runs
+/// only while the tester's is idle.
+fn needs_timer(gateway: &Gateway) -> bool {
+    *gateway == Gateway::BareMetal
+        || matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Baseline(engine) if engine.receiver().spins())
 }
 
 #[cfg(test)]

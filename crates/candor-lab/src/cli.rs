@@ -14,8 +14,8 @@ pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
 pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use guests::{
-    BaselineArgs, DemoCommand, DemoInversionArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs, LabKernelsArgs,
-    LabLoadArgs, LabRunArgs, LabShellArgs, PreflightArgs,
+    BareMetalArgs, BaselineArgs, DemoCommand, DemoInversionArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs,
+    LabKernelsArgs, LabLoadArgs, LabRunArgs, LabShellArgs, PreflightArgs,
 };
 pub(crate) use methods::{
     LabBurstsArgs, LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSoakArgs, LabStreamArgs, LabSystemCallsArgs,
@@ -59,6 +59,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Demo(DemoCommand),
     Baseline(BaselineArgs),
+    BareMetal(BareMetalArgs),
     Bursts(LabBurstsArgs),
     CanSend(LabCanSendArgs),
     SystemCalls(LabSystemCallsArgs),

@@ -1,5 +1,6 @@
 //! One file per command, or for several that share their parts. Each returns an exit status or an error.
 
+pub(crate) mod bare_metal;
 pub(crate) mod baseline;
 pub(crate) mod bench;
 pub(crate) mod bursts;

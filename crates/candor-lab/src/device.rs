@@ -29,6 +29,9 @@ enum Program {
     Named(String),
 }
 
+/// The engine in records of `candor-lab bare-metal`.
+pub const BARE_METAL: &str = "bare-metal";
+
 /// Programs that every guest and every board has.
 pub const OWN_PROGRAMS: [&str; 2] = ["candor", "candor-lab"];
 
@@ -72,6 +75,12 @@ impl Gateway {
     /// Sets the name in messages, for files with generated names.
     pub fn called(self, shown: &str) -> Self {
         Self { shown: shown.to_owned(), ..self }
+    }
+
+    /// `candor-lab bare-metal FILE`.
+    pub fn bare_metal(file: &Path) -> Self {
+        let arguments = vec![BARE_METAL.into(), file.into()];
+        Self { program: Program::Lab, arguments, stop: Vec::new(), shown: BARE_METAL.to_owned() }
     }
 
     /// `candor-lab baseline ENGINE`.

@@ -82,6 +82,8 @@ pub enum Gateway {
     },
     /// The baseline loop of an engine: its system calls without rules.
     Baseline(UserEngine),
+    /// The rules on two cards, without an operating system.
+    BareMetal,
     /// A black box between the tester's interfaces, neither started nor stopped.
     External,
 }

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::arch::Arch;
+use crate::bare_metal;
 use crate::cache::{Cache, CacheError};
 use crate::channel::ChannelError;
 use crate::device::OWN_PROGRAMS;
@@ -69,6 +70,8 @@ pub struct Platform {
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     #[error(transparent)]
+    BareMetal(#[from] bare_metal::ProgramError),
+    #[error(transparent)]
     Cache(#[from] CacheError),
     #[error("The guest's messages are damaged")]
     Channel(#[from] ChannelError),
@@ -80,6 +83,10 @@ pub enum LabError {
     File { path: PathBuf, source: io::Error },
     #[error("{reason}")]
     Guest { reason: String, console: Vec<String> },
+    #[error(
+        "A gateway without an operating system needs emulated cards and an x86-64 processor: testbed icount, topology kvaser"
+    )]
+    NoBareMetal,
     #[error("Cannot build the guest's image")]
     Image(#[from] ImageError),
     #[error("No kernel for the guest")]
@@ -151,6 +158,11 @@ fn run_on(
     if spec.testbed == Testbed::Uml && !spec.arch.is_here() {
         return Err(LabError::NoUml(spec.arch));
     }
+    let is_bare_metal_possible =
+        (spec.testbed, spec.topology, spec.arch) == (Testbed::Icount, Topology::Kvaser, Arch::X86_64);
+    if spec.bare_metal && !is_bare_metal_possible {
+        return Err(LabError::NoBareMetal);
+    }
     let lab = specification::lab_for(spec.arch, &spec.lab)?;
     if let Some(out) = &spec.out {
         check_out(out)?;
@@ -185,7 +197,7 @@ fn run_on(
         arch: spec.arch,
     };
     let mut image = Vec::new();
-    let archive = image::build(&kernel, &lab, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
+    let archive = image::build(&kernel, &lab, job(spec, &platform, size), &contents(spec, &lab, &cache, observer)?)?;
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
     // As late as possible: only the guard removes the directory if this process is killed.
@@ -270,6 +282,7 @@ fn job(spec: &GuestSpec, platform: &Platform, terminal: Option<TerminalSize>) ->
     Job {
         testbed: spec.testbed,
         topology: spec.topology,
+        bare_metal: spec.bare_metal,
         wire_adapters: spec.wire_adapters.clone(),
         modules: Vec::new(),
         command: spec.command.clone(),
@@ -297,7 +310,7 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
 }
 
 /// Adds the command itself if it is the plain name of a program on the host or in a known package.
-fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, ToolError> {
+fn contents(spec: &GuestSpec, lab: &Path, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, LabError> {
     let tools = tools::USUAL.split(' ').filter(|_| spec.tools).map(str::to_owned);
     let is_small = |name: &str| spec.tools && image::is_applet(name);
     let wanted = spec.programs.iter().filter(|name| spec.arch.is_here() || !is_small(name));
@@ -311,11 +324,16 @@ fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Res
     for program in &mut programs {
         *program = tools::obtain(cache, program, observer)?;
     }
+    let mut files = spec.files.clone();
+    if spec.bare_metal {
+        let (path, bytes) = bare_metal::read(lab)?;
+        files.push((path.to_owned(), bytes));
+    }
     Ok(Contents {
         arch: spec.arch,
         copies: spec.copies.clone(),
         programs,
-        files: spec.files.clone(),
+        files,
         without_modules: spec.without_modules.clone(),
         module_parameters: spec.module_parameters.clone(),
     })

@@ -104,7 +104,7 @@ fn prepare() -> Result<(Job, Outlet), InitError> {
 
 fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
     job.modules.iter().try_for_each(load)?;
-    topology::set_up(job.topology)?;
+    topology::set_up(job.topology, job.bare_metal)?;
     let wire = (job.topology == Topology::Wire).then(|| Wire::start(&job.wire_adapters, outlet)).transpose()?;
     let mut command = command(job)?;
     outlet.send(Message::Started);

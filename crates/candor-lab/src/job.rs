@@ -21,6 +21,9 @@ pub const PATH: &str = "/bin:/sbin";
 pub struct Job {
     pub testbed: Testbed,
     pub topology: Topology,
+    /// There is a second processor for `candor-lab bare-metal`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bare_metal: bool,
     /// `candor-lab wire --adapter` for [`Topology::Wire`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wire_adapters: Vec<String>,
@@ -45,6 +48,9 @@ names! {
         Wire = "wire",
     }
 }
+
+/// Bit rate of [`Topology::Kvaser`].
+pub const KVASER_RATE: BitRate = BitRate::from_bits_per_second(1_000_000).expect("a million is not 0");
 
 /// `candor-lab wire --bus` of [`Topology::Wire`], at the rates of [`WIRE`]: figure 1 of the 2011 gateway paper.
 pub const WIRE_BUSES: [&str; 2] = ["first:500k/2M:can0,can1,can2", "second:500k/2M:can3,can4"];

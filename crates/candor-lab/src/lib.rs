@@ -5,6 +5,7 @@
 mod names;
 
 pub mod arch;
+pub mod bare_metal;
 pub mod baseline;
 pub mod board;
 pub mod bursts;

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Papers(args) => cmd::papers::run(&args),
         Command::Wire(args) => cmd::wire::run(&args),
         Command::Demo(command) => cmd::demo::run(&command),
+        Command::BareMetal(args) => cmd::bare_metal::run(&args),
         Command::Baseline(args) => cmd::baseline::run(&args),
         Command::Bursts(args) => cmd::bursts::run(&args),
         Command::CanSend(args) => cmd::can_send::run(&args),

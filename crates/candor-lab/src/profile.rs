@@ -15,7 +15,7 @@ mod path;
 mod trace;
 mod tracer;
 
-pub use addresses::{ADDRESSES, AddressError, Function, Functions, STACK_BYTES, of_this_machine};
+pub use addresses::{ADDRESSES, AddressError, Function, Functions, STACK_MIB, of_this_machine};
 pub use path::{PathError, Profile, Stack};
 pub use trace::{Trace, TraceError};
 pub use tracer::{TRACED, Tracer, UNTRACED, wait_for_trace};

@@ -5,7 +5,7 @@ use crate::frame::{CAN_MAX_DLEN, CANFD_BRS, CANFD_FDF, Frame, FrameFormat};
 
 /// Format in which a route sends all frames. Frames of the other format are converted after matching and before
 /// modification. User space only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SendAs {
     /// CAN CC (classic). FD frames of more than 8 bytes are deleted.
     Classic,

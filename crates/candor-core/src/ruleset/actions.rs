@@ -1,5 +1,7 @@
 //! Actions of the jobs, by position.
 
+use alloc::boxed::Box;
+
 use super::Visit;
 use super::change::{ChangePool, Changes};
 use super::patterns::{Choice, PatternPool, Patterns};

@@ -3,7 +3,8 @@
 //! AND, OR, XOR and SET on a field combine to one AND and one XOR, because each bit is kept, flipped, cleared or set.
 //! This includes the raw DLC of a classic frame, which `len` and `len8_dlc` preserve between two operations.
 
-use std::ops::{BitAnd, BitOr, BitXor, Not};
+use alloc::boxed::Box;
+use core::ops::{BitAnd, BitOr, BitXor, Not};
 
 use super::pool::Pool;
 use crate::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
@@ -11,14 +12,14 @@ use crate::job::{Job, SendAs};
 use crate::rule::{self, ChecksumSpan, Crc8Profile, Modifications, Operand, Operation, Verdict, XorChecksum};
 
 /// `value & keep ^ flip`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Bits<T> {
     keep: T,
     flip: T,
 }
 
 /// Modification shared by one or more jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Change {
     id: Bits<u32>,
     /// `None` also keeps a stray `len8_dlc`.
@@ -37,7 +38,7 @@ type Short = Bits<u64>;
 type Long = [Bits<u64>; CANFD_MAX_DLEN / 8];
 type Table = [u8; 256];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Crc8 {
     span: ChecksumSpan,
     init: u8,
@@ -112,7 +113,7 @@ impl ChangePool {
     }
 
     fn data_of(&mut self, modifications: &Modifications, format: FrameFormat) -> Option<u32> {
-        let words: Long = std::array::from_fn(|at| {
+        let words: Long = core::array::from_fn(|at| {
             let word = |operand: &Operand| Some(u64::from_ne_bytes(operand.data?.as_chunks().0[at]));
             folded(modifications, word).unwrap_or(Bits::<u64>::SAME)
         });

@@ -1,5 +1,8 @@
 //! Filters for one identifier: a table for 11-bit identifiers, a hash table for 29-bit identifiers.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::groups::Groups;
 use super::meter::Meter;
 use super::pool::number;
@@ -52,7 +55,7 @@ impl Standard {
         // Stable: the jobs of one identifier stay in order.
         filters.sort_by_key(|(filter, _)| filter.id);
         let start = |id: usize| number(filters.partition_point(|(filter, _)| (filter.id as usize) < id));
-        let starts = Box::new(std::array::from_fn(start));
+        let starts = Box::new(core::array::from_fn(start));
         Self { starts: Some(starts), jobs: filters.iter().map(|(_, job)| *job).collect() }
     }
 

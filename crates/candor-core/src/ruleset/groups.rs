@@ -1,6 +1,9 @@
 //! Filters that share a mask, in a hash table per mask.
 
-use std::collections::BTreeMap;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::meter::Meter;
 use super::pool::number;

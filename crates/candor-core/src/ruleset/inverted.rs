@@ -1,7 +1,9 @@
 //! Inverted filters. Most of them match most frames, so they are compared one by one. Consecutive jobs with equal
 //! filters are one step, and one comparison per mask recognises a frame that all of them exclude.
 
-use std::collections::BTreeMap;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::meter::Meter;
 use super::pool::number;

@@ -1,5 +1,8 @@
 //! The filters of one bus and frame format, as the kernel's receive lists.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::exact::Exact;
 use super::inverted::Inverted;
 use super::masked::Masked;

@@ -1,6 +1,8 @@
 //! Filters with a mask: a hash table per mask that several filters share, and a list of the rest.
 
-use std::collections::HashMap;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::groups::Groups;
 use super::meter::Meter;
@@ -21,7 +23,7 @@ pub(super) struct Masked {
 impl Masked {
     /// Filters must be in ascending order of their jobs.
     pub(super) fn build(filters: Vec<(Normalised, u32)>) -> Self {
-        let mut sharing: HashMap<u32, usize> = HashMap::new();
+        let mut sharing: BTreeMap<u32, usize> = BTreeMap::new();
         for (filter, _) in &filters {
             *sharing.entry(filter.mask).or_default() += 1;
         }

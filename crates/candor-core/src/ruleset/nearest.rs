@@ -24,7 +24,7 @@ impl Nearest {
         let mut carried = job;
         for place in &mut self.jobs {
             if carried < *place {
-                std::mem::swap(place, &mut carried);
+                core::mem::swap(place, &mut carried);
             }
             if carried == NONE {
                 break;

@@ -1,6 +1,8 @@
 //! Payload patterns, in words of 8 bytes.
 
-use std::collections::HashMap;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::pool::number;
 use crate::frame::Frame;
@@ -40,7 +42,7 @@ struct Word {
 pub(super) struct PatternPool {
     patterns: Vec<Pattern>,
     words: Vec<Word>,
-    known: HashMap<Vec<PayloadPattern>, Choice>,
+    known: BTreeMap<Vec<PayloadPattern>, Choice>,
 }
 
 impl PatternPool {

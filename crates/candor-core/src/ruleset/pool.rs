@@ -1,21 +1,22 @@
 //! Values that many jobs share, stored once.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     values: Vec<T>,
-    numbers: HashMap<T, u32>,
+    numbers: BTreeMap<T, u32>,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Self { values: Vec::new(), numbers: HashMap::new() }
+        Self { values: Vec::new(), numbers: BTreeMap::new() }
     }
 }
 
-impl<T: Clone + Eq + Hash> Pool<T> {
+impl<T: Clone + Ord> Pool<T> {
     /// The number of a new or existing value.
     pub(super) fn number_of(&mut self, value: T) -> u32 {
         *self.numbers.entry(value).or_insert_with_key(|value| {

@@ -74,37 +74,25 @@ mod pc {
 
 #[cfg(target_arch = "aarch64")]
 mod board {
-    use std::fs::File;
     use std::io;
-    use std::os::fd::AsRawFd as _;
-    use std::ptr::{self, NonNull};
+
+    use crate::guest::Registers;
 
     /// Registers of the PL011 of the board `virt`, whose first one takes a byte to send. QEMU writes it to its file at once.
-    const REGISTERS: libc::off_t = 0x0900_0000;
-    const PAGE_BYTES: usize = 4096;
+    const REGISTERS: u32 = 0x0900_0000;
 
-    /// The mapping lasts as long as the process.
     #[derive(Debug)]
     pub(super) struct Port {
-        data: NonNull<u32>,
+        registers: Registers,
     }
 
     impl Port {
         pub(super) fn open() -> io::Result<Self> {
-            let memory = File::options().read(true).write(true).open("/dev/mem")?;
-            let (access, kind, file) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, memory.as_raw_fd());
-            // SAFETY: a new mapping of device registers, at an address that the kernel chooses; nothing else is changed.
-            let mapped = unsafe { libc::mmap(ptr::null_mut(), PAGE_BYTES, access, kind, file, REGISTERS) };
-            match NonNull::new(mapped.cast()) {
-                Some(data) if mapped != libc::MAP_FAILED => Ok(Self { data }),
-                _ => Err(io::Error::last_os_error()),
-            }
+            Registers::map(REGISTERS).map(|registers| Self { registers })
         }
 
         pub(super) fn write_byte(&mut self, byte: u8) {
-            // SAFETY: `data` points to the first register of the mapping, which is page-aligned, writable and never unmapped; no
-            // reference to it exists.
-            unsafe { self.data.write_volatile(u32::from(byte)) };
+            self.registers.write(0, byte.into());
         }
     }
 }

@@ -110,6 +110,9 @@ pub(crate) struct GuestArgs {
     /// --stamps hardware.
     #[arg(long, value_name = "IF,IF,…")]
     pub(crate) wire_adapter: Vec<AdapterSpec>,
+    /// Keep a second processor for `candor-lab bare-metal` (icount and kvaser only).
+    #[arg(long)]
+    pub(crate) bare_metal: bool,
     /// Copy this file to the guest's working directory (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) copy: Vec<PathBuf>,
@@ -219,6 +222,20 @@ pub(crate) struct BaselineArgs {
     /// Loop sent frames back to other sockets of this machine; required on virtual interfaces.
     #[arg(long)]
     pub(crate) echo: bool,
+}
+
+/// Forward by the rules of a gateway file without an operating system.
+///
+/// It takes the two Kvaser cards of the file from Linux and gives them to a program on the second processor of a guest, until SIGINT or
+/// SIGTERM; then it gives them back and prints the counters. Between them is no kernel: an interrupt, the compiled rules, and the
+/// registers of the cards. The guest needs --bare-metal, as in `candor-lab run --testbed icount --topology kvaser --bare-metal`.
+///
+/// Exit status: 0 it ran until the signal, 1 the gateway file is not valid, 2 it could not run.
+#[derive(Args, Debug)]
+pub(crate) struct BareMetalArgs {
+    /// Gateway file with two buses and routes for classic frames.
+    #[arg(value_name = "GATEWAY")]
+    pub(crate) gateway: PathBuf,
 }
 
 #[derive(Args, Debug)]

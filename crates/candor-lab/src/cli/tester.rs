@@ -176,6 +176,10 @@ pub(crate) struct ConditionArgs {
     /// baseline`). The difference is the cost of candor.
     #[arg(long)]
     pub(crate) baselines: bool,
+    /// After each gateway, measure its rules without an operating system, on the second processor of the guest (`candor-lab
+    /// bare-metal`): what remains of the latency without Linux. Topology kvaser only.
+    #[arg(long)]
+    pub(crate) bare_metal: bool,
 }
 
 const STAMPS: Values<StampSource> = &[("kernel", "", StampSource::Kernel), ("hardware", "", StampSource::Hardware)];

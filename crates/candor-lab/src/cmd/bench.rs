@@ -26,7 +26,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::once(args.json))? else { return Ok(Exit::No) };
     let conditions = tester::Conditions::of(args.conditions, PROCESSORS, &tester::engines(&files))?;
     tester::pattern(&args.traffic, None, conditions.origin)?;
-    let devices = tester::devices_under_test(&files, args.conditions.baselines)?;
+    let devices = tester::devices_under_test(&files, args.conditions.baselines, args.conditions.bare_metal)?;
     check_interfaces(&files, args.topology)?;
     let adapter = match (args.stamps.source, args.topology) {
         (StampSource::Kernel, _) => None,
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
         command(args, &guest_names(&args.gateways)),
     );
     spec.wire_adapters.extend(adapter);
+    spec.bare_metal = args.conditions.bare_metal;
     spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
     spec.modules.clone_from(&args.module);
@@ -154,6 +155,7 @@ fn command(args: &BenchArgs, gateways: &[String]) -> Vec<String> {
         words.extend(WIRE.data.into_iter().flat_map(|rate| ["--wire-data-bitrate".to_owned(), rate.to_string()]));
     }
     words.extend(conditions.baselines.then(|| "--baselines".to_owned()));
+    words.extend(conditions.bare_metal.then(|| "--bare-metal".to_owned()));
     words.extend_from_slice(gateways);
     words
 }

@@ -17,7 +17,7 @@ const GATEWAY: Policy = Policy::Fifo(RtPriority::new(90).expect("90 is between 1
 
 pub(crate) fn run(args: &LabBurstsArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let devices = tester::devices_under_test(&files, args.baselines)?;
+    let devices = tester::devices_under_test(&files, args.baselines, false)?;
     if args.create {
         method::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?.keep();
     }

@@ -16,6 +16,7 @@ use candor_egress::policy::FrameRate;
 use candor_io::can::Stamps;
 use candor_io::{clock, process};
 use candor_lab::cells::{CellOrder, Device, Order, Said, State, SupervisorOrder};
+use candor_lab::device::BARE_METAL;
 use candor_lab::experiment::load::Load;
 use candor_lab::experiment::traffic::Traffic;
 use candor_lab::experiment::{replay, schedule};
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
         fs::read_to_string(&args.order).map_err(|error| format!("Cannot read {}: {error}", args.order.display()))?;
     let order: Order = serde_json::from_str(&text)?;
     if order.addresses {
-        process::set_stack_limit(profile::STACK_BYTES)?;
+        process::set_stack_limit(profile::STACK_MIB)?;
     }
     for cell in &order.cells {
         say(cell, State::Begun)?;
@@ -114,7 +115,7 @@ fn one_at_a_time(cell: &CellOrder, order: &Order, frame: Frame) -> Result<Record
         Some(SupervisorOrder { machine: Some(_), .. }) => processors().max(2),
     };
     let frames_from = Some(if cell.from_timer && processors == 1 { Origin::Timer } else { Origin::Call });
-    let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), baselines: false };
+    let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), baselines: false, bare_metal: false };
     // The plan has selected a source that suits all of its engines.
     let Conditions { policy, origin, .. } = Conditions::of(asked, processors, &[])?;
     let pattern = Pattern { origin, ..described(cell, frame) };
@@ -272,6 +273,7 @@ fn header(cell: &CellOrder, pattern: &Pattern) -> record::Header {
         Device::External => "external",
         Device::Candor { engine, .. } => engine,
         Device::Baseline { engine, .. } => &baseline_of(engine),
+        Device::BareMetal { .. } => BARE_METAL,
         Device::Command { .. } => "command",
     };
     let device = cell.levels.iter().find(|(factor, _)| factor == "gateway").map_or(engine, |(_, level)| level);
@@ -297,7 +299,7 @@ struct Prediction {
 impl Prediction {
     /// `None` if the rules are not known.
     fn of(device: &Device) -> Option<Self> {
-        let Device::Candor { file, .. } = device else { return None };
+        let (Device::Candor { file, .. } | Device::BareMetal { file }) = device else { return None };
         let plan = config::load(file.as_bytes()).ok()?.plan;
         let bus = |name: &str| plan.buses().iter().position(|bus| bus.name == name).map(BusIndex);
         let (from, to) = (bus("first")?, bus("second")?);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use candor_cli::{Exit, render};
 use candor_lab::cells::{CellOrder, SupervisorOrder};
-use candor_lab::device::Device;
+use candor_lab::device::{BARE_METAL, Device};
 use candor_lab::experiment::load::Load;
 use candor_lab::load::Running;
 use candor_lab::record::Header;
@@ -68,10 +68,8 @@ impl CellDevice {
             (Self::Supervised(supervised), Some(supervisor)) => (supervised, supervisor),
             (Self::Here { gateway, loaded }, _) => {
                 drop(loaded);
-                if let Some(gateway) = gateway {
-                    gateway.stop()?;
-                }
-                return Ok(Vec::new());
+                let said = gateway.map_or(Ok(Vec::new()), Device::stop)?;
+                return Ok(if header.engine == BARE_METAL { said } else { Vec::new() });
             }
             (Self::Supervised(supervised), None) => return Ok(supervised.end()?.said),
         };

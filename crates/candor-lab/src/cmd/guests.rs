@@ -115,6 +115,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
         return Err("--wire-adapter is for buses of candor-lab wire: add --topology wire".into());
     }
     spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
+    spec.bare_metal = args.bare_metal;
     spec.arch = args.arch;
     spec.kernel.clone_from(&args.kernel);
     spec.modules.clone_from(&args.module);

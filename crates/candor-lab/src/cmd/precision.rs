@@ -30,7 +30,7 @@ struct Results {
 
 pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
     let Some(files) = tester::read(args.gateway.as_slice(), Form::running(args.json))? else { return Ok(Exit::No) };
-    let gateway = tester::devices_under_test(&files, false)?.into_iter().next();
+    let gateway = tester::devices_under_test(&files, false, false)?.into_iter().next();
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: None });
     let pattern = Pattern { stamps: args.stamps.source, ..tester::pattern(&args.traffic, wire, Origin::Call)? };
     if !has_one_frame_of_each_number(&pattern) {

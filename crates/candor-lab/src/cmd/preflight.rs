@@ -33,7 +33,8 @@ impl Wanted {
             wanted.interfaces.extend(interfaces.into_iter().flat_map(|(from, to)| [from.clone(), to.clone()]));
         };
         match &cell.device {
-            Device::None | Device::External => {}
+            // In guests only.
+            Device::None | Device::External | Device::BareMetal { .. } => {}
             Device::Candor { engine, .. } => {
                 ends(self);
                 self.kernel |= ["kernel", "auto"].contains(&engine.as_str());

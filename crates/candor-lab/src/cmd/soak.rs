@@ -24,7 +24,7 @@ const SAMPLES: u32 = 60;
 pub(crate) fn run(args: &LabSoakArgs) -> Outcome {
     let gateway = std::slice::from_ref(&args.gateway);
     let Some(files) = tester::read(gateway, Form::running(args.json))? else { return Ok(Exit::No) };
-    let devices = tester::devices_under_test(&files, false)?;
+    let devices = tester::devices_under_test(&files, false, false)?;
     let device = devices.first().ok_or("there is no gateway")?;
     method::set_down(&args.down)?;
     let pattern = pattern(args)?;

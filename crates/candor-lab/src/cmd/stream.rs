@@ -17,7 +17,7 @@ type OfGateway<'a> = (&'a DeviceUnderTest, Vec<Saturation>);
 
 pub(crate) fn run(args: &LabStreamArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let devices = tester::devices_under_test(&files, false)?;
+    let devices = tester::devices_under_test(&files, false, false)?;
     method::set_down(&args.down)?;
     let (tester_ns, all) = method::as_tester(|| {
         let tester_ns = tester_ns(args)?;

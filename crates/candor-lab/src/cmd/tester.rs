@@ -19,7 +19,7 @@ use candor_core::frame::{Frame, RawId};
 use candor_core::job::Job;
 use candor_io::can::Stamps;
 use candor_io::schedule::{self, Policy};
-use candor_lab::device::Device;
+use candor_lab::device::{BARE_METAL, Device};
 use candor_lab::experiment::load::Load;
 use candor_lab::record::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, RECORD_EXTENSION, Record};
 use candor_lab::tester::{self, Interfaces, Names, Origin, Pattern, PatternError, StampSource, Wire};
@@ -35,7 +35,7 @@ const REPORTS: u32 = 10;
 pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let names = args.interfaces.names();
     let Some(files) = read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let mut devices = devices_under_test(&files, args.conditions.baselines)?;
+    let mut devices = devices_under_test(&files, args.conditions.baselines, args.conditions.bare_metal)?;
     if devices.is_empty() {
         let external = || "external".to_owned();
         devices.push(DeviceUnderTest { name: external(), engine: external(), spins: false, gateway: None });
@@ -60,8 +60,9 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         let record = measure(names, &pattern, policy, header(&device, &engine, names, &pattern), &say)
             .map_err(|error| -> Box<dyn std::error::Error> { error })?;
         let path = write(&args.records, &record)?;
-        if let Some(running) = running {
-            running.stop()?;
+        let said = running.map_or(Ok(Vec::new()), Device::stop)?;
+        if engine == BARE_METAL {
+            fs::write(args.records.join(format!("{device}.gateway.txt")), said.join("\n") + "\n")?;
         }
         let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
         if lost > 0 && lost == record.samples.len() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::GuestSpec;
 use crate::arch::Arch;
+use crate::bare_metal;
 use crate::job::Topology;
 use crate::kernel::CachedKernel;
 use crate::qemu::Qemu;
@@ -66,12 +67,14 @@ pub(super) fn icount(
     };
     add("-machine", machine.into());
     add("-accel", "tcg".into());
-    let clock = if terminal || spec.traced.is_some() { SHARED_CLOCK } else { OWN_CLOCK };
+    // QEMU records no machine with two processors.
+    let is_not_recorded = terminal || spec.traced.is_some() || spec.bare_metal;
+    let clock = if is_not_recorded { SHARED_CLOCK } else { OWN_CLOCK };
     add("-icount", format!("shift={},{clock}", spec.clock.exponent()).into());
     add("-cpu", processor.into());
     add("-seed", "1".into());
     add("-rtc", "base=2026-01-01,clock=vm".into());
-    add("-smp", "1".into());
+    add("-smp", if spec.bare_metal { "2" } else { "1" }.into());
     add("-m", "512".into());
     add("-vga", "none".into());
     add("-net", "none".into());
@@ -113,6 +116,9 @@ pub(super) fn icount(
         // The order of interrupts is part of every latency: on both machines, can1 and can2 share a line, and so do the others.
         // On `virt`, slots that differ by four do.
         let slots = match spec.arch {
+            // The cards of the two processors must not share a line, and the interfaces are named in the order of slots. Linux
+            // gives one line to the slot that it meets first and to those that differ from it by four.
+            Arch::X86_64 if spec.bare_metal => [",addr=2", ",addr=6", ",addr=7", ",addr=8", ",addr=a"],
             Arch::X86_64 => [""; 5],
             Arch::Arm64 => [",addr=4", ",addr=5", ",addr=9", ",addr=c", ",addr=10"],
         };
@@ -126,7 +132,8 @@ pub(super) fn icount(
         Arch::X86_64 => KERNEL_ARGUMENTS,
         Arch::Arm64 => KERNEL_ARGUMENTS_ARM64,
     };
-    add("-append", kernel_arguments.into());
+    let reserved = if spec.bare_metal { bare_metal::kernel_arguments() } else { String::new() };
+    add("-append", (kernel_arguments.to_owned() + &reserved).into());
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(OsString::from));
     CommandLine { words, environment, folder: None, memory: None, one_processor: false }
 }

@@ -17,6 +17,8 @@ pub struct GuestSpec {
     /// Modules in place of those of the kernel, or in addition: files, or directories of them.
     pub modules: Vec<PathBuf>,
     pub topology: Topology,
+    /// A second processor, which Linux leaves to a gateway without an operating system ([`bare_metal`](crate::bare_metal)).
+    pub bare_metal: bool,
     /// Interfaces of [`Topology::Wire`] that are channels of one adapter, such as [`WIRE_LISTENERS`](crate::job::WIRE_LISTENERS).
     pub wire_adapters: Vec<String>,
     /// candor-lab, with candor next to it: the guard on the host, and the guest's init if the guest has this machine's processor
@@ -93,6 +95,7 @@ impl GuestSpec {
             kernel: None,
             modules: Vec::new(),
             topology,
+            bare_metal: false,
             wire_adapters: Vec::new(),
             lab,
             copies: Vec::new(),

@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use candor_core::units::BitRate;
 use candor_io::can;
 use candor_io::process as processes;
 use candor_netlink::client::{Client, NetlinkError};
@@ -14,22 +13,28 @@ use candor_netlink::link::{self, Link};
 use super::outlet::Outlet;
 use super::{InitError, file, kernel, pass_on, wait_for};
 use crate::channel::Message;
-use crate::job::{OUT, Topology, WIRE_BUSES};
+use crate::job::{KVASER_RATE, OUT, Topology, WIRE_BUSES};
 
 /// Size of a CAN FD frame; classic frames pass too.
 const FD_FRAME_BYTES: u32 = 72;
-const KVASER_RATE: BitRate = BitRate::from_bits_per_second(1_000_000).expect("a million is not 0");
+/// The gateway's cards.
+const GATEWAY: [&str; 2] = ["can2", "can3"];
 const OPERATIONAL_WITHIN: Duration = Duration::from_secs(4);
 
 /// Brings up the loopback device and the interfaces of the topology.
-pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
+pub(super) fn set_up(topology: Topology, bare_metal: bool) -> Result<(), InitError> {
     let mut client = Client::open().map_err(failed("lo"))?;
     let loopback = find(&mut client, "lo")?;
     link::set_up(&mut client, loopback.index).map_err(failed("lo"))?;
     if topology == Topology::Wire {
         return Ok(()); // created by candor-lab wire
     }
-    for name in topology.interfaces() {
+    let mut names = topology.interfaces().to_vec();
+    if bare_metal {
+        // The line that is used last is served first. The monitor is to stamp a frame before the gateway receives it.
+        names.sort_by_key(|name| !GATEWAY.contains(name));
+    }
+    for name in names {
         if topology == Topology::Vcan {
             link::create_vcan(&mut client, name).map_err(failed(name))?;
         }

@@ -13,7 +13,7 @@ pub const ADDRESSES: &str = "addresses.txt";
 
 /// Stack limit of the gateway. Programs are loaded below the space for the stack, so it has other addresses than the
 /// tester.
-pub const STACK_BYTES: u64 = 1 << 30;
+pub const STACK_MIB: u16 = 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a skipped test prints why")]
 #![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
+mod bare_metal;
 mod bounds;
 mod demo;
 mod loads;

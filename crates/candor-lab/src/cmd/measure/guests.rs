@@ -139,6 +139,8 @@ fn specification(
     if order.cells.iter().any(|cell| cell.hardware_stamps) {
         spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
+    // For all blocks of such a plan: the cards are in other slots, and the order of interrupts is part of every latency.
+    spec.bare_metal = order.bare_metal;
     spec.arch = conditions.arch.unwrap_or_default();
     let path = |name: &String| files.get(name).map(|file| file.path.clone());
     let kernel = |name: &String| path(name).map_or_else(|| name.clone(), |path| path.to_string_lossy().into_owned());

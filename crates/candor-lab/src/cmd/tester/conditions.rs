@@ -22,14 +22,17 @@ impl Conditions {
             Engine::User(engine) if shared && engine.receiver().spins() => Some(*engine),
             _ => None,
         });
-        let origin = match (args.frames_from, spinning) {
+        let needs_timer = match spinning {
+            Some(engine) => Some(never_waits(engine)),
+            None => args.bare_metal.then(|| SECOND_PROCESSOR.to_owned()),
+        };
+        let origin = match (args.frames_from, &needs_timer) {
             (Some(Origin::Timer), _) | (None, Some(_)) => Origin::Timer,
             (None | Some(Origin::Call), None) => Origin::Call,
-            (Some(Origin::Call), Some(engine)) => {
+            (Some(Origin::Call), Some(because)) => {
                 return Err(format!(
-                    "{} The work of the tester after sending would be included in the latency: add --frames-from timer, or \
-                     use a machine with more CPUs",
-                    never_waits(engine)
+                    "{because} The work of the tester after sending would be included in the latency: add --frames-from timer, \
+                     or use a machine with more CPUs"
                 ));
             }
         };
@@ -44,16 +47,18 @@ impl Conditions {
             (None, _) if shared && origin == Origin::Call => Policy::Idle,
             (None, _) => TesterPolicy::FIFO,
         };
-        let because = spinning.filter(|_| args.frames_from.is_none()).map(|engine| {
+        let because = needs_timer.filter(|_| args.frames_from.is_none()).map(|because| {
             format!(
-                "{} So the frames of all gateways come from a timer (--frames-from timer); do not compare these figures with those \
-                 of frames from calls",
-                never_waits(engine)
+                "{because} So the frames of all gateways come from a timer (--frames-from timer); do not compare these figures \
+                 with those of frames from calls"
             )
         });
         Ok(Self { policy, origin, because })
     }
 }
+
+const SECOND_PROCESSOR: &str =
+    "A gateway without an operating system has a processor that runs only while the tester's is idle.";
 
 fn never_waits(engine: UserEngine) -> String {
     format!("The engine {engine} never waits, and shares the only CPU with the tester.")
@@ -63,7 +68,8 @@ fn never_waits(engine: UserEngine) -> String {
 mod tests {
     use super::*;
 
-    const AUTO: ConditionArgs = ConditionArgs { frames_from: None, policy: TesterPolicy(None), baselines: false };
+    const AUTO: ConditionArgs =
+        ConditionArgs { frames_from: None, policy: TesterPolicy(None), baselines: false, bare_metal: false };
 
     fn engines(names: &[&str]) -> Vec<Engine> {
         names.iter().map(|name| Engine::named(name).unwrap()).collect()
@@ -96,6 +102,14 @@ mod tests {
         let idle = ConditionArgs { policy: TesterPolicy(Some(Policy::Idle)), ..AUTO };
         assert!(of(idle, 1, &["mmapbusy-write"]).unwrap_err().contains("--policy fifo"));
         assert_eq!(of(idle, 1, &["read-write"]), Ok((Policy::Idle, Origin::Call)));
+    }
+
+    #[test]
+    fn second_processor_determines_conditions_of_all() {
+        let bare_metal = ConditionArgs { bare_metal: true, ..AUTO };
+        assert_eq!(of(bare_metal, 1, &["kernel"]), Ok((TesterPolicy::FIFO, Origin::Timer)));
+        let call = ConditionArgs { frames_from: Some(Origin::Call), ..bare_metal };
+        assert!(of(call, 1, &["kernel"]).unwrap_err().contains("--frames-from timer"));
     }
 
     #[test]

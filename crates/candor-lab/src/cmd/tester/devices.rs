@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use candor_config::engine::Engine;
 use candor_config::plan::Plan;
-use candor_lab::device::Gateway;
+use candor_lab::device::{BARE_METAL, Gateway};
 use candor_lab::record::baseline_of;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +19,13 @@ pub(crate) struct DeviceUnderTest {
     pub(crate) gateway: Option<Gateway>,
 }
 
-/// The gateways of files, each followed by its baseline loop if `baselines`. Fails for equal names, or if a gateway has no
-/// baseline loop.
-pub(crate) fn devices_under_test(files: &[(PathBuf, Plan)], baselines: bool) -> Result<Vec<DeviceUnderTest>, String> {
+/// The gateways of files, each followed by its baseline loop if `baselines`, and by its rules without an operating system if
+/// `bare_metal`. Fails for equal names, or if a gateway has no baseline loop.
+pub(crate) fn devices_under_test(
+    files: &[(PathBuf, Plan)],
+    baselines: bool,
+    bare_metal: bool,
+) -> Result<Vec<DeviceUnderTest>, String> {
     let mut all: Vec<DeviceUnderTest> = Vec::new();
     for (file, plan) in files {
         let name = name_of(file);
@@ -31,6 +35,10 @@ pub(crate) fn devices_under_test(files: &[(PathBuf, Plan)], baselines: bool) -> 
         all.push(one(name.clone(), engine.clone(), Gateway::of_file(file)));
         if baselines && let Some(gateway) = baseline(&name, plan)? {
             all.push(one(format!("{name}-baseline"), baseline_of(&engine), gateway));
+        }
+        if bare_metal {
+            let (name, engine) = (format!("{name}-bare-metal"), BARE_METAL.to_owned());
+            all.push(DeviceUnderTest { name, engine, spins: false, gateway: Some(Gateway::bare_metal(file)) });
         }
     }
     for (index, one) in all.iter().enumerate() {
@@ -78,12 +86,14 @@ mod tests {
         let files =
             ["kernel", "auto", "mmap-write"].map(|engine| (format!("d/{engine}.toml").into(), plan(engine, ROUTE)));
         let names = |baselines| {
-            devices_under_test(&files, baselines).unwrap().into_iter().map(|one| one.name).collect::<Vec<_>>()
+            devices_under_test(&files, baselines, false).unwrap().into_iter().map(|one| one.name).collect::<Vec<_>>()
         };
         assert_eq!(names(false), ["kernel", "auto", "mmap-write"]);
         assert_eq!(names(true), ["kernel", "auto", "mmap-write", "mmap-write-baseline"]);
-        let all = devices_under_test(&files, true).unwrap();
+        let all = devices_under_test(&files, true, false).unwrap();
         assert_eq!((all[2].engine.as_str(), all[3].engine.as_str()), ("mmap-write", "baseline of mmap-write"));
+        let bare = devices_under_test(&files[..1], true, true).unwrap();
+        assert_eq!((bare[1].name.as_str(), bare[1].engine.as_str()), ("kernel-bare-metal", "bare-metal"));
         let Engine::User(engine) = files[2].1.engine() else { panic!("a user-space engine") };
         assert_eq!(all[3].gateway, Some(Gateway::baseline(engine, "can2", "can3", Echo::Off)));
     }
@@ -92,15 +102,15 @@ mod tests {
     fn gateway_with_several_directions_has_no_baseline() {
         let back = ROUTE.replace("\"r\"", "\"s\"").replace("\"a\"\nto = \"b\"", "\"b\"\nto = \"a\"");
         let files = [("d/both.toml".into(), plan("read-write", &format!("{ROUTE}{back}")))];
-        assert_eq!(devices_under_test(&files, false).unwrap().len(), 1);
-        assert!(devices_under_test(&files, true).unwrap_err().contains("both has routes between several buses"));
+        assert_eq!(devices_under_test(&files, false, false).unwrap().len(), 1);
+        assert!(devices_under_test(&files, true, false).unwrap_err().contains("both has routes between several buses"));
     }
 
     #[test]
     fn equal_names_are_refused() {
         let files = ["d/x.toml", "e/x.toml"].map(|file| (file.into(), plan("kernel", ROUTE)));
-        assert!(devices_under_test(&files, false).unwrap_err().contains("called x"));
+        assert!(devices_under_test(&files, false, false).unwrap_err().contains("called x"));
         let files = ["d/x.toml", "e/x-baseline.toml"].map(|file| (file.into(), plan("read-write", ROUTE)));
-        assert!(devices_under_test(&files, true).is_err());
+        assert!(devices_under_test(&files, true, false).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::default_frame;
+use crate::device::BARE_METAL;
 use crate::experiment::cells::Factor;
 use crate::experiment::code::{self, error};
 use crate::experiment::parse::{GatewaySpec, RulesSpec, Spec};
@@ -27,6 +28,7 @@ pub(super) fn gateways(spec: &Spec, findings: &mut Findings) -> BTreeMap<String,
         let known = match name.as_str() {
             "none" => Some(Gateway::None),
             "external" => Some(Gateway::External),
+            BARE_METAL => Some(Gateway::BareMetal),
             name => Engine::named(name).map(Gateway::Candor),
         };
         gateways.extend(known.filter(|_| !is_described).map(|gateway| (name.clone(), gateway)));

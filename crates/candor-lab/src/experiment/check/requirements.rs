@@ -1,7 +1,8 @@
 //! Checks that the cells have what they need, and that definitions are used.
 
 use super::definitions::BENCH_EXAMPLE;
-use crate::experiment::cells::Factor;
+use crate::arch::Arch;
+use crate::experiment::cells::{Conditions, Factor};
 use crate::experiment::code::{self, error, warning};
 use crate::experiment::parse::Spec;
 use crate::experiment::replay::Log;
@@ -46,6 +47,16 @@ fn interfaces(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     if let Some(cell) = cell_with(&is_misplaced) {
         let why = "an external gateway needs interfaces of this machine";
         let help = "write testbed = \"host\", or remove such cells with an [[exclude]]";
+        missing(code::IMPOSSIBLE, Factor::Gateway, cell, why, help);
+    }
+    let is_without_cards = |cell: &Cell| {
+        let Conditions { testbed, arch, topology, .. } = &cell.conditions;
+        let is_possible = (*testbed, *topology) == (Testbed::Icount, Topology::Kvaser);
+        *plan.gateway(cell) == Gateway::BareMetal && (!is_possible || arch.is_some_and(|arch| arch != Arch::X86_64))
+    };
+    if let Some(cell) = cell_with(&is_without_cards) {
+        let why = "a gateway without an operating system needs emulated cards and an x86-64 processor";
+        let help = "write testbed = \"icount\" and topology = \"kvaser\", or remove such cells with an [[exclude]]";
         missing(code::IMPOSSIBLE, Factor::Gateway, cell, why, help);
     }
     if let (Some(bench), None, true) = (&spec.bench, cell_with(&is_bench), plan.bench.is_some()) {
