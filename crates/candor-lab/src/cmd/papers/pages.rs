@@ -68,7 +68,8 @@ fn picture(drawing: &Drawing, measurement: &Measurement, extent: Extent) -> Resu
         Ok(Curve { name: line.name.clone(), points: points.collect() })
     };
     let curves = drawing.curves.iter().map(curve).collect::<Result<Vec<_>, String>>()?;
-    let svg = Curves { title: &title, along: &drawing.x_label, of: &drawing.y_label, curves: &curves }.to_svg();
+    let (along, of) = (&drawing.x_label, &drawing.y_label);
+    let svg = Curves { title: &title, along, of, names: &[], curves: &curves }.to_svg();
     Ok((title, svg))
 }
 
