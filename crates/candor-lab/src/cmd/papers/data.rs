@@ -10,8 +10,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::claim::Claim;
+use super::experiment::Experiment;
 use super::measurement::Measurement;
-use super::method::{Extent, KERNELS, Method};
+use super::method::{Extent, KERNELS};
 use super::quantity::{Levels, Term};
 
 const FILES: [(&str, &str); 4] = [
@@ -32,18 +33,6 @@ pub(super) struct Paper {
     pub(super) experiments: Vec<Experiment>,
     #[serde(rename = "figure")]
     pub(super) figures: Vec<Figure>,
-}
-
-/// A measurement for one or several figures: either a plan or a method.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Experiment {
-    pub(super) name: Spanned<String>,
-    /// Frames per cell in the paper; `None` if the method has its own number.
-    pub(super) frames: Option<u32>,
-    /// `{frames}` and `{kernels}` are filled in.
-    plan: Option<String>,
-    pub(super) method: Option<Method>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -200,18 +189,6 @@ impl Line {
     pub(super) fn points(&self, picture: &Drawing) -> Result<Vec<(f64, Term)>, String> {
         let all = if self.x.is_empty() { &picture.x } else { &self.x };
         all.iter().map(|x| Ok((*x, Term::parse(&self.of.get_ref().replace("{x}", &x.to_string()))?))).collect()
-    }
-}
-
-impl Experiment {
-    /// The plan with its numbers filled in; `None` if a method measures it.
-    pub(super) fn plan_text(&self, extent: Extent) -> Option<String> {
-        let kernels = extent.kernels.iter().map(|kernel| format!("\"{kernel}\"")).collect::<Vec<_>>().join(", ");
-        let frames = extent.frames.or(self.frames).unwrap_or_default();
-        let text = self.plan.as_ref()?.replace("{frames}", &frames.to_string());
-        let text = text.replace("{kernels}", &format!("[{kernels}]"));
-        let factor = format!("[factor]\narch = \"{}\"", extent.arch.name());
-        Some(if extent.arch.is_here() { text } else { text.replace("[factor]", &factor) })
     }
 }
 
