@@ -23,9 +23,10 @@ use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
 use data::{Figure, Paper};
-use experiment::Experiment;
-use measurement::Measurement;
-use method::Extent;
+pub(in crate::cmd) use experiment::Experiment;
+pub(in crate::cmd) use measurement::Measurement;
+pub(in crate::cmd) use method::{Extent, series};
+pub(in crate::cmd) use quantity::Term;
 
 /// Directory of the results, below that of the pages.
 const RECORDS: &str = "records";
