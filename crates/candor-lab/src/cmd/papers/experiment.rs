@@ -102,3 +102,33 @@ impl Experiment {
         records.join(format!("{}{suffix}", self.name.get_ref()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::method::KERNELS;
+    use super::*;
+
+    #[test]
+    fn frames_of_the_paper_are_used_once_all_kernels_have_them() {
+        let papers = data::load().unwrap();
+        let records = tempfile::tempdir().unwrap();
+        let frames = |name: &str| {
+            let mut all = papers.iter().flat_map(|paper| &paper.experiments);
+            let experiment = all.find(|experiment| experiment.name.get_ref() == name).unwrap();
+            let asked = Extent { frames: Some(1000), ..Extent::WHOLE };
+            experiment.largest(asked, records.path()).unwrap().frames
+        };
+        assert_eq!(["hops-2011", "vcan-2011"].map(frames), [Some(1000); 2]);
+        let answers = records.path().join("hops-2011");
+        fs::create_dir(&answers).unwrap();
+        for (at, kernel) in KERNELS.iter().enumerate() {
+            assert_eq!(frames("hops-2011"), Some(1000), "{at}");
+            fs::write(answers.join(format!("{kernel}.json")), "{}").unwrap();
+        }
+        assert_eq!(frames("hops-2011"), None);
+        // The method has its own number of frames.
+        assert_eq!(frames("streams-2014"), None);
+    }
+}
