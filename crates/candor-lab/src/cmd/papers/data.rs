@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use candor_lab::experiment::{self, Available, Plan};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::claim::Claim;
-use super::experiment::Experiment;
+use super::experiment::{Experiment, plan};
 use super::measurement::Measurement;
 use super::method::{Extent, KERNELS};
 use super::quantity::{Levels, Term};
@@ -116,11 +115,6 @@ pub(super) fn missing() -> Result<Vec<(String, String)>, String> {
     file.remove("missing").ok_or_else(|| "papers/missing.toml: no missing".to_owned())
 }
 
-pub(super) fn plan(text: &str) -> Result<Plan, String> {
-    let loaded = experiment::load(text.as_bytes(), Available::default());
-    Ok(loaded.map_err(|findings| format!("invalid plan: {findings:?}"))?.plan)
-}
-
 /// Place in the file, and message.
 type Wrong = (Range<usize>, String);
 
@@ -195,6 +189,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use candor_lab::arch::Arch;
+    use candor_lab::experiment::{self, Available};
 
     use super::*;
 

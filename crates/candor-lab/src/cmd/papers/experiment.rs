@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use candor_lab::experiment::{self, Available, Plan};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::data;
 use super::measurement::Measurement;
 use super::method::{Extent, Method, answer_file};
 use crate::cli::GuestLimits;
@@ -50,7 +50,7 @@ impl Experiment {
             return method.run(self.frames, extent, &folder, limits);
         }
         let text = self.plan_text(extent).unwrap_or_default();
-        let plan = data::plan(&text)?;
+        let plan = plan(&text)?;
         let results = Results::open(&folder, text.as_bytes(), &plan.logs)?;
         let blocks = plan.blocks();
         let run = fill(&results, &plan, Path::new(""), &blocks.iter().collect::<Vec<_>>(), limits)?;
@@ -91,7 +91,7 @@ impl Experiment {
         if !Results::are_in(&folder) {
             return Ok(false);
         }
-        let plan = data::plan(&text)?;
+        let plan = plan(&text)?;
         let results = Results::open(&folder, text.as_bytes(), &plan.logs);
         Ok(results.is_ok_and(|results| plan.blocks().iter().all(|block| results.has(&block.name))))
     }
@@ -103,10 +103,16 @@ impl Experiment {
     }
 }
 
+pub(super) fn plan(text: &str) -> Result<Plan, String> {
+    let loaded = experiment::load(text.as_bytes(), Available::default());
+    Ok(loaded.map_err(|findings| format!("invalid plan: {findings:?}"))?.plan)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use super::super::data;
     use super::super::method::KERNELS;
     use super::*;
 
