@@ -113,7 +113,7 @@ pub(crate) enum Preset {
 Examples:
   candor-lab papers --list               the figures
   candor-lab papers --quick              all figures, two kernels, 500 frames a cell: less than 10 minutes
-  candor-lab papers all --frames 1000    all figures, four kernels: 20 minutes
+  candor-lab papers all --frames 1000    all figures, six kernels: half an hour on two idle CPUs
   candor-lab papers all                  as many frames as in the papers: hours
   candor-lab papers 2011-9               one figure"
 )]
