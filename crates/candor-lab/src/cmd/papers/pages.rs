@@ -114,7 +114,7 @@ fn table_of_answers(figure: &Figure, measurement: &Measurement, extent: Extent<'
 }
 
 fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent<'_>) -> ClaimTable {
-    let mut head: Vec<String> = ["case", "kernel", "frames"].map(str::to_owned).into();
+    let mut head: Vec<String> = ["case", "kernel"].map(str::to_owned).into();
     head.extend(LATENCIES.map(|column| format!("{column}/µs")));
     head.extend(["lost/%", "state"].map(str::to_owned));
     let mut rows = Vec::new();
@@ -125,21 +125,29 @@ fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent<'_>
             let frames = figure("frames").unwrap_or_default();
             let lost = figure("lost").filter(|_| frames > 0.0).map(|lost| 100.0 * lost / frames);
             let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
-            let mut row = vec![name.clone(), series(kernel).to_owned(), frames.to_string()];
+            let mut row = vec![name.clone(), series(kernel).to_owned()];
             row.extend(LATENCIES.map(figure).into_iter().chain([lost]).map(shown));
             row.push(state(cell));
             rows.push(row);
         }
     }
+    // The state is of interest only where one is not ok.
+    if rows.iter().all(|row| row.last().is_some_and(|state| state == OK)) {
+        head.pop();
+        rows.iter_mut().for_each(|row| drop(row.pop()));
+    }
     ClaimTable { head, rows }
 }
+
+/// State of a valid cell.
+const OK: &str = "ok";
 
 fn state(cell: Option<&Cell>) -> String {
     match cell.and_then(|cell| cell.state.as_ref()) {
         None => "not measured".to_owned(),
         Some(State::Invalid(why)) => format!("invalid: {why}"),
         Some(State::Failed(why)) => format!("failed: {why}"),
-        Some(_) => "ok".to_owned(),
+        Some(_) => OK.to_owned(),
     }
 }
 
@@ -168,8 +176,8 @@ fn notes_of(experiment: &Experiment, figure: &Figure, measurement: &Measurement,
             ));
         }
         notes.push(format!(
-            "Timestamps: {}. Seed {}. {} warm-up frames.",
-            header.stamps, header.seed, header.warm_up_frames
+            "Timestamps: {}. Seed {}. {} frames after {} warm-up frames.",
+            header.stamps, header.seed, first.frames, header.warm_up_frames
         ));
     }
     let releases: BTreeSet<&str> = cells().map(|cell| cell.header.kernel_release.as_str()).collect();
