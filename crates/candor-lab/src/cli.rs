@@ -11,7 +11,7 @@ mod tester;
 mod wire;
 
 pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
-pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset};
+pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset, TimelineArgs};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use guests::{
     BareMetalArgs, BaselineArgs, DemoCommand, DemoInversionArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs,
@@ -55,6 +55,7 @@ pub(crate) enum Command {
     Tester(TesterArgs),
     Conformance(ConformanceArgs),
     Papers(PapersArgs),
+    Timeline(TimelineArgs),
     Wire(WireArgs),
     #[command(subcommand)]
     Demo(DemoCommand),

@@ -28,4 +28,5 @@ pub(crate) mod soak;
 pub(crate) mod stream;
 pub(crate) mod system_calls;
 pub(crate) mod tester;
+pub(crate) mod timeline;
 pub(crate) mod wire;

@@ -19,7 +19,8 @@ fn transcripts() {
 
 #[test]
 fn help_states_the_exit_status() {
-    for command in ["tester", "compare", "conformance", "demo inversion", "report", "wire", "run", "bench", "baseline"]
+    for command in
+        ["tester", "compare", "conformance", "demo inversion", "report", "wire", "run", "bench", "baseline", "timeline"]
     {
         let output = lab(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");

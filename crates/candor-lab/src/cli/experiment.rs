@@ -1,4 +1,4 @@
-//! Arguments of `candor-lab measure`, `candor-lab merge` and `candor-lab papers`.
+//! Arguments of `candor-lab measure`, `merge`, `papers` and `timeline`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::guests::ARCHS;
 use super::named;
+use super::results::share;
 
 /// Measure every cell of an experiment plan.
 ///
@@ -99,9 +100,10 @@ pub(crate) enum Preset {
 
 /// Repeat the measurements of the four papers on current kernels, and report which of their claims still hold.
 ///
-/// Each figure is measured in laboratory guests with Debian's kernels 6.1 and 6.12, plain and real-time. Its page has the published
-/// claims, the measured values, and a verdict: holds, differs, no longer true, or not decidable with too few frames. Measurements
-/// are kept in the directory; run the same command again to resume an interrupted run.
+/// Each figure is measured in laboratory guests with Debian's kernels 6.1, 6.12 and 7.3, plain and real-time. Its page has the
+/// published claims, the measured values, and a verdict: holds, differs, no longer true, or not decidable with too few frames.
+/// Measurements are kept in the directory; run the same command again to resume an interrupted run. Where the directory has
+/// the papers' number of frames, --frames does not measure fewer.
 ///
 /// Exit status: 0 the pages were written (regardless of the verdicts), 1 a measurement failed, 2 usage or other error.
 #[derive(Args, Debug)]
@@ -111,7 +113,7 @@ pub(crate) enum Preset {
 Examples:
   candor-lab papers --list               the figures
   candor-lab papers --quick              all figures, two kernels, 500 frames a cell: less than 10 minutes
-  candor-lab papers all --frames 1000    all figures, four kernels: 20 minutes
+  candor-lab papers all --frames 1000    all figures, six kernels: half an hour on two idle CPUs
   candor-lab papers all                  as many frames as in the papers: hours
   candor-lab papers 2011-9               one figure"
 )]
@@ -122,7 +124,7 @@ pub(crate) struct PapersArgs {
     /// Directory for pages and records.
     #[arg(long, value_name = "DIR", default_value = "papers.results")]
     pub(crate) out: PathBuf,
-    /// Measure two of the four kernels and 500 frames per cell, which takes a few minutes.
+    /// Measure two of the six kernels and 500 frames per cell, which takes a few minutes.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Frames per cell (default: as in the papers; streams always have as many as in the paper).
@@ -140,6 +142,52 @@ pub(crate) struct PapersArgs {
     /// Rebuild the pages from existing measurements, without measuring.
     #[arg(long)]
     pub(crate) pages_only: bool,
+    #[command(flatten)]
+    pub(crate) limits: GuestLimits,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Measure a fixed plan on every kernel, and show its cost from kernel to kernel.
+///
+/// The plan: can-gw alone, with one and with 512 rules that have masks, and with a modification; the engines read-write and
+/// mmap-adaptive; and can_send() through prio with canid filters. Guests count instructions, so a difference of one is a difference,
+/// and equal measurements are equal. Kernels are those of candor-lab kernels, from the oldest to the newest.
+///
+/// What one build of candor has measured on one version of a kernel is not measured again. After a new kernel, run the same command:
+/// only that kernel is measured.
+///
+/// --fail-above is a gate: it compares the newest kernel with the one before it, so that what an older kernel made slower
+/// does not fail forever. Of two kernels named with --kernel, the second is the newest.
+///
+/// Exit status: 0 measured, and no measurement is slower than --fail-above allows; 1 one is, or a guest failed; 2 usage or other error.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab timeline                              all plain kernels: table, and curves in timeline.results
+  candor-lab timeline --rt                         the real-time kernels, too, as a second table
+  candor-lab timeline --fail-above 2%              a gate for the newest kernel, for a daily run
+  candor-lab timeline --kernel debian-6.12 --kernel debian-7.3 --fail-above 2%")]
+pub(crate) struct TimelineArgs {
+    /// Kernel, by its name in `candor-lab kernels` (repeatable; default: all plain ones that count instructions).
+    #[arg(long, value_name = "NAME", conflicts_with = "rt")]
+    pub(crate) kernel: Vec<String>,
+    /// Measure the real-time kernels, too.
+    #[arg(long)]
+    pub(crate) rt: bool,
+    /// Exit with 1 if a median is larger by more than this on the newest kernel than on the one before it; such as 2%.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) fail_above: Option<f64>,
+    /// Directory for table, curves and records.
+    #[arg(long, value_name = "DIR", default_value = "timeline.results")]
+    pub(crate) out: PathBuf,
+    /// Processor of the guests.
+    #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
+    pub(crate) arch: Arch,
+    /// Print the plan, for candor-lab measure, and exit.
+    #[arg(long)]
+    pub(crate) show_plan: bool,
     #[command(flatten)]
     pub(crate) limits: GuestLimits,
     /// Print JSON.

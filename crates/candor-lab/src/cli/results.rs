@@ -62,7 +62,7 @@ impl FromStr for Level {
 }
 
 /// Parses a percentage as a share.
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent.filter(|percent| (0.0..=1000.0).contains(percent)) {
         Some(percent) => Ok(percent / 100.0),

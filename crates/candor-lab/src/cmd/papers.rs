@@ -6,6 +6,7 @@
 
 mod claim;
 mod data;
+mod experiment;
 mod measurement;
 mod method;
 mod pages;
@@ -18,14 +19,14 @@ use candor_lab::report::{ClaimLine, ClaimPage, Seen, index_html, index_markdown,
 use serde::Serialize;
 
 use crate::cli::PapersArgs;
-use crate::cmd::measure::fill;
-use crate::cmd::measure::results::Results;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
-use data::{Experiment, Figure, Paper};
-use measurement::Measurement;
-use method::Extent;
+use data::{Figure, Paper};
+pub(in crate::cmd) use experiment::Experiment;
+pub(in crate::cmd) use measurement::Measurement;
+pub(in crate::cmd) use method::{Extent, series};
+pub(in crate::cmd) use quantity::Term;
 
 /// Directory of the results, below that of the pages.
 const RECORDS: &str = "records";
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
         named => named.iter().map(found).collect::<Result<_, _>>()?,
     };
     let mut is_whole = true;
-    let mut measured: Vec<(&Experiment, Measurement)> = Vec::new();
+    let mut measured: Vec<(&Experiment, Extent<'_>, Measurement)> = Vec::new();
     for (paper, experiment) in
         papers.iter().flat_map(|paper| paper.experiments.iter().map(move |experiment| (paper, experiment)))
     {
@@ -67,19 +68,17 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
         if !wanted.iter().any(|(_, figure)| figure.experiment.get_ref() == name) {
             continue;
         }
-        let folder = args.out.join(RECORDS).join(name);
+        let records = args.out.join(RECORDS);
+        let extent = experiment.largest(extent, &records)?;
         if !args.pages_only {
-            is_whole &= measure(experiment, extent, &folder, args)?;
+            render::err(&format!("candor-lab: {name}\n"));
+            is_whole &= experiment.measure(extent, &records, args.limits)?;
         }
-        let read = match experiment.method {
-            None => Measurement::read(&folder)?,
-            Some(_) => Measurement::of_method(&paper.answers, &folder, extent),
-        };
-        measured.push((experiment, read));
+        measured.push((experiment, extent, experiment.read(&paper.answers, extent, &records)?));
     }
     let page = |(paper, figure): &(&Paper, &Figure)| {
-        let of = measured.iter().find(|(experiment, _)| experiment.name.get_ref() == figure.experiment.get_ref());
-        of.map(|(_, measurement)| pages::of(paper, figure, measurement, extent))
+        let of = measured.iter().find(|(experiment, ..)| experiment.name.get_ref() == figure.experiment.get_ref());
+        of.map(|(_, extent, measurement)| pages::of(paper, figure, measurement, *extent))
     };
     let pages: Vec<ClaimPage> = wanted.iter().filter_map(page).collect::<Result<_, _>>()?;
     write(&args.out, &pages, &pages::notes(&measured, extent))?;
@@ -88,31 +87,6 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
         return render::answer(&render::object(&views(&pages)), exit);
     }
     render::answer(&format!("{}\nPages: {}\n", table(&pages), args.out.join("index.html").display()), exit)
-}
-
-/// Returns whether all guests succeeded.
-fn measure(
-    experiment: &Experiment,
-    extent: Extent,
-    folder: &Path,
-    args: &PapersArgs,
-) -> Result<bool, Box<dyn std::error::Error>> {
-    render::err(&format!("candor-lab: {}\n", experiment.name.get_ref()));
-    if let Some(method) = &experiment.method {
-        return method.run(experiment.frames, extent, folder, args.limits);
-    }
-    let text = experiment.plan_text(extent).unwrap_or_default();
-    let plan = data::plan(&text)?;
-    let results = Results::open(folder, text.as_bytes(), &plan.logs)?;
-    let blocks = plan.blocks();
-    let run = fill(&results, &plan, Path::new(""), &blocks.iter().collect::<Vec<_>>(), args.limits)?;
-    for (block, why) in &run.broken {
-        render::err(&format!("candor-lab: the guest of block {block} failed: {why}\n"));
-    }
-    if !run.broken.is_empty() {
-        render::err("candor-lab: run the same command again to retry the missing cells\n");
-    }
-    Ok(run.broken.is_empty())
 }
 
 fn write(folder: &Path, pages: &[ClaimPage], notes: &[String]) -> Result<(), String> {

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use super::measure::{dry_run, verdict};
 use super::papers::{ClaimView, FigureView};
 use super::report::{PlanView, RecordView};
+use super::timeline;
 use super::wire::{event, session};
 use super::{
     bursts, can_send, compare, conformance, demo, guests, hops, precision, profile, soak, stream, system_calls, tester,
@@ -42,6 +43,7 @@ fn schemas_match_the_code() {
     assert_published::<OfFile<stream::View<'_>>>("candor-lab stream");
     assert_published::<system_calls::View<'_>>("candor-lab system-calls");
     assert_published::<OfFile<tester::EventView<'_>>>("candor-lab tester");
+    assert_published::<timeline::View<'_>>("candor-lab timeline");
     assert_published::<Either<event::Event<'_>, Invalid<'_>>>("candor-lab wire");
     assert_published::<session::Answer>("candor-lab wire inject");
 }

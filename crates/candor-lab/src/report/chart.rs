@@ -187,6 +187,9 @@ pub struct Curves<'a> {
     pub along: &'a str,
     /// Title of the vertical axis, with unit.
     pub of: &'a str,
+    /// Of the horizontal values 0, 1, …; empty if these are numbers. With names, the vertical axis need not begin at zero, and
+    /// the legend is above the panel.
+    pub names: &'a [String],
     /// In the order of colours.
     pub curves: &'a [Curve],
 }
@@ -204,12 +207,22 @@ impl Curves<'_> {
         let points = || self.curves.iter().flat_map(|curve| &curve.points).copied();
         let known = || points().filter_map(|(number, value)| Some((number, value?)));
         let x = Scale::around(points().map(|(number, _)| number), ACROSS);
-        // The legend is on the side without the highest value.
-        let highest = known().max_by(|one, other| one.1.total_cmp(&other.1));
-        let (least, most) = points().fold((f64::MAX, f64::MIN), |(least, most), (at, _)| (least.min(at), most.max(at)));
-        let is_right = highest.is_some_and(|(number, _)| number > f64::midpoint(least, most));
-        let y = Scale::fitted(known().map(|(_, value)| value), UPWARDS);
-        let panel = Panel { x: Axis::new(x, self.along), y: Axis::new(y, self.of) };
+        let values = known().map(|(_, value)| value);
+        let (x, y, corner, room) = if self.names.is_empty() {
+            let highest = known().max_by(|one, other| one.1.total_cmp(&other.1));
+            let (least, most) =
+                points().fold((f64::MAX, f64::MIN), |(least, most), (at, _)| (least.min(at), most.max(at)));
+            // The legend is on the side without the highest value.
+            let is_right = highest.is_some_and(|(number, _)| number > f64::midpoint(least, most));
+            let corner = if is_right { Corner::TopLeft } else { Corner::TopRight };
+            (Axis::new(x, self.along), Scale::fitted(values, UPWARDS), corner, 0.0)
+        } else {
+            let ticks = (0_u32..).map(f64::from).zip(self.names.iter().cloned()).collect();
+            let room = legend_height(self.curves.len());
+            let y = Scale::around(values, UPWARDS.map(|end| end + room));
+            (Axis { scale: x, title: self.along, ticks }, y, Corner::Above, room)
+        };
+        let panel = Panel { x, y: Axis::new(y, self.of) };
         let names: Vec<&str> = self.curves.iter().map(|curve| curve.name.as_str()).collect();
         let entries = Entry::all(&names, Sample::Marked(Mark::Ring));
         let drawing = html! {
@@ -218,10 +231,10 @@ impl Curves<'_> {
                 path.line.(entry.class) d=(panel.line(curve.points.iter().copied())) { title { (curve.name) } }
                 (panel.marks(curve.points.iter().copied(), Mark::Ring, &entry.class))
             }
-            (legend(&entries, &panel, if is_right { Corner::TopLeft } else { Corner::TopRight }))
+            (legend(&entries, &panel, corner))
         };
         let description = format!("{} over {}: {}.", self.of, self.along, names.join(", "));
-        Document { title: self.title, description: &description, size: [WIDTH, HEIGHT] }.with(&drawing)
+        Document { title: self.title, description: &description, size: [WIDTH, HEIGHT + room] }.with(&drawing)
     }
 }
 
@@ -328,7 +341,7 @@ mod tests {
     fn curves_without_values_are_empty() {
         for points in [Vec::new(), vec![(1.0, None)], vec![(5.0, Some(0.0))]] {
             let curves = [Curve { name: "one".to_owned(), points }];
-            let svg = Curves { title: "t", along: "n", of: "us", curves: &curves }.to_svg();
+            let svg = Curves { title: "t", along: "n", of: "us", names: &[], curves: &curves }.to_svg();
             assert!(!svg.contains("NaN"), "{svg}");
         }
     }

@@ -67,7 +67,7 @@ pub enum Judgement {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimTable {
-    /// The first column has the names of the rows.
+    /// The first column has the names of the rows. Consecutive rows of one name are a group.
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
 }
@@ -140,8 +140,8 @@ fn claim(line: &ClaimLine) -> Markup {
             dl {
                 dt { "published" } dd { (line.published) }
                 @for seen in &line.ours {
-                    dt { @if seen.kernel.is_empty() { "measured" } @else { "measured, " (seen.kernel) } }
-                    dd { (seen.value) " " @if line.ours.len() > 1 { (badge(seen.verdict)) } }
+                    dt { @if seen.kernel.is_empty() { "measured" } @else { "on " (seen.kernel) } }
+                    dd { (seen.value) @if seen.verdict != line.verdict { " " (badge(seen.verdict)) } }
                 }
                 dt { "reason" } dd { (line.because) }
             }
@@ -156,13 +156,14 @@ fn badge(verdict: Judgement) -> Markup {
 fn table(table: &ClaimTable) -> Markup {
     let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
     markup! {
-        div.scroll { table {
+        div.scroll { table.values {
             (columns(1, &head))
-            tbody { @for row in &table.rows {
-                tr.first { @for (at, cell) in row.iter().enumerate() {
-                    @if at == 0 { th scope="row" { (cell) } } @else { td.n { (cell) } }
-                } }
-            } }
+            @for rows in table.rows.chunk_by(|one, next| one.first() == next.first()) {
+                tbody { @for (at, row) in rows.iter().enumerate() { tr {
+                    @if at == 0 { th scope=[(rows.len() == 1).then_some("row")] rowspan=[(rows.len() > 1).then_some(rows.len())] { (row[0]) } }
+                    @for cell in &row[1..] { td { (cell) } }
+                } } }
+            }
         } }
     }
 }
@@ -188,7 +189,7 @@ pub fn index_html(pages: &[ClaimPage], missing: &[(String, String)], notes: &[St
                             }
                         }
                         td { (line.says) } td { (line.published) }
-                        td.ours { @for seen in &line.ours { div { (seen) } } }
+                        td.ours { @for (at, seen) in line.ours.iter().enumerate() { @if at > 0 { br; } (seen) } }
                         td { (badge(line.verdict)) }
                     }
                 } } }

@@ -17,6 +17,7 @@ mod plans;
 #[path = "../support/require.rs"]
 mod require;
 mod scripts;
+mod timeline;
 
 use std::ffi::OsStr;
 use std::fs;

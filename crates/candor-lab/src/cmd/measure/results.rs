@@ -168,7 +168,7 @@ impl Results {
         self.folder.join(BLOCKS).join(name)
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::cmd) fn has(&self, name: &str) -> bool {
         self.block(name).join(BLOCK).is_file()
     }
 

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use candor_lab::experiment::{self, Available, Plan};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::claim::Claim;
+use super::experiment::{Experiment, plan};
 use super::measurement::Measurement;
-use super::method::{Extent, KERNELS, Method};
+use super::method::{Extent, KERNELS};
 use super::quantity::{Levels, Term};
 
 const FILES: [(&str, &str); 4] = [
@@ -32,18 +32,6 @@ pub(super) struct Paper {
     pub(super) experiments: Vec<Experiment>,
     #[serde(rename = "figure")]
     pub(super) figures: Vec<Figure>,
-}
-
-/// A measurement for one or several figures: either a plan or a method.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Experiment {
-    pub(super) name: Spanned<String>,
-    /// Frames per cell in the paper; `None` if the method has its own number.
-    pub(super) frames: Option<u32>,
-    /// `{frames}` and `{kernels}` are filled in.
-    plan: Option<String>,
-    pub(super) method: Option<Method>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,11 +115,6 @@ pub(super) fn missing() -> Result<Vec<(String, String)>, String> {
     file.remove("missing").ok_or_else(|| "papers/missing.toml: no missing".to_owned())
 }
 
-pub(super) fn plan(text: &str) -> Result<Plan, String> {
-    let loaded = experiment::load(text.as_bytes(), Available::default());
-    Ok(loaded.map_err(|findings| format!("invalid plan: {findings:?}"))?.plan)
-}
-
 /// Place in the file, and message.
 type Wrong = (Range<usize>, String);
 
@@ -203,21 +186,10 @@ impl Line {
     }
 }
 
-impl Experiment {
-    /// The plan with its numbers filled in; `None` if a method measures it.
-    pub(super) fn plan_text(&self, extent: Extent) -> Option<String> {
-        let kernels = extent.kernels.iter().map(|kernel| format!("\"{kernel}\"")).collect::<Vec<_>>().join(", ");
-        let frames = extent.frames.or(self.frames).unwrap_or_default();
-        let text = self.plan.as_ref()?.replace("{frames}", &frames.to_string());
-        let text = text.replace("{kernels}", &format!("[{kernels}]"));
-        let factor = format!("[factor]\narch = \"{}\"", extent.arch.name());
-        Some(if extent.arch.is_here() { text } else { text.replace("[factor]", &factor) })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use candor_lab::arch::Arch;
+    use candor_lab::experiment::{self, Available};
 
     use super::*;
 

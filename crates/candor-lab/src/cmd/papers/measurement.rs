@@ -14,7 +14,7 @@ use crate::cmd::measure::status_table;
 
 /// The cells of a plan, or the answers of a method.
 #[derive(Debug, Default)]
-pub(super) struct Measurement {
+pub(in crate::cmd) struct Measurement {
     cells: Vec<Cell>,
     /// By name of the cell.
     records: BTreeMap<String, PathBuf>,
@@ -26,7 +26,7 @@ pub(super) struct Measurement {
 
 impl Measurement {
     /// Answers of a method, on the kernels where it has run.
-    pub(super) fn of_method(paths: &BTreeMap<String, String>, folder: &Path, extent: Extent) -> Self {
+    pub(super) fn of_method(paths: &BTreeMap<String, String>, folder: &Path, extent: Extent<'_>) -> Self {
         let answers =
             extent.kernels.iter().filter_map(|kernel| Some(((*kernel).to_owned(), answer(folder, extent, kernel)?)));
         Self { answers: answers.collect(), ..Self::unanswered(paths) }
@@ -90,7 +90,7 @@ impl Measurement {
 
     /// On the kernel that the term names, or else on this one. Figures of an invalid cell are not the gateway's:
     /// `ok_only` leaves them out.
-    pub(super) fn value(&self, term: &Term, kernel: Option<&str>, ok_only: bool) -> Option<f64> {
+    pub(in crate::cmd) fn value(&self, term: &Term, kernel: Option<&str>, ok_only: bool) -> Option<f64> {
         let kernel = term.kernel.as_deref().or(kernel);
         if !self.paths.is_empty() {
             return at(self.answer(kernel)?, &self.path(term).ok()?)?.as_f64();

@@ -1,7 +1,7 @@
 //! The papers' own methods: commands in a guest that answer in JSON.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candor_config::engine::Engine;
@@ -22,37 +22,46 @@ use crate::cmd::tester::processors;
 use candor_cli::render;
 
 /// Debian's kernels, plain and real-time.
-pub(super) const KERNELS: [&str; 4] = ["debian-6.1", "debian-6.1-rt", "backports-6.12", "backports-6.12-rt"];
+pub(super) const KERNELS: [&str; 6] =
+    ["debian-6.1", "debian-6.1-rt", "debian-6.12", "debian-6.12-rt", "debian-7.3", "debian-7.3-rt"];
 
 const QUICK_KERNELS: [&str; 2] = ["debian-6.1", "debian-6.1-rt"];
 
 /// `debian-6.1-rt` → `6.1-rt`.
-pub(super) fn series(kernel: &str) -> &str {
+pub(in crate::cmd) fn series(kernel: &str) -> &str {
     kernel.split_once('-').map_or(kernel, |(_origin, series)| series)
 }
 
 /// Kernels, frames and processor of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
-    pub(super) kernels: &'static [&'static str],
+pub(in crate::cmd) struct Extent<'k> {
+    pub(in crate::cmd) kernels: &'k [&'k str],
     /// Of each cell; `None` for the paper's number.
-    pub(super) frames: Option<u32>,
-    pub(super) arch: Arch,
+    pub(in crate::cmd) frames: Option<u32>,
+    pub(in crate::cmd) arch: Arch,
+    pub(in crate::cmd) is_quick: bool,
 }
 
-impl Extent {
-    pub(super) const WHOLE: Self = Self { kernels: &KERNELS, frames: None, arch: Arch::X86_64 };
-    pub(super) const QUICK: Self = Self { kernels: &QUICK_KERNELS, frames: Some(500), ..Self::WHOLE };
+impl Extent<'static> {
+    pub(in crate::cmd) const WHOLE: Self =
+        Self { kernels: &KERNELS, frames: None, arch: Arch::X86_64, is_quick: false };
+    pub(super) const QUICK: Self = Self { kernels: &QUICK_KERNELS, frames: Some(500), is_quick: true, ..Self::WHOLE };
+}
 
-    pub(super) fn is_quick(self) -> bool {
-        self.kernels.len() < KERNELS.len()
+impl Extent<'_> {
+    /// Distinguishes the files of different extents.
+    pub(super) fn suffix(self) -> String {
+        let quick = if self.is_quick { "-quick" } else { "" };
+        let frames = self.frames.map_or_else(String::new, |frames| format!("-{frames}"));
+        let arch = if self.arch.is_here() { String::new() } else { format!("-{}", self.arch.name()) };
+        format!("{quick}{frames}{arch}")
     }
 }
 
 /// A command that runs in a guest of each kernel.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Method {
+pub(in crate::cmd) struct Method {
     pub(super) topology: Topology,
     /// Without `candor-lab` and `--json`.
     pub(super) command: String,
@@ -79,7 +88,7 @@ impl Method {
     pub(super) fn run(
         &self,
         frames: Option<u32>,
-        extent: Extent,
+        extent: Extent<'_>,
         folder: &Path,
         limits: GuestLimits,
     ) -> Result<bool, Box<dyn std::error::Error>> {
@@ -105,11 +114,11 @@ impl Method {
         &self,
         kernel: &str,
         frames: Option<u32>,
-        extent: Extent,
+        extent: Extent<'_>,
         candor: &Path,
         limits: GuestLimits,
     ) -> Result<Vec<u8>, String> {
-        let further = if extent.is_quick() { &self.quick } else { &self.full };
+        let further = if extent.is_quick { &self.quick } else { &self.full };
         let frames = frames.map(|of_paper| ["--frames".to_owned(), extent.frames.unwrap_or(of_paper).to_string()]);
         let files: Vec<_> = self.gateways.iter().filter_map(|engine| gateway(engine)).collect();
         let command = ["candor-lab", &self.command, further, "--json"];
@@ -150,16 +159,12 @@ pub(super) fn gateway(engine: &str) -> Option<(String, String)> {
     Some((format!("{}.toml", engine.name()), text))
 }
 
-pub(super) fn answer(folder: &Path, extent: Extent, kernel: &str) -> Option<Value> {
+pub(super) fn answer(folder: &Path, extent: Extent<'_>, kernel: &str) -> Option<Value> {
     serde_json::from_slice(&fs::read(answer_file(folder, extent, kernel)).ok()?).ok()
 }
 
-/// Answers with different numbers of frames are separate files.
-fn answer_file(folder: &Path, extent: Extent, kernel: &str) -> std::path::PathBuf {
-    let quick = if extent.is_quick() { "-quick" } else { "" };
-    let frames = extent.frames.map_or_else(String::new, |frames| format!("-{frames}"));
-    let arch = if extent.arch.is_here() { String::new() } else { format!("-{}", extent.arch.name()) };
-    folder.join(format!("{kernel}{quick}{frames}{arch}.json"))
+pub(super) fn answer_file(folder: &Path, extent: Extent<'_>, kernel: &str) -> PathBuf {
+    folder.join(format!("{kernel}{}.json", extent.suffix()))
 }
 
 #[derive(Default)]

@@ -6,7 +6,8 @@ use std::iter;
 use candor_lab::cells::State;
 use candor_lab::report::{Cell, ClaimLine, ClaimPage, ClaimTable, Curve, Curves, Picture, Summary, TimeUnit};
 
-use super::data::{Drawing, Experiment, Figure, Line, Paper};
+use super::data::{Drawing, Figure, Line, Paper};
+use super::experiment::Experiment;
 use super::measurement::Measurement;
 use super::method::{Extent, series};
 use super::quantity::{self, LATENCIES};
@@ -19,7 +20,7 @@ pub(super) fn of(
     paper: &Paper,
     figure: &Figure,
     measurement: &Measurement,
-    extent: Extent,
+    extent: Extent<'_>,
 ) -> Result<ClaimPage, String> {
     let claims = figure.claims.iter().filter_map(|claim| {
         let (ours, verdict) = claim.judge(measurement, extent.kernels)?;
@@ -48,7 +49,7 @@ pub(super) fn of(
     })
 }
 
-fn picture(drawing: &Drawing, measurement: &Measurement, extent: Extent) -> Result<(String, String), String> {
+fn picture(drawing: &Drawing, measurement: &Measurement, extent: Extent<'_>) -> Result<(String, String), String> {
     if let Some(levels) = &drawing.every_kernel {
         let lines = extent.kernels.iter().map(|kernel| (*kernel, measurement.cell(levels.get_ref(), Some(kernel))));
         return profiles(drawing.title.clone(), lines, measurement);
@@ -68,7 +69,8 @@ fn picture(drawing: &Drawing, measurement: &Measurement, extent: Extent) -> Resu
         Ok(Curve { name: line.name.clone(), points: points.collect() })
     };
     let curves = drawing.curves.iter().map(curve).collect::<Result<Vec<_>, String>>()?;
-    let svg = Curves { title: &title, along: &drawing.x_label, of: &drawing.y_label, curves: &curves }.to_svg();
+    let (along, of) = (&drawing.x_label, &drawing.y_label);
+    let svg = Curves { title: &title, along, of, names: &[], curves: &curves }.to_svg();
     Ok((title, svg))
 }
 
@@ -91,7 +93,7 @@ fn profiles<'a>(
     Ok((title, svg))
 }
 
-fn table(figure: &Figure, measurement: &Measurement, extent: Extent) -> ClaimTable {
+fn table(figure: &Figure, measurement: &Measurement, extent: Extent<'_>) -> ClaimTable {
     if figure.cells.is_empty() {
         table_of_answers(figure, measurement, extent)
     } else {
@@ -100,7 +102,7 @@ fn table(figure: &Figure, measurement: &Measurement, extent: Extent) -> ClaimTab
 }
 
 /// A column for each kernel.
-fn table_of_answers(figure: &Figure, measurement: &Measurement, extent: Extent) -> ClaimTable {
+fn table_of_answers(figure: &Figure, measurement: &Measurement, extent: Extent<'_>) -> ClaimTable {
     let kernels = || extent.kernels.iter().copied();
     let rows = figure.numbers.iter().map(|(name, term)| {
         let value = |kernel| measurement.value(term.get_ref(), Some(kernel), true);
@@ -111,8 +113,8 @@ fn table_of_answers(figure: &Figure, measurement: &Measurement, extent: Extent) 
     ClaimTable { head: head.collect(), rows: rows.collect() }
 }
 
-fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent) -> ClaimTable {
-    let mut head: Vec<String> = ["case", "kernel", "frames"].map(str::to_owned).into();
+fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent<'_>) -> ClaimTable {
+    let mut head: Vec<String> = ["case", "kernel"].map(str::to_owned).into();
     head.extend(LATENCIES.map(|column| format!("{column}/µs")));
     head.extend(["lost/%", "state"].map(str::to_owned));
     let mut rows = Vec::new();
@@ -123,26 +125,34 @@ fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent) ->
             let frames = figure("frames").unwrap_or_default();
             let lost = figure("lost").filter(|_| frames > 0.0).map(|lost| 100.0 * lost / frames);
             let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
-            let mut row = vec![name.clone(), series(kernel).to_owned(), frames.to_string()];
+            let mut row = vec![name.clone(), series(kernel).to_owned()];
             row.extend(LATENCIES.map(figure).into_iter().chain([lost]).map(shown));
             row.push(state(cell));
             rows.push(row);
         }
     }
+    // The state is of interest only where one is not ok.
+    if rows.iter().all(|row| row.last().is_some_and(|state| state == OK)) {
+        head.pop();
+        rows.iter_mut().for_each(|row| drop(row.pop()));
+    }
     ClaimTable { head, rows }
 }
+
+/// State of a valid cell.
+const OK: &str = "ok";
 
 fn state(cell: Option<&Cell>) -> String {
     match cell.and_then(|cell| cell.state.as_ref()) {
         None => "not measured".to_owned(),
         Some(State::Invalid(why)) => format!("invalid: {why}"),
         Some(State::Failed(why)) => format!("failed: {why}"),
-        Some(_) => "ok".to_owned(),
+        Some(_) => OK.to_owned(),
     }
 }
 
 /// Conditions that the cells of a page have in common.
-fn notes_of(experiment: &Experiment, figure: &Figure, measurement: &Measurement, extent: Extent) -> Vec<String> {
+fn notes_of(experiment: &Experiment, figure: &Figure, measurement: &Measurement, extent: Extent<'_>) -> Vec<String> {
     let mut notes = vec![match &experiment.method {
         None => format!("Plan: {} (candor-lab papers --show-plan {}).", experiment.name.get_ref(), figure.id),
         Some(method) => format!(
@@ -166,8 +176,8 @@ fn notes_of(experiment: &Experiment, figure: &Figure, measurement: &Measurement,
             ));
         }
         notes.push(format!(
-            "Timestamps: {}. Seed {}. {} warm-up frames.",
-            header.stamps, header.seed, header.warm_up_frames
+            "Timestamps: {}. Seed {}. {} frames after {} warm-up frames.",
+            header.stamps, header.seed, first.frames, header.warm_up_frames
         ));
     }
     let releases: BTreeSet<&str> = cells().map(|cell| cell.header.kernel_release.as_str()).collect();
@@ -180,24 +190,29 @@ fn notes_of(experiment: &Experiment, figure: &Figure, measurement: &Measurement,
 }
 
 /// Notes for all pages together.
-pub(super) fn notes(measured: &[(&Experiment, Measurement)], extent: Extent) -> Vec<String> {
+pub(super) fn notes(measured: &[(&Experiment, Extent<'_>, Measurement)], extent: Extent<'_>) -> Vec<String> {
     let mut notes = vec![format!(
         "candor {} in {}QEMU guests whose clock counts instructions, with Debian's kernels {}.",
         env!("CARGO_PKG_VERSION"),
         if extent.arch.is_here() { String::new() } else { format!("{} ", extent.arch.name()) },
         extent.kernels.join(", ")
     )];
-    for (experiment, measurement) in measured {
+    for (experiment, extent, measurement) in measured {
         let name = experiment.name.get_ref();
+        let frames = match (experiment.frames, extent.frames) {
+            (None, _) => "frames as in the paper".to_owned(),
+            (Some(of_paper), None) => format!("{of_paper} frames, as in the paper"),
+            (Some(of_paper), Some(fewer)) => format!("{fewer} frames, in the paper {of_paper}"),
+        };
         if experiment.method.is_some() {
             let answers = extent.kernels.iter().filter(|kernel| measurement.answer(Some(kernel)).is_some()).count();
-            notes.push(format!("{name}: answers of {answers} of {} kernels.", extent.kernels.len()));
+            notes.push(format!("{name}: {frames}; answers of {answers} of {} kernels.", extent.kernels.len()));
             continue;
         }
         let [ok, invalid, failed, missing] = measurement.states();
-        notes.push(format!("{name}: {ok} cells ok, {invalid} invalid, {failed} failed, {missing} missing."));
+        let cells = format!("{ok} cells ok, {invalid} invalid, {failed} failed, {missing} missing");
+        notes.push(format!("{name}: {frames}; {cells}."));
     }
-    let frames = extent.frames.map_or_else(|| "as in the papers".to_owned(), |frames| frames.to_string());
-    notes.push(format!("Frames per cell: {frames}. candor-lab papers all repeats all measurements."));
+    notes.push("candor-lab papers all repeats all measurements.".to_owned());
     notes
 }

@@ -17,7 +17,7 @@ pub(super) struct Levels(pub(super) Vec<(String, String)>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Term {
+pub(in crate::cmd) struct Term {
     pub(super) name: String,
     pub(super) arguments: Vec<String>,
     pub(super) kernel: Option<String>,

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::data::{self, Figure, Paper};
+use super::experiment;
 use super::measurement::Measurement;
 use super::method::Extent;
 use super::pages;
@@ -36,7 +37,7 @@ fn verdicts_follow_from_numbers() {
 fn generated(paper: &Paper, figure: &Figure) -> Measurement {
     let experiment = paper.experiment(figure).unwrap();
     if let Some(text) = experiment.plan_text(Extent::WHOLE) {
-        return Measurement::planned(&data::plan(&text).unwrap()).filled(number);
+        return Measurement::planned(&experiment::plan(&text).unwrap()).filled(number);
     }
     let answers = Extent::WHOLE.kernels.iter().map(|kernel| {
         let mut answer = json!({});

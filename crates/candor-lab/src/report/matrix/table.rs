@@ -98,7 +98,7 @@ impl<'m> Table<'m> {
         }
         curves.iter_mut().for_each(|curve| curve.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
         let (of, along) = (self.label(figure), &self.rows.factor[..]);
-        Ok(Curves { title: &format!("{of} over {along}"), along, of: &of, curves: &curves }.to_svg())
+        Ok(Curves { title: &format!("{of} over {along}"), along, of: &of, names: &[], curves: &curves }.to_svg())
     }
 
     /// With the unit of a latency.
