@@ -36,7 +36,8 @@ const FD_JOBS: (u32, u32) = (5, 4);
 /// (measured: 7.0 drops such frames, 7.2 sends them).
 ///
 /// # Source
-/// `fq_skb_tstamp_to_mono()` of `net/sched/sch_fq.c`.
+/// `fq_skb_tstamp_to_mono()` of
+/// [`net/sched/sch_fq.c`](https://elixir.bootlin.com/linux/latest/source/net/sched/sch_fq.c).
 const FQ_CONVERTS_STAMPS: (u32, u32) = (7, 2);
 
 /// Release and version from `/proc`.

@@ -6,9 +6,9 @@
 //!  QEMU, told by a Tracer ─────▶ log: address of each instruction   ─┘
 //! ```
 //!
-//! QEMU executes one instruction at a time while it is traced and writes the address of each ([`trace`]). The clock counts
+//! QEMU executes one instruction at a time while it is traced and writes the address of each. The clock counts
 //! instructions, so the reads of the clock that became the two stamps of a frame are as many lines apart in the log as its
-//! latency has nanoseconds ([`path`]).
+//! latency has nanoseconds (`path.rs`).
 
 mod addresses;
 mod path;

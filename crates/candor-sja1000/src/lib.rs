@@ -10,7 +10,8 @@
 //! SocketCAN: what `RuleSet::route` of candor-core takes.
 //!
 //! # Source
-//! Register addresses and bits: data sheet of the SJA1000 (Philips, 4 January 2000), sections 6.4 and 6.5.
+//! Register addresses and bits: [data sheet of the SJA1000](https://www.nxp.com/docs/en/data-sheet/SJA1000.pdf) (Philips,
+//! 4 January 2000), sections 6.4 and 6.5.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -9,7 +9,8 @@ use crate::record::Sample;
 /// Reads the clock for the stamps of frames, as many instructions after it begins each time.
 ///
 /// # Source
-/// `ktime_get_real()`, called by `__net_timestamp()` of `include/linux/skbuff.h`.
+/// `__net_timestamp()` of [`include/linux/skbuff.h`](https://elixir.bootlin.com/linux/v6.1/source/include/linux/skbuff.h)
+/// calls `ktime_get_real()`.
 const STAMP: &str = "ktime_get_with_offset";
 
 /// Instructions that latency and count may differ by: rounding of the clock.
