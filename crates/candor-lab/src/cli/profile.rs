@@ -6,6 +6,7 @@ use std::time::Duration;
 use candor_core::frame::Frame;
 use candor_core::units::parse_duration;
 use candor_lab::arch::Arch;
+use candor_lab::device::OWN_PROGRAMS;
 use candor_lab::job::Topology;
 use clap::Args;
 
@@ -79,8 +80,8 @@ impl std::str::FromStr for Against {
         if path.extension().is_some_and(|extension| extension == "json") {
             Ok(Self::Profile(path))
         } else if path.is_dir() {
-            let lab = path.join("candor-lab");
-            if lab.is_file() { Ok(Self::Build(path)) } else { Err(format!("{} is missing", lab.display())) }
+            let missing = OWN_PROGRAMS.iter().map(|name| path.join(name)).find(|program| !program.is_file());
+            missing.map_or_else(|| Ok(Self::Build(path)), |program| Err(format!("{} is missing", program.display())))
         } else if candor_lab::kernel::names(Arch::X86_64).iter().any(|name| name == text) {
             Ok(Self::Kernel(text.to_owned()))
         } else {

@@ -5,6 +5,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use candor_config::engine::{Engine, UserEngine};
+use candor_core::diagnostic::Diagnostic;
 use candor_lab::cells::{self, Device, Order, Said, State};
 use candor_lab::device::{OWN_PROGRAMS, gateway_program};
 use candor_lab::experiment::{self, Available};
@@ -90,7 +91,9 @@ fn order(args: &ProfileArgs, what: &What) -> Result<Order, Failed> {
         args.frame
     );
     let loaded = experiment::load(plan.as_bytes(), Available::default());
-    let plan = loaded.map_err(|findings| format!("The frame or the engine cannot be measured: {findings:?}"))?.plan;
+    let why =
+        |findings: Vec<Diagnostic>| findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>().join("; ");
+    let plan = loaded.map_err(why)?.plan;
     let block = plan.blocks().into_iter().next().ok_or("The plan has a block")?;
     let mut order = Order { addresses: true, ..Order::of(&plan, &block)? };
     if let What::File { text, .. } = what {
