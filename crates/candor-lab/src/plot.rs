@@ -62,9 +62,9 @@ impl Document<'_> {
         let [width, height] = [self.size[0], self.size[1] + TITLE_HEIGHT];
         let svg = html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height)
-                font-family="system-ui, sans-serif" role="img" aria-labelledby="title desc" {
-                title #title { (self.title) }
-                desc #desc { (self.description) }
+                font-family="system-ui, sans-serif" role="img" aria-label=(self.title) {
+                title { (self.title) }
+                desc { (self.description) }
                 style { (PreEscaped(style::resolved())) }
                 rect.ground width=(width) height=(height) {}
                 text.title x=(width / 2.0) y="27" text-anchor="middle" { (self.title) }
