@@ -21,6 +21,7 @@ use crate::device::OWN_PROGRAMS;
 use crate::experiment::load::Load;
 use crate::experiment::traffic::Traffic;
 use crate::experiment::{Bench, Block, Cell, Conditions, Gateway, Plan, StampSource, Testbed, Topology, Wire};
+use crate::guest::GuestSpec;
 use crate::{device, job, kernel};
 
 /// Name of the order in the guest's working directory.
@@ -182,6 +183,15 @@ impl Order {
         let has_cards = cells_have_cards(block);
         let bare_metal = has_cards && plan.cells().iter().any(|cell| *plan.gateway(cell) == Gateway::BareMetal);
         Ok(Self { logs: logs.collect(), cells, bare_metal, supervisor: None, addresses: false })
+    }
+}
+
+impl Order {
+    /// Makes it the work of a guest, whose records are those of the cells.
+    pub fn give_to(&self, spec: &mut GuestSpec) -> serde_json::Result<()> {
+        spec.command = ["candor-lab", "cells", FILE, "--records", job::OUT].map(str::to_owned).into();
+        spec.files.push((format!("{}/{FILE}", job::HOME), serde_json::to_vec(self)?));
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use candor_core::causes;
 use candor_lab::cells::{self, Order, Said};
 use candor_lab::experiment::Block;
 use candor_lab::guest::{self, ClockShift, GuestSpec};
-use candor_lab::job::{HOME, OUT, WIRE_LISTENERS};
+use candor_lab::job::WIRE_LISTENERS;
 use candor_lab::observer::Observer;
 
 use super::machines::Supervisors;
@@ -129,13 +129,13 @@ fn specification(
     files: &KernelFiles,
     out: std::path::PathBuf,
 ) -> Result<GuestSpec, String> {
-    let command = ["candor-lab", "cells", cells::FILE, "--records", OUT].map(str::to_owned).into();
     let conditions = block.conditions;
     let (Some(testbed), Some(topology)) = (cells::testbed(conditions.testbed), cells::topology(conditions.topology))
     else {
         return Err(format!("{} is not a guest", conditions.testbed.name()));
     };
-    let mut spec = GuestSpec::new(testbed, topology, candor.to_owned(), command);
+    let mut spec = GuestSpec::new(testbed, topology, candor.to_owned(), Vec::new());
+    order.give_to(&mut spec).map_err(|error| error.to_string())?;
     if order.cells.iter().any(|cell| cell.hardware_stamps) {
         spec.wire_adapters.push(WIRE_LISTENERS.to_owned());
     }
@@ -150,8 +150,6 @@ fn specification(
     spec.programs = cells::programs(order);
     spec.timeout = limits.timeout;
     spec.out = Some(out);
-    let text = serde_json::to_vec(order).map_err(|error| error.to_string())?;
-    spec.files.push((format!("{}/{}", HOME, cells::FILE), text));
     Ok(spec)
 }
 

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use candor_config::engine::{Engine, UserEngine};
 use candor_core::diagnostic::Diagnostic;
-use candor_lab::cells::{self, Device, Order, Said, State};
+use candor_lab::cells::{Device, Order, Said, State};
 use candor_lab::device::{OWN_PROGRAMS, gateway_program};
 use candor_lab::experiment::{self, Available};
 use candor_lab::guest::{self, GuestSpec, Traced};
-use candor_lab::job::{HOME, OUT};
 use candor_lab::kernel::Testbed;
 use candor_lab::observer::Observer;
 use candor_lab::profile::{ADDRESSES, Functions, Profile, TRACED, Trace, Tracer, UNTRACED};
@@ -57,12 +56,11 @@ pub(super) fn profile(args: &ProfileArgs, subject: &Subject) -> Result<Measured,
     let folder = tempfile::tempdir()?;
     let traced = Traced { monitor: folder.path().join("monitor"), log: folder.path().join("instructions.log") };
     let out = folder.path().join("out");
-    let command = ["candor-lab", "cells", cells::FILE, "--records", OUT].map(str::to_owned).into();
-    let mut spec = GuestSpec::new(Testbed::Icount, args.topology, subject.lab.clone(), command);
+    let mut spec = GuestSpec::new(Testbed::Icount, args.topology, subject.lab.clone(), Vec::new());
+    order.give_to(&mut spec)?;
     spec.kernel.clone_from(&subject.kernel);
     spec.timeout = args.timeout;
     spec.out = Some(out.clone());
-    spec.files.push((format!("{HOME}/{}", cells::FILE), serde_json::to_vec(&order)?));
     spec.traced = Some(traced.clone());
 
     let mut watch = Watch::new(traced.monitor);
