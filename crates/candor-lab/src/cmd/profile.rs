@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 
 use candor_cli::gateway_file::Form;
 use candor_cli::{Exit, Outcome, render};
-use candor_config::engine::{Engine, UserEngine};
-use candor_config::plan::Plan;
+use candor_config::engine::Engine;
 use candor_lab::job::Topology;
 
 use super::{bench, tester};
 use crate::cli::{Against, ProfileArgs};
 use guest::{Subject, What};
-use view::{Difference, View};
+use view::View;
 
 type Failed = Box<dyn std::error::Error>;
 
@@ -84,7 +83,7 @@ fn against(args: &ProfileArgs, one: &Subject, form: Form) -> Result<Option<Other
         },
         Some(Against::Profile(file)) => {
             let text = fs::read_to_string(file).map_err(|error| format!("Cannot read {}: {error}", file.display()))?;
-            let view: Difference = serde_json::from_str(&text).map_err(|error| {
+            let view: View = serde_json::from_str(&text).map_err(|error| {
                 format!(
                     "{} is not a profile of one gateway, as candor-lab profile --json writes it: {error}",
                     file.display()
@@ -97,16 +96,13 @@ fn against(args: &ProfileArgs, one: &Subject, form: Form) -> Result<Option<Other
 
 /// The gateway that a word of the command line names; `None` if its file is not valid, which has been reported.
 fn what(name: &str, topology: Topology, form: Form) -> Result<Option<What>, Failed> {
-    let user = |name: &str| UserEngine::all().find(|engine| engine.name() == name);
-    if let Some(engine) = name.strip_prefix("baseline:") {
-        let engine = user(engine).ok_or_else(|| format!("There is no engine {engine}; candor engines lists them"))?;
+    if let Some(name) = name.strip_prefix("baseline:") {
+        let engine = Engine::named(name).and_then(Engine::of_user_space);
+        let engine = engine.ok_or_else(|| format!("There is no engine {name}; candor engines lists them"))?;
         return Ok(Some(What::Baseline(engine)));
     }
-    if name == "kernel" {
-        return Ok(Some(What::Engine(Engine::Kernel)));
-    }
-    if let Some(engine) = user(name) {
-        return Ok(Some(What::Engine(Engine::User(engine))));
+    if let Some(engine @ (Engine::Kernel | Engine::User(_))) = Engine::named(name) {
+        return Ok(Some(What::Engine(engine)));
     }
     let file = PathBuf::from(name);
     if !file.exists() {
@@ -118,9 +114,5 @@ fn what(name: &str, topology: Topology, form: Form) -> Result<Option<What>, Fail
     let Some(files) = tester::read(std::slice::from_ref(&file), form)? else { return Ok(None) };
     bench::check_interfaces(&files, topology)?;
     let text = fs::read_to_string(&file).map_err(|error| format!("Cannot read {name}: {error}"))?;
-    Ok(files.first().map(|(_, plan)| What::File { name: name.to_owned(), engine: engine_of(plan), text }))
-}
-
-fn engine_of(plan: &Plan) -> Engine {
-    plan.engine()
+    Ok(files.first().map(|(_, plan)| What::File { name: name.to_owned(), engine: plan.engine(), text }))
 }

@@ -15,14 +15,12 @@ use crate::cmd::method;
 /// The profile of a gateway, and of another one that it is compared with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Difference {
+pub(crate) struct View {
     #[serde(flatten)]
     pub(super) profile: Measured,
     #[serde(default)]
     against: Option<Measured>,
 }
-
-pub(crate) type View = Difference;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -102,7 +100,7 @@ impl Measured {
     }
 }
 
-impl Difference {
+impl View {
     pub(super) fn of(profile: Measured, against: Option<Measured>) -> Self {
         Self { profile, against }
     }
