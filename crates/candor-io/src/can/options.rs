@@ -77,7 +77,7 @@ impl CanSocket {
     /// receive, which truncate them.
     ///
     /// # Kernel
-    /// Since 6.2.
+    /// Since 6.1.
     ///
     /// # Errors
     /// `ENOPROTOOPT` on older kernels.

@@ -18,7 +18,7 @@ use nix::sys::socket::{
 use crate::egress;
 use crate::kernel::{self, WithMaxHops};
 use crate::prelude::*;
-use real::Real;
+use real::{Real, Stamping};
 
 /// The first releases with the fix, of those that guests boot.
 const FIXED: [[u32; 3]; 2] = [[6, 1, 168], [6, 12, 80]];
@@ -28,6 +28,7 @@ const FIXED: [[u32; 3]; 2] = [[6, 1, 168], [6, 12, 80]];
 #[ignore = "runs in a guest"]
 fn kernel_agrees_with_every_vector() {
     let Some(_machine) = require(VCAN_AND_CANGW) else { return };
+    let _stamping = Stamping::start();
     let only = std::env::var("CANDOR_VECTOR").ok();
     let vectors = vectors::all().into_iter().filter(|vector| only.as_ref().is_none_or(|name| vector.name == name));
     let mut failed = Vec::new();

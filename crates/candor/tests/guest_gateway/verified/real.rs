@@ -19,6 +19,34 @@ const NOBODY: u32 = 99_999;
 /// The kernel takes a moment to see that both ends of a vxcan pair are up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// While it exists, the kernel stamps frames as they arrive and not only as they are read.
+///
+/// The first socket that asks for timestamps switches that on with a work item, so the first frames may still have none
+/// (`net_enable_timestamp` in net/core/dev.c).
+#[derive(Debug)]
+pub(super) struct Stamping {
+    _bus: Bus,
+    _listeners: [CanSocket; 2],
+}
+
+impl Stamping {
+    pub(super) fn start() -> Self {
+        let bus = Bus::new("stamps");
+        let options = Options { filters: &[Filter::ALL], stamps: Stamps::On, ..Options::default() };
+        let listeners = [(); 2].map(|()| CanSocket::open(bus.index, &options).unwrap());
+        let sender = sender_on(bus.index);
+        wait_until("the kernel stamps frames as they arrive", || {
+            send(&sender, &classic(1, &[]));
+            let [one, other] = listeners.each_ref().map(|socket| {
+                assert!(!can::poll(&[socket], Some(PATIENCE)).unwrap().is_empty(), "the frame does not arrive");
+                socket.recv_stamped(&mut [0; CANFD_MTU]).unwrap().at.unwrap()
+            });
+            one == other
+        });
+        Self { _bus: bus, _listeners: listeners }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Real {
     client: Client,
