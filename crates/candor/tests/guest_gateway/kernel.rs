@@ -28,6 +28,11 @@ pub(crate) fn version() -> Version {
     candor_io::version::version(&release()).unwrap()
 }
 
+/// Interrupts and timers wake threads.
+pub(crate) fn is_real_time() -> bool {
+    fs::read_to_string("/proc/sys/kernel/version").unwrap().contains("PREEMPT_RT")
+}
+
 pub(crate) fn max_hops() -> u8 {
     fs::read_to_string(MAX_HOPS).unwrap().trim().parse().unwrap()
 }

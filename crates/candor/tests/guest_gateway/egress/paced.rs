@@ -6,6 +6,7 @@ use candor_egress::text;
 use candor_netlink::client::Errno;
 
 use super::*;
+use crate::kernel;
 
 pub(super) const CLOCK: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Clock];
 /// The handle of the shaper, which no other qdisc has.
@@ -78,6 +79,16 @@ pub(super) fn within(found: f64, wanted: f64, tolerance: f64) {
     assert!((found - wanted).abs() <= tolerance, "{found} instead of {wanted}");
 }
 
+/// A bucket of a single frame loses the lateness of the timer with each frame: 1.1 to 1.3 µs on Linux 6.1 and 7.3, and 4.0
+/// to 4.6 µs where the timer first wakes a thread. docs/egress.md has these figures.
+#[track_caller]
+pub(super) fn paced_by_one_frame(found: f64, wanted: f64) {
+    let lateness_s = if kernel::is_real_time() { 5.0e-6 } else { 1.6e-6 };
+    let least = 1.0 / (1.0 / wanted + lateness_s);
+    println!("{found:.2} for {wanted}, at least {least:.2}");
+    assert!(found >= least && found <= wanted * 1.001, "{found} instead of {wanted}, at least {least}");
+}
+
 #[test]
 #[ignore = "runs in a guest"]
 fn tbf_paces_a_virtual_bus_like_1_mbit() {
@@ -85,8 +96,7 @@ fn tbf_paces_a_virtual_bus_like_1_mbit() {
     fixture.make(&tree("qdisc root handle 1: tbf rate 1mbit burst 16 limit 10000")).unwrap();
     let sender = fixture.sender();
     let heard = hear_and_replace(&fixture, &[(&sender, 0x123)], 401);
-    // A bucket of one frame loses the lateness of the timer, a microsecond each time.
-    within(rate(&heard[100..]), 7812.5, 0.015 * 7812.5);
+    paced_by_one_frame(rate(&heard[100..]), 7812.5);
 }
 
 /// The example of section 3.1.5: ten frames at once, then 781.25 per second.

@@ -8,7 +8,9 @@ use candor_netlink::client::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::line::Line;
-use super::paced::{CLOCK, MBIT_FRAMES_PER_SECOND, below_shaper, hear_and_replace, rate, trees, within};
+use super::paced::{
+    CLOCK, MBIT_FRAMES_PER_SECOND, below_shaper, hear_and_replace, paced_by_one_frame, rate, trees, within,
+};
 use super::*;
 use crate::serial::SERIAL;
 
@@ -123,12 +125,18 @@ fn a_2_a_throttled_class_lets_others_send() {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_4_throttled_senders_take_turns() {
-    for tree in trees(THROTTLED_TURNS) {
+    let [bands, by_hand] = &trees(THROTTLED_TURNS)[..] else { panic!("bands and by hand") };
+    for tree in [bands, by_hand] {
         let Some(mut fixture) = Fixture::new(CLOCK) else { return };
-        fixture.make(&tree).unwrap();
+        fixture.make(tree).unwrap();
         let sockets = [fixture.sender(), fixture.sender()];
         let heard = hear_and_replace(&fixture, &[(&sockets[0], 0x181), (&sockets[1], 0x182)], 781);
-        within(rate(&heard), 780.0, 1.0);
+        // The bucket of a band also has room for the lateness of the timer.
+        if tree == bands {
+            within(rate(&heard), 780.0, 1.0)
+        } else {
+            paced_by_one_frame(rate(&heard), 780.0)
+        }
         within(count_of(&heard, 0x181) - count_of(&heard, 0x182), 0.0, 2.0);
     }
 }
