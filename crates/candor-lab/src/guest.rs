@@ -91,6 +91,8 @@ pub enum LabError {
     Image(#[from] ImageError),
     #[error("No kernel for the guest")]
     Kernel(#[from] KernelError),
+    #[error(transparent)]
+    Modules(KernelError),
     #[error("There is no command to run")]
     NoCommand,
     #[error(
@@ -174,11 +176,14 @@ fn run_on(
     };
     let cache = cache.of(spec.arch);
     let kernel = kernel::obtain(&cache, spec.testbed, spec.kernel.as_deref(), observer)?;
+    if let Some(sentence) = kernel.without_options() {
+        observer.notice(&sentence);
+    }
     let missing = kernel.options().map(|options| needs::missing(options, spec.topology, spec.arch)).unwrap_or_default();
     if !missing.is_empty() {
         return Err(LabError::Options { kernel: kernel.name, topology: spec.topology, missing });
     }
-    let kernel = kernel.with_modules(&cache, &spec.modules)?;
+    let kernel = kernel.with_modules(&cache, &spec.modules).map_err(LabError::Modules)?;
 
     if !kernel.fits_processor() {
         return Err(LabError::NoRoom { kernel: kernel.name });
@@ -241,8 +246,9 @@ fn run_on(
         }
         (_, Some(_)) => Err(LabError::Died { reason: ending.reason, console: console() }),
         (_, None) => {
-            let remedy = kernel.if_damaged(&ending.reason);
-            Err(LabError::DidNotBoot { reason: ending.reason + &remedy, console: console() })
+            let console = console();
+            let remedy = kernel.if_damaged(&ending.reason, console.is_empty());
+            Err(LabError::DidNotBoot { reason: ending.reason + &remedy, console })
         }
     }
 }

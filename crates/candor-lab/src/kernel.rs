@@ -14,7 +14,7 @@ mod unpacked;
 pub use build_files::build_files;
 pub use modules::{BadParameter, ModuleParameter};
 pub use options::Options;
-pub use own::{OwnError, checksum, is_path};
+pub use own::{OwnError, checksum, is_own, is_path};
 pub use pins::{Move, names};
 pub use replaced::{OtherRelease, ReplacedModule};
 
@@ -162,11 +162,14 @@ impl CachedKernel {
         self.room != Some(uml::Room::AsBuilt) || process::extended_state() == ExtendedState::Fits
     }
 
-    /// The remedy if the guest was killed, as with a damaged kernel.
-    pub(crate) fn if_damaged(&self, reason: &str) -> String {
-        let is_damage = ["killed by SIGSEGV", "killed by SIGILL"].iter().any(|start| reason.starts_with(start));
-        if self.own.is_some() || !is_damage {
+    /// The remedy if the guest ended as with a damaged kernel: killed, or without a line on its console.
+    pub(crate) fn if_damaged(&self, reason: &str, is_silent: bool) -> String {
+        let is_killed = ["killed by SIGSEGV", "killed by SIGILL"].iter().any(|start| reason.starts_with(start));
+        if !is_killed && !is_silent {
             return String::new();
+        }
+        if self.own.is_some() {
+            return format!("; its image may be damaged or cut off: build or copy {} again", self.name);
         }
         format!("; if its kernel is damaged, remove {}: it is fetched again", self.folder.display())
     }
@@ -327,8 +330,10 @@ mod tests {
         assert_eq!(read_manifest(folder.path()), None);
         fs::write(folder.path().join("kernel"), "").unwrap();
         let kernel = read_manifest(folder.path()).unwrap();
-        assert!(kernel.if_damaged("killed by SIGSEGV").contains(&format!("remove {}", folder.path().display())));
-        assert_eq!(kernel.if_damaged("it powered off or restarted"), "");
+        let remedy = format!("remove {}", folder.path().display());
+        assert!(kernel.if_damaged("killed by SIGSEGV", false).contains(&remedy));
+        assert_eq!(kernel.if_damaged("it powered off or restarted", false), "");
+        assert!(kernel.if_damaged("it powered off or restarted", true).contains(&remedy));
     }
 
     #[test]

@@ -9,7 +9,8 @@ pub use lists::Listed;
 pub use sources::SourcesError;
 pub use version::compare;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -92,9 +93,13 @@ pub fn obtain<T, E: From<PackageError>>(
     cached()
 }
 
+/// An archive of ar whose first member is that of a package.
+const PACKAGE_MAGIC: &[u8] = b"!<arch>\ndebian-binary";
+
 /// Fields of a package file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
+    pub package: String,
     pub version: String,
     /// Debian's name of a processor, or `all`.
     pub architecture: String,
@@ -102,23 +107,39 @@ pub struct Control {
 }
 
 impl Control {
-    /// The packages of its kernel, if it has none itself.
-    pub fn parts(&self) -> Option<String> {
+    /// The packages that it depends on and that contain parts of its kernel.
+    pub fn parts(&self) -> Vec<&str> {
         let names = self.depends.split(',').filter_map(|item| item.split_whitespace().next());
-        let is_part = |name: &&str| name.starts_with("linux-binary-") || name.starts_with("linux-modules-");
-        let parts: Vec<&str> = names.filter(is_part).collect();
-        (!parts.is_empty()).then(|| parts.join(" and "))
+        names.filter(|name| name.starts_with("linux-binary-") || name.starts_with("linux-modules-")).collect()
+    }
+
+    /// The usual file name of another package of the same build.
+    pub fn file_of(&self, package: &str) -> String {
+        let version = self.version.split_once(':').map_or(self.version.as_str(), |(_epoch, version)| version);
+        format!("{package}_{version}_{}.deb", self.architecture)
     }
 }
 
-/// Reads the fields of a package file of the user.
-pub fn control(cache: &Cache, package: &Path) -> Result<Control, PackageError> {
+/// Reads the fields of a package file of the user; `None` if it is another kind of file.
+pub fn control(cache: &Cache, package: &Path) -> Result<Option<Control>, PackageError> {
+    let failed = |source| PackageError::File { path: package.to_owned(), source };
+    let mut head = Vec::new();
+    let file = File::open(package).map_err(failed)?;
+    file.take(PACKAGE_MAGIC.len() as u64).read_to_end(&mut head).map_err(failed)?;
+    if head != PACKAGE_MAGIC {
+        return Ok(None);
+    }
     let path = package.to_string_lossy();
     let field = |name: &str| {
         let output = apt::run(cache, "dpkg-deb", None, &["--field", &path, name])?;
         Ok::<_, PackageError>(String::from_utf8_lossy(&output).trim().to_owned())
     };
-    Ok(Control { version: field("Version")?, architecture: field("Architecture")?, depends: field("Depends")? })
+    Ok(Some(Control {
+        package: field("Package")?,
+        version: field("Version")?,
+        architecture: field("Architecture")?,
+        depends: field("Depends")?,
+    }))
 }
 
 /// Unpacks package files of the user into one new directory of the workshop.

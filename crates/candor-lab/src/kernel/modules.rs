@@ -33,6 +33,10 @@ pub enum ModuleError {
     Read { path: PathBuf, source: io::Error },
     #[error("{path} is not a kernel module: {reason}")]
     Odd { path: PathBuf, reason: String },
+    #[error(
+        "Cannot unpack the kernel module {path}: unpack it with {command}, or build the kernel without CONFIG_MODULE_COMPRESS"
+    )]
+    Packed { path: PathBuf, command: &'static str },
 }
 
 impl ModuleTree {
@@ -126,16 +130,24 @@ fn in_order(mut modules: BTreeMap<String, Module>, excluded: &BTreeSet<String>) 
     Ok(ordered)
 }
 
+/// Ends of the names of modules. Those of [`PACKED`] must be unpacked first.
+const ENDS: [&str; 4] = [".ko", ".ko.xz", ".ko.gz", ".ko.zst"];
+/// End of the name, and the command that unpacks it.
+const PACKED: [(&str, &str); 2] = [("gz", "gunzip"), ("zst", "unzstd")];
+
 pub(super) fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    let name = name.strip_suffix(".ko").or_else(|| name.strip_suffix(".ko.xz"))?;
-    Some(plain(name))
+    ENDS.iter().find_map(|end| name.strip_suffix(end)).map(plain)
 }
 
 pub(super) fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError> {
     let failed = |source| ModuleError::Read { path: path.to_owned(), source };
     let odd = |reason: String| ModuleError::Odd { path: path.to_owned(), reason };
-    let bytes = if path.extension().is_some_and(|extension| extension == "xz") {
+    let end = path.extension().unwrap_or_default();
+    if let Some((_, command)) = PACKED.iter().find(|(packed, _)| end == *packed) {
+        return Err(ModuleError::Packed { path: path.to_owned(), command });
+    }
+    let bytes = if end == "xz" {
         let mut bytes = Vec::new();
         let mut reader = BufReader::new(fs::File::open(path).map_err(failed)?);
         lzma_rs::xz_decompress(&mut reader, &mut bytes).map_err(|error| odd(error.to_string()))?;
@@ -144,7 +156,10 @@ pub(super) fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError
         fs::read(path).map_err(failed)?
     };
     let info = {
-        let file = object::File::parse(&*bytes).map_err(|error| odd(error.to_string()))?;
+        let file = object::File::parse(&*bytes).map_err(|error| match bytes.starts_with(b"\x7FELF") {
+            true => odd(error.to_string()),
+            false => odd("it is no ELF file".to_owned()),
+        })?;
         let section = file.section_by_name(".modinfo").ok_or_else(|| odd("no .modinfo section".to_owned()))?;
         Modinfo::parse(section.data().map_err(|error| odd(error.to_string()))?)
     };
@@ -268,7 +283,21 @@ mod tests {
     fn module_names_of_files() {
         assert_eq!(module_name(Path::new("/x/can-raw.ko.xz")).as_deref(), Some("can_raw"));
         assert_eq!(module_name(Path::new("/x/vcan.ko")).as_deref(), Some("vcan"));
+        assert_eq!(module_name(Path::new("/x/vcan.ko.zst")).as_deref(), Some("vcan"));
         assert_eq!(module_name(Path::new("/x/modules.dep")), None);
+    }
+
+    #[test]
+    fn unreadable_modules_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |name: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, "x").unwrap();
+            read_module("vcan", &path).unwrap_err().to_string()
+        };
+        assert!(said("vcan.ko.zst").contains("vcan.ko.zst: unpack it with unzstd"));
+        assert!(said("vcan.ko.gz").contains("vcan.ko.gz: unpack it with gunzip"));
+        assert!(said("vcan.ko").ends_with("vcan.ko is not a kernel module: it is no ELF file"));
     }
 
     #[test]

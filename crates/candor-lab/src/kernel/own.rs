@@ -37,6 +37,8 @@ pub enum OwnError {
     OnlyDepends { path: PathBuf, depends: String },
     #[error("{path} is neither a Debian package (.deb) nor the directory of a built kernel")]
     Neither { path: PathBuf },
+    #[error("{path} is not a Debian package; was it downloaded completely?")]
+    NoPackage { path: PathBuf },
     #[error("Your own kernels run in QEMU: add --testbed icount for {path}")]
     Uml { path: PathBuf },
     #[error("Cannot use {path}")]
@@ -48,6 +50,12 @@ pub enum OwnError {
 /// True if a kernel is named by its path. Names contain no `/`.
 pub fn is_path(kernel: &str) -> bool {
     kernel.contains('/') || kernel.ends_with(".deb") || matches!(kernel, "." | "..")
+}
+
+/// True for a package, and for a directory in which a kernel was built.
+pub fn is_own(arch: Arch, path: &Path) -> bool {
+    let is_package = path.extension().is_some_and(|extension| extension == "deb") && !path.is_dir();
+    is_package || images(arch).iter().any(|image| path.join(image).is_file())
 }
 
 /// The kernel of a package or a build tree.
@@ -113,6 +121,16 @@ impl CachedKernel {
     pub(crate) fn options(&self) -> Option<&Options> {
         self.own.as_ref().and_then(|own| own.options.as_ref())
     }
+
+    /// A sentence for the user if the options of a kernel of the user are not known.
+    pub(crate) fn without_options(&self) -> Option<String> {
+        self.own.as_ref().is_some_and(|own| own.options.is_none()).then(|| {
+            format!(
+                "{} contains no config-{}, so it is not checked whether it has the options that guests need",
+                self.name, self.release
+            )
+        })
+    }
 }
 
 /// Unpacks a package into the cache, under its checksum.
@@ -120,12 +138,13 @@ fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cac
     let path = Path::new(name);
     let failed = |source| OwnError::Package { path: path.to_owned(), source };
     let control = packages::control(cache, path).map_err(failed)?;
+    let control = control.ok_or_else(|| OwnError::NoPackage { path: path.to_owned() })?;
     let wrong = |because: String| OwnError::NoKernel { path: path.to_owned(), arch: cache.arch(), because };
     if control.architecture != cache.arch().debian() {
         return Err(wrong(format!("it is for {}", control.architecture)).into());
     }
-    let files: Vec<PathBuf> =
-        std::iter::once(path.to_owned()).chain(companions(path).into_iter().filter(|file| file.is_file())).collect();
+    let others = companions(path, &control).into_iter().filter(|file| file.is_file());
+    let files: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(others).collect();
     let sums = files.iter().map(|file| packages::sha256(cache, file)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let key = sums.iter().map(|sum| &sum[..16]).collect::<Vec<_>>().join("-");
     let folder = format!("own/{key}");
@@ -157,16 +176,29 @@ fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cac
     Ok(kernel)
 }
 
-/// Newer packagings have a package for the image and one for the modules, and one that only depends on both. The file names
-/// differ in one word.
-fn companions(path: &Path) -> Vec<PathBuf> {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let with = |part: &str, rest: &str| path.with_file_name(format!("{part}{rest}"));
+/// Newer packagings have a package for the image and one for the modules, and one that only depends on both. Their names
+/// differ in one word, and so do their file names, unless a file was renamed.
+fn companions(path: &Path, control: &Control) -> Vec<PathBuf> {
+    let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let usual = siblings(&control.package).into_iter().chain(control.parts().into_iter().map(str::to_owned));
+    let mut names = siblings(file);
+    names.extend(usual.map(|package| control.file_of(&package)));
+    let mut paths = Vec::new();
+    for path in names.iter().map(|name| path.with_file_name(name)) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// The names of the other packages of a kernel, that of its modules first.
+fn siblings(name: &str) -> Vec<String> {
     if let Some(rest) = name.strip_prefix("linux-binary-") {
-        return vec![with("linux-modules-", rest)];
+        return vec![format!("linux-modules-{rest}")];
     }
     let rest = name.strip_prefix("linux-image-unsigned-").or_else(|| name.strip_prefix("linux-image-"));
-    rest.map_or_else(Vec::new, |rest| vec![with("linux-modules-", rest), with("linux-binary-", rest)])
+    rest.map_or_else(Vec::new, |rest| ["modules", "binary"].map(|part| format!("linux-{part}-{rest}")).to_vec())
 }
 
 /// Reports what a package lacks.
@@ -182,17 +214,16 @@ fn check_package(
             wrong(format!("{} is no kernel image", image.strip_prefix(unpacked).unwrap_or(&image).display()))
         }),
         (None, None) if tree::has_boot_image(unpacked) => {
-            let companions = companions(path);
-            let companion = companions.first().and_then(|path| path.file_name()).unwrap_or_default();
-            let companion = companion.to_string_lossy().into_owned();
+            let companions = companions(path, control);
+            let name = companions.first().and_then(|path| path.file_name());
+            let companion = name
+                .map_or_else(|| "the package of its modules".to_owned(), |name| name.to_string_lossy().into_owned());
             Err(OwnError::NoCompanion { path: path.to_owned(), companion })
         }
-        (None, _) => match control.parts() {
-            Some(depends) => Err(OwnError::OnlyDepends { path: path.to_owned(), depends }),
-            None if modules.is_some() => {
-                Err(wrong("it contains modules only; name the package of the kernel".to_owned()))
-            }
-            None => Err(wrong("it contains neither a kernel nor modules".to_owned())),
+        (None, _) => match control.parts().join(" and ") {
+            depends if !depends.is_empty() => Err(OwnError::OnlyDepends { path: path.to_owned(), depends }),
+            _ if modules.is_some() => Err(wrong("it contains modules only; name the package of the kernel".to_owned())),
+            _ => Err(wrong("it contains neither a kernel nor modules".to_owned())),
         },
     }
 }
@@ -387,7 +418,11 @@ mod tests {
         assert!(kernel.name.ends_with(&binary) && kernel.image().starts_with(folder.join("cache/own")));
         assert!(kernel.has_built_in("can_raw") && kernel.module_tree().unwrap().path("can").is_some());
         assert_eq!(kernel.options().unwrap().value("CAN"), Some("m"));
+        assert_eq!(kernel.without_options(), None);
         assert_eq!(obtained(folder, &binary).unwrap(), kernel);
+        // A file may have any name.
+        fs::copy(folder.join(&binary), folder.join("k.deb")).unwrap();
+        assert_eq!(obtained(folder, "k.deb").unwrap().release, "6.1.9-own");
 
         let refused = obtained(folder, companion).unwrap_err();
         assert!(refused.contains("contains modules only"), "{refused}");
@@ -401,7 +436,46 @@ mod tests {
             "{refused}"
         );
         fs::write(folder.join("no.deb"), "x").unwrap();
-        assert_eq!(obtained(folder, "no.deb").unwrap_err(), "Cannot use no.deb");
+        assert_eq!(
+            obtained(folder, "no.deb").unwrap_err(),
+            "no.deb is not a Debian package; was it downloaded completely?"
+        );
         assert!(obtained(folder, "DEBIAN").unwrap_err().starts_with("Cannot use DEBIAN"));
+    }
+    #[test]
+    fn package_without_its_companion_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let image = image();
+        let boot = [("boot/vmlinuz-6.1.9-own", image.as_slice())];
+        for (package_name, depends, companion) in [
+            ("linux-image-6.1.9-own", "a", "linux-modules-6.1.9-own_6.1.9-1_amd64.deb"),
+            ("kernel", "kmod, linux-modules-6.1.9 (= 1)", "linux-modules-6.1.9_6.1.9-1_amd64.deb"),
+            ("kernel", "kmod", "the package of its modules"),
+        ] {
+            let built = package(folder, package_name, depends, &boot);
+            fs::rename(folder.join(built), folder.join("k.deb")).unwrap();
+            let wanted = format!("k.deb has no modules, and {companion} is not next to it: put it there");
+            assert_eq!(obtained(folder, "k.deb").unwrap_err(), wanted);
+        }
+        let module = ("lib/modules/6.1.9-own/kernel/net/can/can.ko", b"m".as_slice());
+        let whole = package(folder, "whole", "kmod", &[boot[0], module]);
+        let said = obtained(folder, &whole).unwrap().without_options().unwrap();
+        assert!(
+            said.ends_with(
+                "contains no config-6.1.9-own, so it is not checked whether it has the options that guests need"
+            ),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn packages_and_build_trees_are_recognised() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        write(folder, &[("linux/arch/x86/boot/bzImage", b"i"), ("programs/candor", b"p"), ("k.deb", b"d")]);
+        for (name, is_kernel) in [("linux", true), ("programs", false), ("k.deb", true), ("programs/candor", false)] {
+            assert_eq!(is_own(Arch::X86_64, &folder.join(name)), is_kernel, "{name}");
+        }
     }
 }
