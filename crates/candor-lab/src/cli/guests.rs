@@ -73,6 +73,9 @@ pub(super) const ARCHS: Values<Arch> = &[
     ),
 ];
 
+/// The topologies whose frames take no time on a bus.
+pub(super) const TIMELESS_TOPOLOGIES: Values<Topology> = TOPOLOGIES.split_at(2).0;
+
 pub(super) const TOPOLOGIES: Values<Topology> = &[
     ("vcan", "vcan0, vcan1, vcan2", Topology::Vcan),
     (

@@ -19,21 +19,22 @@ use view::View;
 type Failed = Box<dyn std::error::Error>;
 
 pub(crate) fn run(args: &ProfileArgs) -> Outcome {
-    if args.topology == Topology::Wire {
-        return Err("On simulated buses, frames take time between the two stamps: use --topology kvaser or vcan".into());
-    }
     if args.gateways.len() > 1 && (args.svg.is_some() || args.folded.is_some()) {
         return Err("--svg and --folded are for a single gateway".into());
     }
     // Errors are reported before a guest boots.
     let form = Form::once(args.json);
-    let Some(gateways) =
-        args.gateways.iter().map(|name| what(name, args.topology, form)).collect::<Result<Option<Vec<_>>, _>>()?
+    let Some(gateways) = args
+        .gateways
+        .iter()
+        .map(|name| what(name, GATEWAYS, args.topology, form))
+        .collect::<Result<Option<Vec<_>>, _>>()?
     else {
         return Ok(Exit::No);
     };
     let lab = candor_lab::guest::guest_lab()?;
-    let subject = |what: What| Subject { what, kernel: args.kernel.clone(), lab: lab.clone() };
+    let (kernel, modules) = (&args.kernel, &args.module);
+    let subject = |what: What| Subject { what, kernel: kernel.clone(), modules: modules.clone(), lab: lab.clone() };
     let mut views = Vec::new();
     for gateway in gateways {
         let one = subject(gateway);
@@ -75,9 +76,11 @@ enum Other {
 fn against(args: &ProfileArgs, one: &Subject, form: Form) -> Result<Option<Other>, Failed> {
     Ok(Some(match &args.against {
         None => Other::None,
-        Some(Against::Kernel(kernel)) => Other::Measured(Subject { kernel: Some(kernel.clone()), ..one.clone() }),
+        Some(Against::Kernel(kernel)) => {
+            Other::Measured(Subject { kernel: Some(kernel.clone()), modules: Vec::new(), ..one.clone() })
+        }
         Some(Against::Build(folder)) => Other::Measured(Subject { lab: folder.join("candor-lab"), ..one.clone() }),
-        Some(Against::Gateway(name)) => match what(name, args.topology, form)? {
+        Some(Against::Gateway(name)) => match what(name, OTHERS, args.topology, form)? {
             Some(what) => Other::Measured(Subject { what, ..one.clone() }),
             None => return Ok(None),
         },
@@ -94,8 +97,16 @@ fn against(args: &ProfileArgs, one: &Subject, form: Form) -> Result<Option<Other
     }))
 }
 
-/// The gateway that a word of the command line names; `None` if its file is not valid, which has been reported.
-fn what(name: &str, topology: Topology, form: Form) -> Result<Option<What>, Failed> {
+/// What GATEWAY may be.
+const GATEWAYS: &str =
+    "a gateway is kernel or another engine (candor engines lists them), baseline:ENGINE, or a gateway file (.toml)";
+/// What `--against` may be.
+const OTHERS: &str = "--against takes a kernel (candor-lab kernels lists them; your own is a .deb or a directory), an engine \
+    (candor engines lists them), baseline:ENGINE, a gateway file (.toml), a directory with candor and candor-lab, or a profile (.json)";
+
+/// The gateway that a word of the command line names; `None` if its file is not valid, which has been reported. `possible`
+/// tells what else the word may be.
+fn what(name: &str, possible: &str, topology: Topology, form: Form) -> Result<Option<What>, Failed> {
     if let Some(name) = name.strip_prefix("baseline:") {
         let engine = Engine::named(name).and_then(Engine::of_user_space);
         let engine = engine.ok_or_else(|| format!("There is no engine {name}; candor engines lists them"))?;
@@ -106,10 +117,11 @@ fn what(name: &str, topology: Topology, form: Form) -> Result<Option<What>, Fail
     }
     let file = PathBuf::from(name);
     if !file.exists() {
-        return Err(format!(
-            "There is no file, engine or kernel {name}; candor engines and candor-lab kernels list them"
-        )
-        .into());
+        return Err(format!("There is no file or engine {name}: {possible}").into());
+    }
+    let is_toml = || fs::read_to_string(&file).is_ok_and(|text| text.parse::<toml::Table>().is_ok());
+    if file.extension().is_none_or(|extension| extension != "toml") && !is_toml() {
+        return Err(format!("{name} is not a gateway file: {possible}").into());
     }
     let Some(files) = tester::read(std::slice::from_ref(&file), form)? else { return Ok(None) };
     bench::check_interfaces(&files, topology)?;

@@ -51,6 +51,13 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
+    /// For people who see no bar.
+    pub(crate) fn line(&self, text: &str) {
+        if self.bar.is_hidden() {
+            candor_cli::render::err(&format!("candor-lab: {text}\n"));
+        }
+    }
+
     fn keep(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.failed.get_or_insert(error);
@@ -83,9 +90,7 @@ impl Observer for Progress {
             // Last, so that no figure of the previous task is drawn.
             self.bar.set_style(download());
             self.bar.reset_eta();
-            if self.bar.is_hidden() {
-                candor_cli::render::err(&format!("candor-lab: fetching {what} ({})\n", size(total)));
-            }
+            self.line(&format!("fetching {what} ({})", size(total)));
         }
         self.bar.set_position(bytes);
     }

@@ -29,6 +29,7 @@ pub(super) struct Subject {
     pub(super) what: What,
     /// `None`: the default.
     pub(super) kernel: Option<String>,
+    pub(super) modules: Vec<PathBuf>,
     /// candor-lab, with candor next to it.
     pub(super) lab: PathBuf,
 }
@@ -59,11 +60,14 @@ pub(super) fn profile(args: &ProfileArgs, subject: &Subject) -> Result<Measured,
     let mut spec = GuestSpec::new(Testbed::Icount, args.topology, subject.lab.clone(), Vec::new());
     order.give_to(&mut spec)?;
     spec.kernel.clone_from(&subject.kernel);
+    spec.modules.clone_from(&subject.modules);
     spec.timeout = args.timeout;
     spec.out = Some(out.clone());
     spec.traced = Some(traced.clone());
 
     let mut watch = Watch::new(traced.monitor);
+    let on = subject.kernel.as_ref().map_or_else(String::new, |kernel| format!(" on {kernel}"));
+    watch.progress.line(&format!("profiling {}{on}", subject.what.name()));
     let exit = guest::run(&spec, &mut watch);
     watch.progress.clear();
     let exit = exit.inspect_err(guests::show_console)?;

@@ -206,6 +206,9 @@ impl Measured {
         let _ = writeln!(text, "A: {}B: {}", other.summary(), self.summary());
         let places = places.iter().map(|&(place, counts)| line(place, "", counts)).chain([total]);
         text += &table(["place", "", "A", "B", "B - A"], places);
+        if sorted.is_empty() {
+            return text + "\nNothing differs.\n";
+        }
         let rows = sorted.iter().map(|&((place, function), counts)| line(place, function, counts)).chain(others);
         text + "\n" + &table(["place", "function", "A", "B", "B - A"], rows)
     }
@@ -220,4 +223,35 @@ fn share(part: u64, whole: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a share with one decimal place")]
     let share = part as f64 * 100.0 / whole.max(1) as f64;
     format!("{share:.1} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(instructions: u64) -> Measured {
+        let [gateway, topology, kernel, kernel_version] =
+            ["kernel", "kvaser", "debian-6.1", "6.1.9-1"].map(str::to_owned);
+        let functions = vec![FunctionView { place: "kernel".into(), function: "memset".into(), instructions }];
+        let (p50_ns, latency_ns) = (instructions, instructions);
+        Measured {
+            gateway,
+            topology,
+            kernel,
+            kernel_version,
+            p50_ns,
+            latency_ns,
+            instructions,
+            frames: 12,
+            functions,
+            stacks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn equal_profiles_have_no_table_of_functions() {
+        let text = |other| View::of(measured(7), Some(measured(other))).text(25);
+        assert!(text(7).ends_with("\nNothing differs.\n"), "{}", text(7));
+        assert!(text(9).contains("memset") && !text(9).contains("Nothing differs"), "{}", text(9));
+    }
 }
