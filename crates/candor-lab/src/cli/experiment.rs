@@ -153,13 +153,14 @@ pub(crate) struct PapersArgs {
 ///
 /// The plan: can-gw alone, with one and with 512 rules that have masks, and with a modification; the engines read-write and
 /// mmap-adaptive; and can_send() through prio with canid filters. Guests count instructions, so a difference of one is a difference,
-/// and equal measurements are equal. Kernels are those of candor-lab kernels, from the oldest to the newest.
+/// and equal measurements are equal. Kernels are those of candor-lab kernels, from the oldest to the newest, or those named with
+/// --kernel in the order given, and your own after them.
 ///
 /// What one build of candor has measured on one version of a kernel is not measured again. After a new kernel, run the same command:
 /// only that kernel is measured.
 ///
-/// --fail-above is a gate: it compares the newest kernel with the one before it, so that what an older kernel made slower
-/// does not fail forever. Of two kernels named with --kernel, the second is the newest.
+/// --fail-above is a gate: it compares the last kernel shown with the one before it, so that what an earlier kernel made slower
+/// does not fail forever.
 ///
 /// Exit status: 0 measured, and no measurement is slower than --fail-above allows; 1 one is, or a guest failed; 2 usage or other error.
 #[derive(Args, Debug)]
@@ -168,15 +169,17 @@ Examples:
   candor-lab timeline                              all plain kernels: table, and curves in timeline.results
   candor-lab timeline --rt                         the real-time kernels, too, as a second table
   candor-lab timeline --fail-above 2%              a gate for the newest kernel, for a daily run
-  candor-lab timeline --kernel debian-6.12 --kernel debian-7.3 --fail-above 2%")]
+  candor-lab timeline --kernel debian-6.12 --kernel debian-7.3 --fail-above 2%
+  candor-lab timeline --kernel debian-7.3 --kernel ../linux --fail-above 0%    your own kernel")]
 pub(crate) struct TimelineArgs {
-    /// Kernel, by its name in `candor-lab kernels` (repeatable; default: all plain ones that count instructions).
-    #[arg(long, value_name = "NAME", conflicts_with = "rt")]
+    /// Kernel, by its name in `candor-lab kernels`, or your own, as in `candor-lab run`: a Debian package, or the directory in which
+    /// a kernel was built (repeatable; default: all plain ones of `candor-lab kernels` that count instructions).
+    #[arg(long, value_name = "NAME|PATH", conflicts_with = "rt")]
     pub(crate) kernel: Vec<String>,
     /// Measure the real-time kernels, too.
     #[arg(long)]
     pub(crate) rt: bool,
-    /// Exit with 1 if a median is larger by more than this on the newest kernel than on the one before it; such as 2%.
+    /// Exit with 1 if a median is larger by more than this on the last kernel than on the one before it; such as 2%.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
     /// Directory for table, curves and records.
@@ -185,7 +188,7 @@ pub(crate) struct TimelineArgs {
     /// Processor of the guests.
     #[arg(long, default_value = "x86-64", value_parser = named(ARCHS))]
     pub(crate) arch: Arch,
-    /// Print the plan, for candor-lab measure, and exit.
+    /// Print the plan with the kernels chosen, for candor-lab measure, and as a comment what is no part of a plan; and exit.
     #[arg(long)]
     pub(crate) show_plan: bool,
     #[command(flatten)]

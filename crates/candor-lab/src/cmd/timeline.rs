@@ -1,4 +1,4 @@
-//! `candor-lab timeline`: a fixed plan on every kernel, its cost from kernel to kernel, and a gate for the newest one.
+//! `candor-lab timeline`: a fixed plan on every kernel, its cost from kernel to kernel, and a gate for the last one.
 //!
 //! ```text
 //!  plan.toml ─▶ Experiment (plan or method) ─▶ a guest of each kernel ─▶ DIR/KERNEL_VERSION/PROGRAMS ─▶ Line ─▶ table, SVG, gate
@@ -12,10 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use candor_cli::{Exit, Outcome, render};
+use candor_core::causes;
+use candor_lab::arch::Arch;
 use candor_lab::cache::Cache;
 use candor_lab::experiment::name_of;
 use candor_lab::guest;
-use candor_lab::kernel::{self, Kernel, Testbed};
+use candor_lab::kernel::{self, Kernel, Testbed, is_path};
 use serde::Deserialize;
 
 use super::papers::{Experiment, Extent, Measurement, Term};
@@ -23,8 +25,9 @@ use crate::cli::TimelineArgs;
 use lines::{Line, Point};
 pub(super) use output::View;
 
-/// End of the names of real-time kernels.
-const REAL_TIME: &str = "-rt";
+fn is_real_time(kernel: &str) -> bool {
+    kernel.ends_with("-rt") && !is_path(kernel)
+}
 
 /// The fixed plan.
 #[derive(Debug, Deserialize)]
@@ -49,14 +52,12 @@ struct Row {
 
 pub(crate) fn run(args: &TimelineArgs) -> Outcome {
     let fixed = fixed()?;
-    if args.show_plan {
-        let plans = fixed.experiments.iter().filter_map(|experiment| experiment.plan_text(Extent::WHOLE));
-        return render::answer(&plans.collect::<String>(), Exit::Fine);
-    }
     let kernels = kernels(args)?;
-    let count = |is_real_time| kernels.iter().filter(|kernel| kernel.name.ends_with(REAL_TIME) == is_real_time).count();
-    if args.fail_above.is_some() && count(false) < 2 && count(true) < 2 {
-        return Err("--fail-above compares the newest kernel with the one before it: name two with --kernel".into());
+    if args.show_plan {
+        return render::answer(&fixed.plan(&kernels, args.arch), Exit::Fine);
+    }
+    if args.fail_above.is_some() && !lines::has_pair(kernels.iter().map(|kernel| kernel.name.as_str())) {
+        return Err("--fail-above compares the last kernel with the one before it: name two with --kernel".into());
     }
     let programs = programs()?;
     let mut is_whole = true;
@@ -82,20 +83,49 @@ fn fixed() -> Result<Fixed, String> {
     toml::from_str(include_str!("timeline/plan.toml")).map_err(|error| format!("timeline/plan.toml: {error}"))
 }
 
-/// Those named, or all plain ones, from the oldest to the newest; with `--rt` also the real-time ones.
+/// Those named, with those of the user last, or all plain ones from the oldest to the newest; with `--rt` also the real-time ones.
 fn kernels(args: &TimelineArgs) -> Result<Vec<Kernel>, String> {
     let cache = Cache::of_user().map_err(|error| error.to_string())?.of(args.arch);
     let known: Vec<Kernel> =
         kernel::list(&cache).into_iter().filter(|kernel| kernel.testbed == Testbed::Icount).collect();
     if args.kernel.is_empty() {
-        return Ok(known.into_iter().filter(|kernel| args.rt || !kernel.name.ends_with(REAL_TIME)).collect());
+        return Ok(known.into_iter().filter(|kernel| args.rt || !is_real_time(&kernel.name)).collect());
     }
     let named = |name: &String| {
         let found = known.iter().find(|kernel| kernel.name == *name).cloned();
-        found.ok_or_else(|| format!("no kernel {name} that counts instructions; candor-lab kernels lists all"))
+        found.ok_or_else(|| {
+            format!(
+                "no kernel {name} that counts instructions; candor-lab kernels lists all; the path of your own contains a / \
+                 or ends in .deb"
+            )
+        })
     };
-    args.kernel.iter().map(named).collect()
+    let (own, names): (Vec<_>, Vec<_>) = args.kernel.iter().partition(|name| is_path(name));
+    let own = own.into_iter().map(|path| own_kernel(&cache, path));
+    names.into_iter().map(named).chain(own).collect()
 }
+
+/// A package or a build tree, whose version is the start of its checksum.
+fn own_kernel(cache: &Cache, name: &str) -> Result<Kernel, String> {
+    let path = Path::new(name);
+    fs::metadata(path).map_err(|error| format!("cannot use {name}: {error}"))?;
+    if !kernel::is_own(cache.arch(), path) {
+        return Err(format!("{name} is neither a Debian package (.deb) nor the directory of a built kernel"));
+    }
+    let sha256 = kernel::checksum(cache, path).map_err(|error| causes::in_full(&error))?;
+    Ok(Kernel {
+        name: name.to_owned(),
+        testbed: Testbed::Icount,
+        release: None,
+        version: sha256.chars().take(VERSION_DIGITS).collect(),
+        suite: String::new(),
+        pinned: false,
+        cached: false,
+    })
+}
+
+/// Of the checksum of a kernel of the user.
+const VERSION_DIGITS: usize = 12;
 
 /// Identifies the programs that guests run: what another build has measured is measured again.
 fn programs() -> Result<String, Box<dyn std::error::Error>> {
@@ -107,10 +137,27 @@ fn programs() -> Result<String, Box<dyn std::error::Error>> {
 /// Of what one build measures on one version of a kernel.
 fn folder(args: &TimelineArgs, kernel: &Kernel, programs: &str) -> PathBuf {
     let arch = if args.arch.is_here() { String::new() } else { format!("{}-", args.arch.name()) };
-    args.out.join("records").join(format!("{arch}{}_{}", kernel.name, kernel.version)).join(programs)
+    let name = kernel.name.replace('/', "_");
+    args.out.join("records").join(format!("{arch}{name}_{}", kernel.version)).join(programs)
 }
 
 impl Fixed {
+    /// The plan with these kernels, and as comments what no plan can describe.
+    fn plan(&self, kernels: &[Kernel], arch: Arch) -> String {
+        let kernels: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+        let extent = Extent { kernels: &kernels, arch, ..Extent::WHOLE };
+        let mut text = String::new();
+        for experiment in &self.experiments {
+            let rows = self.rows.iter().filter(|row| row.experiment == *experiment.name.get_ref());
+            text += &rows.map(|row| format!("# {}\n", row.name)).collect::<String>();
+            text += &experiment.plan_text(extent).unwrap_or_default();
+            let commands = experiment.commands(extent).unwrap_or_default();
+            text += &commands.lines().map(|line| format!("#   {line}\n")).collect::<String>();
+            text.push('\n');
+        }
+        text.trim_end().to_owned() + "\n"
+    }
+
     /// Measures what is missing. Returns all values, and whether every guest succeeded.
     fn measure(
         &self,
@@ -142,5 +189,49 @@ impl Fixed {
 
     fn is_plan(&self, name: &str) -> bool {
         self.experiments.iter().any(|experiment| experiment.name.get_ref() == name && experiment.method.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_lab::experiment::{self, Available};
+
+    use super::*;
+
+    fn kernel(name: &str) -> Kernel {
+        let (version, suite) = ("1".to_owned(), String::new());
+        let (release, testbed) = (None, Testbed::Icount);
+        Kernel { name: name.to_owned(), testbed, release, version, suite, pinned: true, cached: true }
+    }
+
+    #[test]
+    fn shown_plan_has_the_chosen_kernels_and_all_rows() {
+        let fixed = fixed().unwrap();
+        let text = fixed.plan(&["debian-7.0", "../linux"].map(kernel), Arch::X86_64);
+        assert!(experiment::load(text.as_bytes(), Available::default()).is_ok(), "{text}");
+        for row in &fixed.rows {
+            assert!(text.contains(&format!("# {}\n", row.name)), "{text}");
+        }
+        assert!(text.contains("kernel = [\"debian-7.0\", \"../linux\"]\n"), "{text}");
+        assert!(
+            text.ends_with(
+                "#   candor-lab run --testbed icount --topology vcan --kernel ../linux -- candor-lab can-send --interface vcan0 \
+                 --set-ups em-canid --trace --gap 1ms --json --frames 1000\n"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn own_kernels_are_named_by_their_checksum() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_owned()).of(Arch::X86_64);
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        fs::create_dir(at("linux")).unwrap();
+        let refused = own_kernel(&cache, &at("linux")).unwrap_err();
+        assert!(refused.ends_with("nor the directory of a built kernel"), "{refused}");
+        fs::write(at("linux/vmlinux"), "x").unwrap();
+        assert_eq!(own_kernel(&cache, &at("linux")).unwrap().version, "2d711642b726");
+        assert!(own_kernel(&cache, &at("k.deb")).unwrap_err().contains("No such file"));
     }
 }

@@ -30,12 +30,19 @@ pub(in crate::cmd) struct Experiment {
 impl Experiment {
     /// The plan with its numbers filled in; `None` if a method measures it.
     pub(in crate::cmd) fn plan_text(&self, extent: Extent<'_>) -> Option<String> {
-        let kernels = extent.kernels.iter().map(|kernel| format!("\"{kernel}\"")).collect::<Vec<_>>().join(", ");
+        // A string of JSON is one of TOML.
+        let kernels =
+            extent.kernels.iter().map(|kernel| serde_json::json!(kernel).to_string()).collect::<Vec<_>>().join(", ");
         let frames = extent.frames.or(self.frames).unwrap_or_default();
         let text = self.plan.as_ref()?.replace("{frames}", &frames.to_string());
         let text = text.replace("{kernels}", &format!("[{kernels}]"));
         let factor = format!("[factor]\narch = \"{}\"", extent.arch.name());
         Some(if extent.arch.is_here() { text } else { text.replace("[factor]", &factor) })
+    }
+
+    /// The command lines of a method, one for each kernel.
+    pub(in crate::cmd) fn commands(&self, extent: Extent<'_>) -> Option<String> {
+        Some(self.method.as_ref()?.text(self.frames, extent))
     }
 
     /// Measures what is missing below `records`. Returns whether all guests succeeded.

@@ -11,7 +11,7 @@ use candor_lab::arch::Arch;
 use candor_lab::experiment::Rules;
 use candor_lab::guest::{self, ClockShift, GuestSpec};
 use candor_lab::job::{HOME, Topology};
-use candor_lab::kernel::{ModuleParameter, Testbed};
+use candor_lab::kernel::{ModuleParameter, Testbed, is_path};
 use candor_lab::observer::Observer;
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,8 +27,11 @@ pub(super) const KERNELS: [&str; 6] =
 
 const QUICK_KERNELS: [&str; 2] = ["debian-6.1", "debian-6.1-rt"];
 
-/// `debian-6.1-rt` → `6.1-rt`.
+/// `debian-6.1-rt` → `6.1-rt`. A kernel of the user is named by its path.
 pub(in crate::cmd) fn series(kernel: &str) -> &str {
+    if is_path(kernel) {
+        return kernel;
+    }
     kernel.split_once('-').map_or(kernel, |(_origin, series)| series)
 }
 
@@ -110,6 +113,24 @@ impl Method {
         Ok(is_complete.into_inner())
     }
 
+    /// The command in the guest, without gateway files.
+    fn words(&self, frames: Option<u32>, extent: Extent<'_>) -> impl Iterator<Item = String> {
+        let further = if extent.is_quick { &self.quick } else { &self.full };
+        let frames = frames.map(|of_paper| ["--frames".to_owned(), extent.frames.unwrap_or(of_paper).to_string()]);
+        let command = ["candor-lab", &self.command, further, "--json"];
+        let words = command.into_iter().flat_map(|words| words.split_whitespace()).map(str::to_owned);
+        words.chain(frames.into_iter().flatten())
+    }
+
+    /// The command on each kernel, one per line, for a method without gateway files and adapters.
+    pub(super) fn text(&self, frames: Option<u32>, extent: Extent<'_>) -> String {
+        let words = self.words(frames, extent).collect::<Vec<_>>().join(" ");
+        let arch = if extent.arch.is_here() { String::new() } else { format!(" --arch {}", extent.arch.name()) };
+        let guest = format!("--testbed icount{arch} --topology {}", self.topology.name());
+        let on = |kernel: &&str| format!("candor-lab run {guest} --kernel {kernel} -- {words}\n");
+        extent.kernels.iter().map(on).collect()
+    }
+
     fn ask(
         &self,
         kernel: &str,
@@ -118,13 +139,9 @@ impl Method {
         candor: &Path,
         limits: GuestLimits,
     ) -> Result<Vec<u8>, String> {
-        let further = if extent.is_quick { &self.quick } else { &self.full };
-        let frames = frames.map(|of_paper| ["--frames".to_owned(), extent.frames.unwrap_or(of_paper).to_string()]);
         let files: Vec<_> = self.gateways.iter().filter_map(|engine| gateway(engine)).collect();
-        let command = ["candor-lab", &self.command, further, "--json"];
-        let words = command.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned);
-        let words = words.chain(frames.into_iter().flatten()).chain(files.iter().map(|(name, _)| name.clone()));
-        let mut spec = GuestSpec::new(Testbed::Icount, self.topology, candor.to_owned(), words.collect());
+        let words = self.words(frames, extent).chain(files.iter().map(|(name, _)| name.clone())).collect();
+        let mut spec = GuestSpec::new(Testbed::Icount, self.topology, candor.to_owned(), words);
         spec.clock = ClockShift::new(self.shift).unwrap_or_default();
         spec.arch = extent.arch;
         spec.kernel = Some(kernel.to_owned());
@@ -164,7 +181,7 @@ pub(super) fn answer(folder: &Path, extent: Extent<'_>, kernel: &str) -> Option<
 }
 
 pub(super) fn answer_file(folder: &Path, extent: Extent<'_>, kernel: &str) -> PathBuf {
-    folder.join(format!("{kernel}{}.json", extent.suffix()))
+    folder.join(format!("{}{}.json", kernel.replace('/', "_"), extent.suffix()))
 }
 
 #[derive(Default)]

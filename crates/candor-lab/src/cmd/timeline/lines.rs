@@ -1,6 +1,8 @@
-//! Kernels in their order, and what the newest one made slower.
+//! Kernels in their order, and what the last one made slower.
 
-use super::REAL_TIME;
+use candor_lab::kernel::is_path;
+
+use super::is_real_time;
 
 /// All values of a kernel, in the order of the plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +13,7 @@ pub(super) struct Point {
     pub(super) instructions: Vec<Option<u64>>,
 }
 
-/// The plain kernels, or the real-time ones.
+/// The plain kernels, or the real-time ones, or all if one of them is the user's.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     /// In the order of the kernels; not empty.
@@ -20,13 +22,15 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn all(points: Vec<Point>) -> Vec<Self> {
-        let (real_time, plain): (Vec<_>, Vec<_>) =
-            points.into_iter().partition(|point| point.kernel.ends_with(REAL_TIME));
+        if points.iter().any(|point| is_path(&point.kernel)) {
+            return vec![Self { points }];
+        }
+        let (real_time, plain): (Vec<_>, Vec<_>) = points.into_iter().partition(|point| is_real_time(&point.kernel));
         [plain, real_time].into_iter().filter(|points| !points.is_empty()).map(|points| Self { points }).collect()
     }
 
     pub(super) fn is_real_time(&self) -> bool {
-        self.points.iter().all(|point| point.kernel.ends_with(REAL_TIME))
+        self.points.iter().all(|point| is_real_time(&point.kernel))
     }
 
     /// A row's value on the kernel at this position, as a multiple of that on the first.
@@ -34,18 +38,24 @@ impl Line {
         Some(self.points[at].instructions[row]? as f64 / self.points[0].instructions[row]? as f64)
     }
 
-    /// The newest kernel, and the one before it.
-    pub(super) fn newest(&self) -> Option<[&Point; 2]> {
-        let [.., before, newest] = &self.points[..] else { return None };
-        Some([newest, before])
+    /// The last kernel, and the one before it.
+    pub(super) fn last(&self) -> Option<[&Point; 2]> {
+        let [.., before, last] = &self.points[..] else { return None };
+        Some([last, before])
     }
 }
 
-/// A measurement that is slower on the newest kernel than allowed.
+/// True if a line of these kernels has two of them.
+pub(super) fn has_pair<'a>(kernels: impl Iterator<Item = &'a str>) -> bool {
+    let point = |kernel: &str| Point { kernel: kernel.to_owned(), version: String::new(), instructions: Vec::new() };
+    Line::all(kernels.map(point).collect()).iter().any(|line| line.last().is_some())
+}
+
+/// A measurement that is slower on the last kernel than allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slower<'a> {
     pub(super) name: &'a str,
-    /// The newest kernel, and the one before it.
+    /// The last kernel, and the one before it.
     pub(super) kernels: [&'a str; 2],
     pub(super) instructions: [u64; 2],
 }
@@ -58,18 +68,18 @@ impl Slower<'_> {
     }
 }
 
-/// What the newest kernel of each line does more slowly than the one before it, by more than this share.
+/// What the last kernel of each line does more slowly than the one before it, by more than this share.
 pub(super) fn slower<'a>(names: &[&'a str], lines: &'a [Line], share: f64) -> Vec<Slower<'a>> {
-    let of_pair = |[newest, before]: [&'a Point; 2]| {
-        let rows = names.iter().zip(newest.instructions.iter().zip(&before.instructions));
+    let of_pair = |[last, before]: [&'a Point; 2]| {
+        let rows = names.iter().zip(last.instructions.iter().zip(&before.instructions));
         let slower = rows.filter_map(move |(name, (now, then))| {
-            let kernels = [newest.kernel.as_str(), before.kernel.as_str()];
+            let kernels = [last.kernel.as_str(), before.kernel.as_str()];
             let slower = Slower { name, kernels, instructions: [(*now)?, (*then)?] };
             (slower.by() > share).then_some(slower)
         });
         slower.collect::<Vec<_>>()
     };
-    lines.iter().filter_map(Line::newest).flat_map(of_pair).collect()
+    lines.iter().filter_map(Line::last).flat_map(of_pair).collect()
 }
 
 #[cfg(test)]
@@ -91,17 +101,22 @@ pub(super) mod tests {
         assert_eq!(lines.iter().map(kernels).collect::<Vec<_>>(), [["a", "b"], ["a-rt", "b-rt"]]);
         assert_eq!([lines[0].is_real_time(), lines[1].is_real_time()], [false, true]);
         assert_eq!(Line::all(points[..1].to_vec()).len(), 1);
+        // The user's kernel may be either.
+        let own = ["a-rt", "../linux-rt"];
+        assert_eq!(Line::all(own.map(|kernel| point(kernel, [1, 1])).to_vec()).len(), 1);
+        let has_pair = |kernels: &[&str]| has_pair(kernels.iter().copied());
+        assert_eq!([&["a", "a-rt"][..], &["a", "b"], &own].map(has_pair), [false, true, true]);
     }
 
     #[test]
-    fn gate_compares_the_newest_kernel_with_the_one_before() {
+    fn gate_compares_the_last_kernel_with_the_one_before() {
         let names = ["x", "y"];
         let slower = |points: &[Point], share| -> Vec<String> {
             let lines = Line::all(points.to_vec());
             let text = |one: &Slower<'_>| format!("{} on {}: {:.2}", one.name, one.kernels[0], one.by());
             slower(&names, &lines, share).iter().map(text).collect()
         };
-        // What an older kernel made slower is not the newest one's.
+        // What an earlier kernel made slower is not the last one's.
         let points = [point("a", [100, 100]), point("b", [200, 100]), point("c", [203, 102])];
         assert_eq!(slower(&points, 0.01), ["x on c: 0.01", "y on c: 0.02"]);
         assert!(slower(&points, 0.02).is_empty(), "exactly 2 % is not above 2 %");

@@ -30,14 +30,14 @@ pub(super) fn text(names: &[&str], lines: &[Line], slower: Option<&[Slower<'_>]>
 
 fn gate(lines: &[Line], slower: &[Slower<'_>], share: f64) -> String {
     let mut text = String::new();
-    for [newest, before] in lines.iter().filter_map(Line::newest) {
-        let of_pair: Vec<_> = slower.iter().filter(|one| one.kernels[0] == newest.kernel).collect();
-        let (newest, before, percent) = (series(&newest.kernel), series(&before.kernel), 100.0 * share);
+    for [last, before] in lines.iter().filter_map(Line::last) {
+        let of_pair: Vec<_> = slower.iter().filter(|one| one.kernels[0] == last.kernel).collect();
+        let (last, before, percent) = (series(&last.kernel), series(&before.kernel), 100.0 * share);
         if of_pair.is_empty() {
-            text += &format!("{newest}: nothing is more than {percent} % slower than on {before}\n\n");
+            text += &format!("{last}: nothing is more than {percent} % slower than on {before}\n\n");
             continue;
         }
-        text += &format!("{newest}: more than {percent} % slower than on {before}\n");
+        text += &format!("{last}: more than {percent} % slower than on {before}\n");
         for one in of_pair {
             let [now, then] = one.instructions.map(|count| number(count, ' '));
             text += &format!("  {}: {then} to {now} instructions ({:+.1} %)\n", one.name, 100.0 * one.by());
