@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use candor_bare::{Parameters, Report, State, memory};
-use candor_config::plan::Plan;
+use candor_config::plan::{Bus, Plan};
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
 use candor_netlink::client::NetlinkError;
@@ -78,6 +78,8 @@ pub enum BareMetalError {
     Memory { what: &'static str, source: io::Error },
     #[error("{PATH} is not a program for a machine without an operating system: {0}")]
     NoProgram(String),
+    #[error("No route is for classic frames, and the cards have no CAN FD")]
+    NoRoute,
     #[error("The interface {0} did not come back")]
     NotBack(String),
     #[error("{others} shares the interrupt line {line} with a card of the gateway; the guest needs --bare-metal")]
@@ -96,10 +98,9 @@ pub struct BareMetal {
 impl BareMetal {
     /// Takes the cards of a gateway from Linux and starts the program. On failure, the cards are Linux's again.
     pub fn start(plan: &Plan) -> Result<Self, BareMetalError> {
+        check(plan)?;
         let jobs = jobs(plan)?;
-        let &[first, second] = &plan.buses().iter().collect::<Vec<_>>()[..] else {
-            return Err(BareMetalError::Buses(plan.buses().len()));
-        };
+        let [first, second] = buses(plan)?;
         let cards = Cards::find([&first.interface, &second.interface])?;
         let processor = Processor::open()?;
         let program = fs::read(PATH).map_err(|source| BareMetalError::Memory { what: PATH, source })?;
@@ -146,6 +147,22 @@ impl BareMetal {
     }
 }
 
+/// Fails if this gateway cannot run without an operating system, on any cards.
+pub fn check(plan: &Plan) -> Result<(), BareMetalError> {
+    buses(plan)?;
+    if jobs(plan)?.is_empty() {
+        return Err(BareMetalError::NoRoute);
+    }
+    Ok(())
+}
+
+fn buses(plan: &Plan) -> Result<[&Bus; 2], BareMetalError> {
+    match plan.buses() {
+        [first, second] => Ok([first, second]),
+        others => Err(BareMetalError::Buses(others.len())),
+    }
+}
+
 /// The jobs for classic frames; there are no others on these buses.
 fn jobs(plan: &Plan) -> Result<Vec<Job>, BareMetalError> {
     let mut jobs = candor_config::lower(plan);
@@ -162,7 +179,7 @@ mod tests {
 
     fn plan(route: &str) -> Plan {
         let text = format!(
-            "[bus.a]\ninterface = \"can2\"\n[bus.b]\ninterface = \"can3\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{route}"
+            "engine = \"read-write\"\n[bus.a]\ninterface = \"can2\"\n[bus.b]\ninterface = \"can3\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{route}"
         );
         candor_config::config::load(text.as_bytes()).unwrap().plan
     }
@@ -172,6 +189,14 @@ mod tests {
         let formats = |plan| jobs(&plan).unwrap().iter().map(|job| job.format).collect::<Vec<_>>();
         assert_eq!(formats(plan("")), [FrameFormat::Classic]);
         assert_eq!(formats(plan("frames = \"fd\"\n")), []);
+    }
+
+    #[test]
+    fn gateways_for_can_fd_are_refused() {
+        let refused = |route| check(&plan(route)).err().map(|error| error.to_string());
+        assert_eq!(refused(""), None);
+        assert!(refused("frames = \"fd\"\n").unwrap().starts_with("No route is for classic frames"));
+        assert!(refused("frames = \"classic\"\nsend-as = \"fd\"\n").unwrap().starts_with("The cards have no CAN FD"));
     }
 
     #[test]

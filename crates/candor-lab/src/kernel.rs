@@ -116,7 +116,10 @@ pub enum KernelError {
     Packages(#[from] PackageError),
     #[error("{path} is not a list of pins")]
     Pins { path: PathBuf, source: toml::de::Error },
-    #[error("No kernel {name} for the testbed {}; available: {}", .testbed.name(), .known.join(", "))]
+    #[error(
+        "No kernel {name} for the testbed {}; available: {}; the path of your own contains a / or ends in .deb",
+        .testbed.name(), .known.join(", ")
+    )]
     Unknown { name: String, testbed: Testbed, known: Vec<String> },
 }
 

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use candor_cli::gateway_file::Form;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::plan::{Bus, Plan};
+use candor_core::frame::{Frame, FrameFormat};
+use candor_lab::bare_metal;
 use candor_lab::guest::{self, GuestSpec};
 use candor_lab::job::{OUT, Topology, WIRE, WIRE_LISTENERS};
 use candor_lab::kernel::Testbed;
@@ -26,7 +28,11 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::once(args.json))? else { return Ok(Exit::No) };
     let conditions = tester::Conditions::of(args.conditions, PROCESSORS, &tester::engines(&files))?;
     tester::pattern(&args.traffic, None, conditions.origin)?;
+    check_frame(&args.traffic.frame, args.topology)?;
     let devices = tester::devices_under_test(&files, args.conditions.baselines, args.conditions.bare_metal)?;
+    if args.conditions.bare_metal {
+        check_bare_metal(&files, args.topology)?;
+    }
     check_interfaces(&files, args.topology)?;
     let adapter = match (args.stamps.source, args.topology) {
         (StampSource::Kernel, _) => None,
@@ -106,6 +112,37 @@ pub(super) fn check_interfaces(files: &[(PathBuf, Plan)], topology: Topology) ->
                 bus.name
             ));
         }
+    }
+    Ok(())
+}
+
+/// A frame that the tester's interface cannot send would be lost, each time after a second.
+pub(super) fn check_frame(frame: &Frame, topology: Topology) -> Result<(), String> {
+    if topology == Topology::Kvaser && frame.format != FrameFormat::Classic {
+        return Err(format!(
+            "--frame {frame}: the emulated cards (topology kvaser) have no CAN FD; use a classic frame, or --topology vcan"
+        ));
+    }
+    Ok(())
+}
+
+/// A gateway without an operating system has two of the emulated cards.
+fn check_bare_metal(files: &[(PathBuf, Plan)], topology: Topology) -> Result<(), String> {
+    const CARDS: &str = "use can2, where frames arrive, and can3";
+    if topology != Topology::Kvaser {
+        return Err(format!(
+            "--bare-metal needs emulated cards: add --topology kvaser, and in the gateway files {CARDS}"
+        ));
+    }
+    for (file, plan) in files {
+        let file = file.display();
+        let is_card = |bus: &&Bus| topology.interfaces().contains(&bus.interface.as_str());
+        if let Some(Bus { name, interface, .. }) = plan.buses().iter().find(|bus| !is_card(bus)) {
+            return Err(format!(
+                "{file} has {interface} for its bus {name}, and --bare-metal needs emulated cards (topology kvaser): {CARDS}"
+            ));
+        }
+        bare_metal::check(plan).map_err(|error| format!("--bare-metal: {file}: {error}"))?;
     }
     Ok(())
 }
@@ -222,14 +259,35 @@ mod tests {
         assert!(said.contains("b.record.csv of an earlier one") && !said.contains("a.record.csv"), "{said}");
     }
 
+    fn between(from: &str, to: &str) -> Vec<(PathBuf, Plan)> {
+        let text = format!(
+            "[bus.a]\ninterface = \"{from}\"\n[bus.b]\ninterface = \"{to}\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        vec![("g.toml".into(), candor_config::config::load(text.as_bytes()).unwrap().plan)]
+    }
+
+    #[test]
+    fn frames_that_the_cards_cannot_send_are_refused() {
+        let check = |frame: &str, topology| check_frame(&frame.parse().unwrap(), topology);
+        assert_eq!(check("123#0000", Topology::Kvaser), Ok(()));
+        assert_eq!(check("123##10000", Topology::Wire), Ok(()));
+        assert!(check("123##10000", Topology::Kvaser).unwrap_err().contains("have no CAN FD"));
+    }
+
+    #[test]
+    fn gateways_without_an_operating_system_need_cards() {
+        let refused = |from, to, topology| check_bare_metal(&between(from, to), topology).unwrap_err();
+        assert_eq!(check_bare_metal(&between("can2", "can3"), Topology::Kvaser), Ok(()));
+        assert!(refused("can2", "can3", Topology::Vcan).contains("add --topology kvaser"));
+        let error = refused("vcan0", "vcan1", Topology::Kvaser);
+        assert!(
+            error.ends_with("needs emulated cards (topology kvaser): use can2, where frames arrive, and can3"),
+            "{error}"
+        );
+    }
+
     #[test]
     fn gateways_on_interfaces_of_the_tester_are_refused() {
-        let between = |from: &str, to: &str| {
-            let text = format!(
-                "[bus.a]\ninterface = \"{from}\"\n[bus.b]\ninterface = \"{to}\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n"
-            );
-            vec![("g.toml".into(), candor_config::config::load(text.as_bytes()).unwrap().plan)]
-        };
         assert_eq!(check_interfaces(&between("can2", "can3"), Topology::Kvaser), Ok(()));
         assert_eq!(check_interfaces(&between("vcan0", "vcan1"), Topology::Vcan), Ok(()));
         let error = check_interfaces(&between("can2", "can4"), Topology::Wire).unwrap_err();

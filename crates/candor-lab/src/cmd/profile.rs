@@ -23,6 +23,10 @@ pub(crate) fn run(args: &ProfileArgs) -> Outcome {
         return Err("--svg and --folded are for a single gateway".into());
     }
     // Errors are reported before a guest boots.
+    bench::check_frame(&args.frame, args.topology)?;
+    if args.frame.payload().len() < 2 {
+        return Err(format!("--frame {} has no room for a number of two bytes; add data bytes", args.frame).into());
+    }
     let form = Form::once(args.json);
     let Some(gateways) = args
         .gateways

@@ -137,7 +137,7 @@ fn programs() -> Result<String, Box<dyn std::error::Error>> {
 /// Of what one build measures on one version of a kernel.
 fn folder(args: &TimelineArgs, kernel: &Kernel, programs: &str) -> PathBuf {
     let arch = if args.arch.is_here() { String::new() } else { format!("{}-", args.arch.name()) };
-    let name = kernel.name.replace('/', "_");
+    let name = kernel.name.trim_start_matches(['.', '/']).replace('/', "_");
     args.out.join("records").join(format!("{arch}{name}_{}", kernel.version)).join(programs)
 }
 
