@@ -61,6 +61,11 @@ pub(crate) fn lab_for(arch: Arch) -> anyhow::Result<PathBuf> {
 fn bare_metal(target: &Path, lab: &Path) -> anyhow::Result<()> {
     ensure_target(BARE_METAL)?;
     step::run(cargo().args(["build", "--profile", "bare", "--package", "candor-bare", "--target", BARE_METAL]))?;
+    copy_bare_metal(target, lab)
+}
+
+/// Puts the gateway without an operating system, as cargo built it in this directory, next to candor-lab.
+pub(crate) fn copy_bare_metal(target: &Path, lab: &Path) -> anyhow::Result<()> {
     let program = target.join(BARE_METAL).join("bare/candor-bare");
     std::fs::copy(&program, lab.with_file_name("candor-bare.elf"))
         .with_context(|| format!("cannot copy {}", program.display()))?;

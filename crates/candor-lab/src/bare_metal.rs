@@ -31,6 +31,8 @@ use processor::Processor;
 
 /// The program next to candor-lab.
 pub const PROGRAM: &str = "candor-bare.elf";
+/// The program of a package, from the directory of candor-lab.
+const PACKAGED: &str = "../lib/candor-lab/candor-bare.elf";
 /// The program in a guest.
 const PATH: &str = "/bin/candor-bare.elf";
 
@@ -40,15 +42,18 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// The program is missing or damaged.
 #[derive(Debug, thiserror::Error)]
-#[error("Cannot use {path}, the gateway without an operating system; build it with: cargo xtask static")]
+#[error(
+    "Cannot use {path}, the gateway without an operating system; the package candor-lab has it, and cargo xtask static builds it"
+)]
 pub struct ProgramError {
     path: PathBuf,
     source: io::Error,
 }
 
-/// Path in the guest, and contents, of the program next to candor-lab.
+/// Path in the guest, and contents, of the program next to candor-lab or in its package.
 pub fn read(lab: &Path) -> Result<(&'static str, Vec<u8>), ProgramError> {
-    let path = lab.with_file_name(PROGRAM);
+    let [next, packaged] = [PROGRAM, PACKAGED].map(|name| lab.with_file_name(name));
+    let path = if packaged.is_file() && !next.exists() { packaged } else { next };
     let bytes = fs::read(&path).map_err(|source| ProgramError { path, source })?;
     Ok((PATH, bytes))
 }
@@ -209,5 +214,18 @@ mod tests {
     fn a_missing_program_has_a_remedy() {
         let error = read(Path::new("/nowhere/candor-lab")).unwrap_err();
         assert!(error.to_string().contains("cargo xtask static"), "{error}");
+    }
+
+    #[test]
+    fn program_of_a_package_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let lab = folder.path().join("bin/candor-lab");
+        for (path, text) in [("lib/candor-lab/candor-bare.elf", "packaged"), ("bin/candor-bare.elf", "next")] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::create_dir_all(lab.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+            assert_eq!(read(&lab).unwrap().1, text.as_bytes());
+        }
     }
 }

@@ -36,7 +36,8 @@ impl Release {
         deb.args(["--no-build", "--no-strip", "--locked", "--offline", "--quiet", "--profile", "dist"]);
         deb.args(["--target", target.triple, "--package", package, "--maintainer", &self.maintainer]);
         deb.args(["--deb-version", &debian_version(version), "--output"]).arg(folder);
-        deb.args(target.variant.iter().flat_map(|variant| ["--variant", variant]));
+        let variants = target.variants.iter().filter(|(of, _)| *of == package);
+        deb.args(variants.flat_map(|(_, variant)| ["--variant", variant]));
         // cargo-deb prints the path last.
         let printed = step::output(deb.env("CARGO_TARGET_DIR", &self.built))?;
         Ok(printed.lines().last().context("cargo-deb names no package")?.into())

@@ -15,8 +15,8 @@ pub(crate) struct Target {
     linker: &'static str,
     /// Packages: the laboratory only where it is static, because guests start it.
     pub(crate) packages: &'static [&'static str],
-    /// Of the Debian package, in `crates/candor/Cargo.toml`, if it is not the usual one.
-    pub(crate) variant: Option<&'static str>,
+    /// Packages and their variants, in `Cargo.toml` of the package, that are not the usual ones.
+    pub(crate) variants: &'static [(&'static str, &'static str)],
     /// Names of the architecture for rpm and for container images, if there are any.
     pub(crate) rpm_and_image: Option<(&'static str, &'static str)>,
 }
@@ -26,28 +26,28 @@ pub(crate) const TARGETS: [Target; 4] = [
         triple: "x86_64-unknown-linux-musl",
         linker: "rust-lld",
         packages: &["candor", "candor-lab"],
-        variant: None,
+        variants: &[("candor-lab", "amd64")],
         rpm_and_image: Some(("x86_64", "amd64")),
     },
     Target {
         triple: "aarch64-unknown-linux-musl",
         linker: "rust-lld",
         packages: &["candor", "candor-lab"],
-        variant: None,
+        variants: &[],
         rpm_and_image: Some(("aarch64", "arm64")),
     },
     Target {
         triple: "armv7-unknown-linux-gnueabihf",
         linker: "arm-linux-gnueabihf-gcc",
         packages: &["candor"],
-        variant: Some("armhf"),
+        variants: &[("candor", "armhf")],
         rpm_and_image: None,
     },
     Target {
         triple: "riscv64gc-unknown-linux-gnu",
         linker: "riscv64-linux-gnu-gcc",
         packages: &["candor"],
-        variant: Some("glibc"),
+        variants: &[("candor", "glibc")],
         rpm_and_image: None,
     },
 ];
@@ -93,9 +93,23 @@ impl Release {
         let mut cargo = self.command(tools::CARGO_AUDITABLE.obtain()?);
         cargo.args(["auditable", "build", "--locked", "--profile", "dist", "--target", target.triple]);
         cargo.args(target.packages.iter().flat_map(|package| ["--package", package]));
-        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags).env(linker, target.linker);
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", &flags).env(linker, target.linker);
         cargo.env("CARGO_TARGET_DIR", &self.built);
         step::run(&mut cargo).context("if crates are missing, cargo fetch --locked downloads them")?;
+        if target.triple == static_build::Arch::X86_64.target() {
+            self.build_bare_metal(target, &flags)?;
+        }
         target.packages.iter().try_for_each(|package| self.write_pages(target, package))
+    }
+    /// Compiles the gateway without an operating system, and puts it next to candor-lab.
+    fn build_bare_metal(&self, target: &Target, flags: &str) -> anyhow::Result<()> {
+        static_build::ensure_target(static_build::BARE_METAL)?;
+        let mut cargo = self.command("cargo");
+        cargo.args(["build", "--locked", "--profile", "bare", "--package", "candor-bare"]);
+        cargo.args(["--target", static_build::BARE_METAL]).env("CARGO_TARGET_DIR", &self.built);
+        // These flags replace those of .cargo/config.toml.
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", format!("{flags}\x1f-Crelocation-model=static"));
+        step::run(&mut cargo)?;
+        static_build::copy_bare_metal(&self.built, &self.programs(target).join("candor-lab"))
     }
 }
