@@ -80,12 +80,15 @@ impl Panel<'_> {
         path
     }
 
-    /// Path of a step function: `first` from the left edge, then each value from its position on.
+    /// Path of a step function that only falls or only rises: `first` from the left edge, then each value from its position
+    /// on. Of steps at one place of the drawing, the last one is enough.
     pub fn steps(&self, first: f64, points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let mut path = format!("M{} {}", px(self.x.scale.pixels()[0]), px(self.y.scale.at(first)));
-        for (x, y) in points {
-            let (x, y) = (px(self.x.scale.at(x)), px(self.y.scale.at(y)));
-            write!(path, "H{x}V{y}").expect("writing to a String cannot fail");
+        let mut drawn = points.into_iter().map(|(x, y)| (px(self.x.scale.at(x)), px(self.y.scale.at(y)))).peekable();
+        while let Some((x, y)) = drawn.next() {
+            if drawn.peek().is_none_or(|(next, _)| *next != x) {
+                write!(path, "H{x}V{y}").expect("writing to a String cannot fail");
+            }
         }
         path
     }
@@ -178,6 +181,7 @@ mod tests {
     #[test]
     fn steps_begin_at_the_edge() {
         assert_eq!(panel().steps(10.0, [(5.0, 2.0)]), "M0.0 0.0H50.0V80.0");
+        assert_eq!(panel().steps(10.0, [(5.0, 2.0), (5.001, 1.0)]), "M0.0 0.0H50.0V90.0");
     }
 
     #[test]
