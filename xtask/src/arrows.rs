@@ -22,11 +22,12 @@ const fn uses(name: &'static str, uses: &'static [&'static str]) -> Crate {
 const ARROWS: &[Crate] = &[
     uses("candor-core", &[]),
     uses("candor-bus", &["core"]),
+    uses("candor-bpf", &["core"]),
     uses("candor-sja1000", &[]),
     uses("candor-bare", &["core", "sja1000"]),
     uses("candor-io", &["core"]),
     uses("candor-netlink", &["core", "io"]),
-    uses("candor-egress", &["core", "io", "netlink"]),
+    uses("candor-egress", &["core", "bpf", "io", "netlink"]),
     uses("candor-config", &["core", "egress"]),
     uses("candor-cli", &["core", "config"]),
     uses("candor-engine", &["core", "config", "egress", "io", "netlink"]),

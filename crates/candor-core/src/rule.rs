@@ -5,10 +5,12 @@
 //! in Linux 6.1; `docs/can-gw.md` describes the order of operations and the arithmetic of raw DLCs.
 
 mod apply;
+mod bits;
 mod checksum;
 mod convert;
 
 pub use apply::{Verdict, change};
+pub use bits::{Bits, Field};
 pub(crate) use checksum::crc8;
 pub use convert::{SendAs, convert};
 

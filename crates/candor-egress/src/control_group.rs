@@ -23,7 +23,7 @@ use std::fmt;
 
 mod program;
 
-pub use program::{INSTRUCTION_BYTES, program};
+pub use program::program;
 
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,14 @@
 //! Modifications of a job, in the fewest operations.
 //!
-//! AND, OR, XOR and SET on a field combine to one AND and one XOR, because each bit is kept, flipped, cleared or set.
-//! This includes the raw DLC of a classic frame, which `len` and `len8_dlc` preserve between two operations.
+//! The four operations on a field are [combined](Bits). This includes the raw DLC of a classic frame, which `len` and
+//! `len8_dlc` preserve between two operations.
 
 use alloc::boxed::Box;
-use core::ops::{BitAnd, BitOr, BitXor, Not};
 
 use super::pool::Pool;
 use crate::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
 use crate::job::{Job, SendAs};
-use crate::rule::{self, ChecksumSpan, Crc8Profile, Modifications, Operand, Operation, Verdict, XorChecksum};
-
-/// `value & keep ^ flip`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Bits<T> {
-    keep: T,
-    flip: T,
-}
+use crate::rule::{self, Bits, ChecksumSpan, Crc8Profile, Modifications, Verdict, XorChecksum};
 
 /// Modification shared by one or more jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,11 +79,11 @@ impl ChangePool {
             table: self.tables.number_of(crc8.table),
         });
         let change = Change {
-            id: folded(modifications, |operand| operand.id).unwrap_or(Bits::<u32>::SAME),
-            len: folded(modifications, |operand| operand.len),
+            id: modifications.combined(|operand| operand.id).unwrap_or(Bits::<u32>::SAME),
+            len: modifications.combined(|operand| operand.len),
             flags: match format {
                 FrameFormat::Classic => Bits::<u8>::SAME,
-                FrameFormat::Fd => folded(modifications, |operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
+                FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
             },
             send_as: job.send_as,
             xor: checksums.xor,
@@ -113,10 +105,7 @@ impl ChangePool {
     }
 
     fn data_of(&mut self, modifications: &Modifications, format: FrameFormat) -> Option<u32> {
-        let words: Long = core::array::from_fn(|at| {
-            let word = |operand: &Operand| Some(u64::from_ne_bytes(operand.data?.as_chunks().0[at]));
-            folded(modifications, word).unwrap_or(Bits::<u64>::SAME)
-        });
+        let words: Long = modifications.data_words();
         match format {
             _ if words == [Bits::<u64>::SAME; 8] => None,
             FrameFormat::Classic => Some(self.short.number_of(words[0])),
@@ -176,63 +165,5 @@ impl Changes {
 
     fn of<'a, T>(&self, values: &'a [T], number: Option<u32>) -> Option<&'a T> {
         values.get(number? as usize)
-    }
-}
-
-/// Combines the four operations on one field. `None` if no operand has the field.
-fn folded<T: Field>(modifications: &Modifications, field: impl Fn(&Operand) -> Option<T>) -> Option<Bits<T>> {
-    let mut bits = None;
-    for (operation, operand) in modifications.operands() {
-        if let Some(operand) = field(operand) {
-            bits = Some(bits.unwrap_or(Bits::<T>::SAME).then(operation, operand));
-        }
-    }
-    bits
-}
-
-/// An unsigned integer as a set of bits.
-trait Field: Copy + BitAnd<Output = Self> + BitXor<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
-    const ZERO: Self;
-    const ONES: Self;
-}
-
-impl Field for u8 {
-    const ZERO: Self = 0;
-    const ONES: Self = Self::MAX;
-}
-
-impl Field for u32 {
-    const ZERO: Self = 0;
-    const ONES: Self = Self::MAX;
-}
-
-impl Field for u64 {
-    const ZERO: Self = 0;
-    const ONES: Self = Self::MAX;
-}
-
-impl<T: Field> Bits<T> {
-    /// Keeps all bits.
-    const SAME: Self = Self { keep: T::ONES, flip: T::ZERO };
-
-    fn on(self, value: T) -> T {
-        value & self.keep ^ self.flip
-    }
-
-    /// The change followed by one more operation.
-    fn then(self, operation: Operation, operand: T) -> Self {
-        let Self { keep, flip } = self;
-        match operation {
-            Operation::And => Self { keep: keep & operand, flip: flip & operand },
-            Operation::Or => Self { keep: keep & !operand, flip: flip | operand },
-            Operation::Xor => Self { keep, flip: flip ^ operand },
-            Operation::Set => Self { keep: T::ZERO, flip: operand },
-        }
-    }
-}
-
-impl Bits<u64> {
-    fn on_bytes(self, bytes: &mut [u8; 8]) {
-        *bytes = self.on(u64::from_ne_bytes(*bytes)).to_ne_bytes();
     }
 }

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use candor_bpf::assembler::Instruction;
+
 use super::*;
 use crate::arbitrary::any::control_groups;
 
@@ -45,7 +47,7 @@ fn accepts_names_of_directories_and_units() {
 #[test]
 fn program_checks_each_group() {
     let program = program(&[at(2, 0x1_2345_6789), ControlGroup { name: None, id: None }, at(1, 7)]);
-    let expected: [[u8; INSTRUCTION_BYTES]; 17] = [
+    let expected: [Instruction; 17] = [
         [0xBF, 0x16, 0, 0, 0, 0, 0, 0],
         [0xBF, 0x61, 0, 0, 0, 0, 0, 0],
         [0xB7, 0x02, 0, 0, 2, 0, 0, 0],

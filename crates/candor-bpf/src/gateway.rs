@@ -1,0 +1,92 @@
+//! The jobs from one bus, for frames of one format, as filters of traffic control.
+
+mod change;
+mod generate;
+mod generator;
+mod plan;
+mod tables;
+
+use candor_core::frame::FrameFormat;
+use candor_core::job::{BusIndex, Job, RouteIndex};
+
+use crate::assembler::{Program, TooFar};
+pub use plan::MAX_STEPS;
+
+/// The filters of a bus, in order, and their maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filters {
+    pub filters: Vec<Filter>,
+    pub maps: Vec<Map>,
+}
+
+/// A filter: its program returns 1 for frames that get its action, otherwise 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    pub program: Program,
+    pub action: Action,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    Send {
+        route: RouteIndex,
+        to: BusIndex,
+        how: How,
+    },
+    /// Nobody else gets the frame.
+    End,
+    /// Never: the program only restores the frame.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum How {
+    /// A copy is sent, and the frame goes on to the next filter.
+    Mirror,
+    /// The frame itself is sent: nobody else gets it.
+    Redirect,
+}
+
+/// A map of the kernel with its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Map {
+    /// An array with one value, which programs address directly.
+    Array(Vec<u8>),
+    /// A hash table from the compared bits of an identifier to the steps.
+    Hash(Vec<(u32, u32)>),
+    /// An array with one value: a number of 64 bits for each step, the frames that it deleted.
+    Deleted(usize),
+}
+
+/// Jobs that no program can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    #[error("frames of one bus would pass {steps} steps, and a program has at most {MAX_STEPS}")]
+    Steps { steps: usize },
+    #[error("filters have {masks} different masks, and a program compares at most {}", tables::MAX_MASKS)]
+    Masks { masks: usize },
+    #[error("a program cannot convert frame formats")]
+    Format,
+    #[error("a changed CAN FD frame cannot also reach other programs or routes")]
+    Restore,
+    #[error(transparent)]
+    TooFar(#[from] TooFar),
+}
+
+/// Compiles the jobs from `from` for frames of this format. `is_exclusive` says which routes take their frames away from
+/// everybody else on this machine. Without such jobs there are no filters.
+///
+/// # Errors
+/// What the programs cannot do: [`CompileError`].
+pub fn compile(
+    jobs: &[Job],
+    from: BusIndex,
+    format: FrameFormat,
+    is_exclusive: impl Fn(RouteIndex) -> bool,
+) -> Result<Filters, CompileError> {
+    let steps = plan::steps(jobs, from, format, is_exclusive)?;
+    generate::generate(jobs, &steps, format)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+use candor_core::arbitrary;
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::oracle::{self, Delivery, JobCounters};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::machine::{self, Buffer, Maps};
+
+const BUSES: usize = 3;
+
+/// What happened to a frame.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    sent: Vec<(RouteIndex, BusIndex, Frame)>,
+    deleted: u64,
+    /// What others on this machine get.
+    rest: Option<Frame>,
+}
+
+fn bytes(frame: &Frame) -> Vec<u8> {
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    bytes[..len].to_vec()
+}
+
+fn run(filters: &Filters, frame: &Frame) -> Seen {
+    let mut buffer = Buffer { frame: bytes(frame), control_block: [0xA5; 20] };
+    let mut maps = Maps::new(&filters.maps);
+    let mut seen = Seen { sent: Vec::new(), deleted: 0, rest: None };
+    let mut goes_on = true;
+    for filter in &filters.filters {
+        let (answer, _) = machine::run(&filter.program.with_maps(machine::descriptor), &mut buffer, &mut maps);
+        match (answer, filter.action) {
+            (0, _) => {}
+            (1, Action::Send { route, to, how }) => {
+                seen.sent.push((route, to, Frame::from_kernel(&buffer.frame).unwrap()));
+                goes_on = how == How::Mirror;
+            }
+            (1, Action::End) => goes_on = false,
+            other => panic!("{other:?}"),
+        }
+        if !goes_on {
+            break;
+        }
+    }
+    seen.rest = goes_on.then(|| Frame::from_kernel(&buffer.frame).unwrap());
+    let deleted = filters.maps.iter().position(|map| matches!(map, Map::Deleted(_)));
+    seen.deleted = deleted.map_or(0, |map| maps.numbers(map).iter().sum());
+    seen
+}
+
+/// By bus, in order: what differs between buses cannot be seen.
+fn by_bus(mut sent: Vec<(RouteIndex, BusIndex, Frame)>) -> Vec<(RouteIndex, BusIndex, Frame)> {
+    sent.sort_by_key(|(_, to, _)| *to);
+    sent
+}
+
+fn expected(jobs: &[Job], frame: &Frame) -> (Vec<(RouteIndex, BusIndex, Frame)>, u64) {
+    let sent = oracle::deliver(jobs, BusIndex(0), frame).into_iter();
+    let sent = sent.map(|Delivery { job, to, frame }| (jobs[job].route, to, frame));
+    let counted = oracle::count(jobs, &[(BusIndex(0), *frame)]);
+    (by_bus(sent.collect()), counted.iter().map(|JobCounters { deleted, .. }| deleted).sum())
+}
+
+/// Frames of one format, and jobs whose routes take what they do: jobs of a route differ in the filter only.
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let filters = vec(arbitrary::filter(), 1..4);
+    let route = (arbitrary::user_space_job(BUSES).boxed(), filters).prop_map(|(job, filters)| {
+        let of_filter = |filter| Job { filter, from: BusIndex(0), send_as: None, ..job.clone() };
+        filters.into_iter().map(of_filter).collect::<Vec<_>>()
+    });
+    // Jobs are large, and a test has a small stack.
+    vec(route.boxed(), 1..6).prop_map(|routes| {
+        let numbered = routes.into_iter().enumerate();
+        numbered
+            .flat_map(|(route, jobs)| jobs.into_iter().map(move |job| Job { route: RouteIndex(route), ..job }))
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn programs_agree_with_the_oracle(
+        jobs in jobs(),
+        frames in vec(prop_oneof![arbitrary::wire_frame(), arbitrary::any_frame()], 24),
+        exclusive in any::<u8>(),
+    ) {
+        let is_exclusive = |route: RouteIndex| exclusive >> (route.0 % 8) & 1 != 0;
+        for frame in frames {
+            // No driver and no socket passes one on.
+            if usize::from(frame.len) > frame.format.max_len() {
+                continue;
+            }
+            let filters = match compile(&jobs, BusIndex(0), frame.format, is_exclusive) {
+                Ok(filters) => filters,
+                Err(CompileError::Restore) if frame.format == FrameFormat::Fd => continue,
+                // Frames of a job that leaves in the other format.
+                Err(CompileError::Format) => continue,
+                Err(other) => panic!("{other}"),
+            };
+            let seen = run(&filters, &frame);
+            let (sent, deleted) = expected(&jobs, &frame);
+            let taken = sent.iter().any(|(route, ..)| is_exclusive(*route));
+            let mut rest = frame;
+            if frame.format == FrameFormat::Fd && !filters.filters.is_empty() {
+                rest.flags |= candor_core::frame::CANFD_FDF;
+            }
+            prop_assert_eq!(by_bus(seen.sent), sent, "{} by {:?}", frame, jobs);
+            prop_assert_eq!(seen.deleted, deleted);
+            prop_assert_eq!(seen.rest, (!taken).then_some(rest), "{} by {:?}", frame, jobs);
+        }
+    }
+}
+
+const ALL: BusIndex = BusIndex(0);
+
+fn plain(to: usize, filter: &str) -> Job {
+    Job::plain(ALL, BusIndex(to), FrameFormat::Classic, candor_core::filter::Filter::parse(filter).unwrap())
+}
+
+fn classic(jobs: &[Job], exclusive: bool) -> Result<Filters, CompileError> {
+    compile(jobs, ALL, FrameFormat::Classic, |_route| exclusive)
+}
+
+fn changed(job: Job) -> Job {
+    let mut job = job;
+    job.modifications.set.id = Some(0x456);
+    job
+}
+
+/// How a filter treats its frames, or what it is for.
+fn hows(filters: &Filters) -> Vec<Option<How>> {
+    let how = |filter: &Filter| match filter.action {
+        Action::Send { how, .. } => Some(how),
+        Action::End | Action::Nothing => None,
+    };
+    filters.filters.iter().map(how).collect()
+}
+
+#[test]
+fn no_job_needs_no_filter() {
+    assert_eq!(classic(&[], true), Ok(Filters { filters: Vec::new(), maps: Vec::new() }));
+    let of_another_format = Job { format: FrameFormat::Fd, ..plain(1, "123") };
+    assert_eq!(classic(&[of_another_format], true).unwrap().filters, []);
+}
+
+#[test]
+fn frames_of_one_exclusive_route_are_redirected() {
+    let one = plain(1, "123");
+    let same_frames = Job { route: RouteIndex(1), ..plain(2, "123") };
+    let other_frames = Job { route: RouteIndex(1), ..plain(2, "124") };
+    let redirected = |jobs: &[Job]| hows(&classic(jobs, true).unwrap());
+    assert_eq!(redirected(std::slice::from_ref(&one)), [Some(How::Redirect)]);
+    assert_eq!(redirected(&[one.clone(), other_frames]), [Some(How::Redirect); 2]);
+    // The first of two gets a copy, and the last filter ends the frame.
+    assert_eq!(redirected(&[one.clone(), same_frames]), [Some(How::Mirror), Some(How::Redirect), None]);
+    assert_eq!(hows(&classic(&[one], false).unwrap()), [Some(How::Mirror)]);
+}
+
+#[test]
+fn changed_frames_are_restored_for_others() {
+    let job = changed(plain(1, "123"));
+    assert_eq!(hows(&classic(std::slice::from_ref(&job), true).unwrap()), [Some(How::Redirect)]);
+    assert_eq!(hows(&classic(std::slice::from_ref(&job), false).unwrap()), [Some(How::Mirror), None]);
+    let fd = Job { format: FrameFormat::Fd, ..job };
+    assert_eq!(compile(&[fd], ALL, FrameFormat::Fd, |_route| false), Err(CompileError::Restore));
+}
+
+#[test]
+fn what_no_program_can_do_is_refused() {
+    let buses = |count: usize| (0..count).map(|route| Job { route: RouteIndex(route), ..plain(1 + route, "123") });
+    assert!(classic(&buses(MAX_STEPS).collect::<Vec<_>>(), false).is_ok());
+    assert_eq!(classic(&buses(MAX_STEPS + 1).collect::<Vec<_>>(), false), Err(CompileError::Steps { steps: 33 }));
+    // Different in bits that all compare, so that no frame has two.
+    let masks = |count: u32| -> Vec<Job> {
+        (0..count).map(|one| plain(1, &format!("{:08X}:{:08X}", 0x8000_0000 | one << 8, 0x8000_FF00 | one))).collect()
+    };
+    assert!(classic(&masks(32), false).is_ok());
+    assert_eq!(classic(&masks(33), false), Err(CompileError::Masks { masks: 33 }));
+    let converted = Job { send_as: Some(candor_core::job::SendAs::Fd { bit_rate_switch: false }), ..plain(1, "123") };
+    assert_eq!(classic(&[converted], true), Err(CompileError::Format));
+}
+
+/// Instructions that a frame takes in all programs.
+fn cost(filters: &Filters, frame: &str) -> usize {
+    let mut buffer = Buffer { frame: bytes(&frame.parse().unwrap()), control_block: [0; 20] };
+    let mut maps = Maps::new(&filters.maps);
+    let programs = filters.filters.iter().map(|filter| filter.program.with_maps(machine::descriptor));
+    programs.map(|program| machine::run(&program, &mut buffer, &mut maps).1).sum()
+}
+
+#[test]
+fn cost_does_not_depend_on_the_number_of_rules() {
+    let masked = |count: u32| -> Vec<Job> { (0..count).map(|id| plain(1, &format!("{id:08X}:9FFFFFFF"))).collect() };
+    let [few, many] = [10, 16_384].map(|count| classic(&masked(count), true).unwrap());
+    for frame in ["00000003#11", "1FFFFFFF#11", "123#11"] {
+        assert_eq!(cost(&few, frame), cost(&many, frame), "{frame}");
+    }
+    let one = classic(&[plain(1, "123")], true).unwrap();
+    assert_eq!(cost(&one, "123#11"), 9, "the frame, its end, its identifier, and the answer");
+}
