@@ -1,4 +1,4 @@
-//! The fixed plan is measured once on each kernel, and the newest one is compared with the one before it.
+//! The fixed plan is measured once on each kernel, and the last one is compared with the one before it.
 
 use std::fs;
 
