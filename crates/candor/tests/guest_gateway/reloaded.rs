@@ -63,6 +63,15 @@ struct Stream {
     enough: AtomicBool,
 }
 
+/// Ends every wait for a number when it is dropped, so that a panic of the stream is reported.
+struct Wakes<'a>(&'a AtomicU32);
+
+impl Drop for Wakes<'_> {
+    fn drop(&mut self) {
+        self.0.store(u32::MAX, Ordering::Relaxed);
+    }
+}
+
 impl Stream {
     fn new(place: &Scenario) -> Self {
         let listener = place.listener("right");
@@ -82,6 +91,7 @@ impl Stream {
     }
 
     fn flow(&self, frames: u32) -> [u32; 2] {
+        let _whatever_happens = Wakes(&self.heard);
         let mut treated = [0, 0];
         let (mut sent, mut heard) = (0_u32, 0_u32);
         let (mut list, mut batch) = (SendList::default(), Batch::default());
