@@ -39,12 +39,12 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Res
         maps.push(Map::Deleted(steps.len()));
         MapIndex(0)
     });
-    let restores = |step: &Step| !jobs[step.jobs[0]].modifications.is_empty() && (!step.is_exclusive || step.is_shared);
+    let restores = |step: &Step| !jobs[step.jobs[0]].modifications.is_empty() && step.how() == How::Mirror;
     if format == FrameFormat::Fd && steps.iter().any(restores) {
         return Err(CompileError::Restore);
     }
     // Whether a later program reads the control block.
-    let ends = steps.iter().any(|step| step.is_exclusive && step.is_shared);
+    let ends = steps.iter().any(Step::needs_end);
     let notes = steps.len() > 1 || ends || steps.iter().any(restores);
     let mut filters = Vec::new();
     for (number, step) in steps.iter().enumerate() {
@@ -81,8 +81,7 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Res
             }
             generator.end(0);
         }
-        let how = if step.is_exclusive && !step.is_shared { How::Redirect } else { How::Mirror };
-        filters.push(generator.finish(Action::Send { route: job.route, to: job.to, how })?);
+        filters.push(generator.finish(Action::Send { route: job.route, to: job.to, how: step.how() })?);
         if restores(step) {
             let mut generator = Generator::new(&mut maps, format);
             generator.load_steps();
@@ -93,8 +92,7 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Res
     }
     if ends {
         let numbered = steps.iter().enumerate();
-        let bits =
-            numbered.filter(|(_, step)| step.is_exclusive && step.is_shared).fold(0, |bits, (at, _)| bits | 1 << at);
+        let bits = numbered.filter(|(_, step)| step.needs_end()).fold(0, |bits, (at, _)| bits | 1 << at);
         let mut generator = Generator::new(&mut maps, format);
         generator.load_steps();
         generator.unless_step(bits);
@@ -125,8 +123,8 @@ fn one_value(jobs: &[Job], step: &Step, mask: u32, value: u32) -> Result<Filter,
     assembler.set(R0, 0);
     assembler.exit();
     let job = &jobs[step.jobs[0]];
-    let how = if step.is_exclusive { How::Redirect } else { How::Mirror };
-    Ok(Filter { program: assembler.finish()?, action: Action::Send { route: job.route, to: job.to, how } })
+    let action = Action::Send { route: job.route, to: job.to, how: step.how() };
+    Ok(Filter { program: assembler.finish()?, action })
 }
 
 impl Generator<'_> {
@@ -179,7 +177,13 @@ impl Generator<'_> {
         self.assembler.place(marked);
     }
 
-    fn errors(&mut self, tables: &Tables) {
+    /// All steps of an error frame, and of others those that every frame takes.
+    fn start(&mut self, tables: &Tables, found: Label) {
+        let no_error = self.assembler.label();
+        self.assembler.set(R9, 0);
+        self.assembler.alu_32(Alu::Move, R1, R8);
+        self.assembler.alu_32(Alu::And, R1, CAN_ERR_FLAG.cast_signed());
+        self.assembler.jump_if_32(Condition::Equal, R1, 0, no_error);
         for &(classes, bit) in &tables.errors {
             let next = self.assembler.label();
             self.assembler.alu_32(Alu::Move, R1, R8);
@@ -188,19 +192,14 @@ impl Generator<'_> {
             self.assembler.alu_32(Alu::Or, R9, bit.cast_signed());
             self.assembler.place(next);
         }
+        self.assembler.jump(found);
+        self.assembler.place(no_error);
+        self.assembler.set(R9, tables.always.cast_signed());
     }
 
     /// One comparison after another.
     fn compare(&mut self, tables: &Tables, found: Label) {
-        let no_error = self.assembler.label();
-        self.assembler.set(R9, 0);
-        self.assembler.alu_32(Alu::Move, R1, R8);
-        self.assembler.alu_32(Alu::And, R1, CAN_ERR_FLAG.cast_signed());
-        self.assembler.jump_if_32(Condition::Equal, R1, 0, no_error);
-        self.errors(tables);
-        self.assembler.jump(found);
-        self.assembler.place(no_error);
-        self.assembler.set(R9, tables.always.cast_signed());
+        self.start(tables, found);
         for group in &tables.groups {
             let done = self.assembler.label();
             self.assembler.alu_32(Alu::Move, R1, R8);
@@ -231,15 +230,7 @@ impl Generator<'_> {
         self.assembler.jump(found);
 
         self.assembler.place(general);
-        let no_error = self.assembler.label();
-        self.assembler.set(R9, 0);
-        self.assembler.alu_32(Alu::Move, R1, R8);
-        self.assembler.alu_32(Alu::And, R1, CAN_ERR_FLAG.cast_signed());
-        self.assembler.jump_if_32(Condition::Equal, R1, 0, no_error);
-        self.errors(tables);
-        self.assembler.jump(found);
-        self.assembler.place(no_error);
-        self.assembler.set(R9, tables.always.cast_signed());
+        self.start(tables, found);
         for group in &tables.groups {
             let (missing, done) = (self.assembler.label(), self.assembler.label());
             let map = self.map(Map::Hash(group.values.iter().map(|(&id, &bits)| (id, bits)).collect()));
@@ -306,7 +297,7 @@ impl Generator<'_> {
         if let Some((map, number)) = deleted {
             self.assembler.set_map_value(R1, map);
             self.assembler.set(R2, 1);
-            self.assembler.add_to_memory(R1, i16::try_from(8 * number).unwrap_or_default(), R2);
+            self.assembler.add_to_memory(R1, i16::try_from(8 * number).expect("a program has a few steps"), R2);
         }
         self.assembler.jump(failed);
         self.assembler.place(sent);

@@ -3,13 +3,13 @@
 //! A step stands for jobs that do the same and of which at most one matches a frame. Steps are in the order of delivery of
 //! their jobs, so the filters of all steps, each run or skipped, send the same frames in the same order as the jobs do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use candor_core::filter::{Normalised, ReceiveList};
 use candor_core::frame::FrameFormat;
 use candor_core::job::{BusIndex, Incoming, Job, RouteIndex};
 
-use super::CompileError;
+use super::{CompileError, How};
 
 /// One bit of a word each.
 pub const MAX_STEPS: usize = 32;
@@ -23,6 +23,18 @@ pub(super) struct Step {
     pub(super) is_exclusive: bool,
     /// A frame of this step may be one of a later step as well.
     pub(super) is_shared: bool,
+}
+
+impl Step {
+    /// A frame that a later step may need is only copied.
+    pub(super) const fn how(&self) -> How {
+        if self.is_exclusive && !self.is_shared { How::Redirect } else { How::Mirror }
+    }
+
+    /// Its frames go on to later steps, and after those to nobody.
+    pub(super) const fn needs_end(&self) -> bool {
+        self.is_exclusive && self.is_shared
+    }
 }
 
 pub(super) fn steps(
@@ -79,10 +91,10 @@ struct Overlaps {
     /// Every mask of a filter.
     masks: Vec<u32>,
     /// By step and two masks: the identifiers of filters with the first mask, as far as the second one compares them.
-    found: HashMap<(usize, u32, u32), std::collections::HashSet<u32>>,
+    found: HashMap<(usize, u32, u32), HashSet<u32>>,
     /// Steps with a filter that is not for single values, and whether it is for error frames.
     others: HashMap<usize, [bool; 2]>,
-    steps: HashMap<usize, std::collections::BTreeSet<u32>>,
+    steps: HashMap<usize, BTreeSet<u32>>,
 }
 
 impl Overlaps {
