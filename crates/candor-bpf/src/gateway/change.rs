@@ -1,8 +1,8 @@
 //! Modifications and checksums, on a copy of the frame on the stack.
 
-use candor_core::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, FrameFormat};
+use candor_core::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, FrameFormat};
 use candor_core::job::Job;
-use candor_core::rule::{Bits, BytePosition, ChecksumSpan, Crc8Checksum, Crc8Profile, XorChecksum};
+use candor_core::rule::{Bits, ChecksumSpan, Crc8Checksum, Crc8Profile, XorChecksum};
 
 use super::Map;
 use super::generator::{FLAGS, Generator, LEN, PAYLOAD};
@@ -41,8 +41,8 @@ pub(super) fn on_stack(generator: &mut Generator<'_>, job: &Job, delete: Label) 
         FrameFormat::Fd => {
             if let Some(len) = len {
                 bits_of_byte(generator, LEN, len);
-                let longest = i32::try_from(CANFD_MAX_DLEN).unwrap_or_default();
-                generator.assembler.jump_if_32(Condition::Above, R1, longest, delete);
+                let longest = generator.payload_bytes();
+                generator.assembler.jump_if_32(Condition::Above, R1, i32::from(longest), delete);
                 generator.assembler.store(Size::Byte, R10, frame + LEN, R1);
             }
             let flags = modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME);
@@ -51,8 +51,7 @@ pub(super) fn on_stack(generator: &mut Generator<'_>, job: &Job, delete: Label) 
             generator.assembler.store(Size::Byte, R10, frame + FLAGS, R1);
         }
     }
-    let words = generator.format.max_len() / 8;
-    for (offset, bits) in (PAYLOAD..).step_by(8).zip(modifications.data_words().into_iter().take(words)) {
+    for (offset, bits) in (PAYLOAD..generator.frame_bytes()).step_by(8).zip(modifications.data_words()) {
         let assembler = &mut generator.assembler;
         assembler.load(Size::Double, R1, R7, offset);
         if bits.keep != u64::MAX {
@@ -77,8 +76,8 @@ fn start(generator: &Generator<'_>) -> i16 {
 }
 
 /// Of a byte of the payload.
-fn byte(generator: &Generator<'_>, index: usize) -> i16 {
-    start(generator) + PAYLOAD + i16::try_from(index).unwrap_or_default()
+fn byte(generator: &Generator<'_>, index: i16) -> i16 {
+    start(generator) + PAYLOAD + index
 }
 
 fn bits_of_byte(generator: &mut Generator<'_>, at: i16, bits: Bits<u8>) {
@@ -126,9 +125,9 @@ fn raw_dlc(generator: &mut Generator<'_>, bits: Bits<u8>, delete: Label) {
 /// Positions of a span: known now, or in R3, R4 and R5.
 enum Walk {
     Fixed {
-        from: usize,
-        to: usize,
-        result: usize,
+        from: i16,
+        to: i16,
+        result: i16,
     },
     /// First byte, last byte, result.
     ByLength,
@@ -136,17 +135,16 @@ enum Walk {
 
 /// Jumps to `skip` if a position is outside of the frame; `None` if one always is.
 fn resolve(generator: &mut Generator<'_>, span: ChecksumSpan, skip: Label) -> Option<Walk> {
-    let most = generator.format.max_len();
-    let positions = [span.from, span.to, span.result];
-    let fixed = |position: BytePosition| usize::try_from(position).ok();
-    if positions.into_iter().filter_map(fixed).any(|index| index >= most) {
+    let most = generator.payload_bytes();
+    let positions = [span.from, span.to, span.result].map(i16::from);
+    if positions.iter().any(|&position| position >= most) {
         return None;
     }
-    if let [Some(from), Some(to), Some(result)] = positions.map(fixed) {
+    let [from, to, result] = positions;
+    if !span.is_relative() {
         return Some(Walk::Fixed { from, to, result });
     }
     let len = start(generator) + LEN;
-    let most = i32::try_from(most).unwrap_or_default();
     for (register, position) in [R3, R4, R5].into_iter().zip(positions) {
         if position >= 0 {
             generator.assembler.set(register, i32::from(position));
@@ -155,7 +153,7 @@ fn resolve(generator: &mut Generator<'_>, span: ChecksumSpan, skip: Label) -> Op
         generator.assembler.load(Size::Byte, register, R10, len);
         generator.assembler.alu(Alu::Add, register, i32::from(position));
         // Below 0 it is a very large number.
-        generator.assembler.jump_if(Condition::AtLeast, register, most, skip);
+        generator.assembler.jump_if(Condition::AtLeast, register, i32::from(most), skip);
     }
     Some(Walk::ByLength)
 }
@@ -164,7 +162,7 @@ fn resolve(generator: &mut Generator<'_>, span: ChecksumSpan, skip: Label) -> Op
 fn each_byte(generator: &mut Generator<'_>, walk: &Walk, mut step: impl FnMut(&mut Generator<'_>, i16)) {
     match *walk {
         Walk::Fixed { from, to, .. } => {
-            let indices: Vec<usize> = if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
+            let indices: Vec<i16> = if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
             for index in indices {
                 let at = byte(generator, index);
                 step(generator, at);
@@ -172,7 +170,7 @@ fn each_byte(generator: &mut Generator<'_>, walk: &Walk, mut step: impl FnMut(&m
         }
         Walk::ByLength => {
             let (downwards, done) = (generator.assembler.label(), generator.assembler.label());
-            let most = generator.format.max_len();
+            let most = generator.payload_bytes();
             generator.assembler.jump_if(Condition::Above, R3, R4, downwards);
             for index in 0..most {
                 between(generator, [R3, R4], index, &mut step);
@@ -191,11 +189,11 @@ fn each_byte(generator: &mut Generator<'_>, walk: &Walk, mut step: impl FnMut(&m
 fn between(
     generator: &mut Generator<'_>,
     [first, last]: [Register; 2],
-    index: usize,
+    index: i16,
     step: &mut impl FnMut(&mut Generator<'_>, i16),
 ) {
     let skip = generator.assembler.label();
-    let number = i32::try_from(index).unwrap_or_default();
+    let number = i32::from(index);
     generator.assembler.jump_if(Condition::Above, first, number, skip);
     generator.assembler.jump_if(Condition::Below, last, number, skip);
     let at = byte(generator, index);
@@ -212,9 +210,9 @@ fn store_result(generator: &mut Generator<'_>, walk: &Walk) {
         }
         Walk::ByLength => {
             let done = generator.assembler.label();
-            for index in 0..generator.format.max_len() {
+            for index in 0..generator.payload_bytes() {
                 let next = generator.assembler.label();
-                generator.assembler.jump_if(Condition::NotEqual, R5, i32::try_from(index).unwrap_or_default(), next);
+                generator.assembler.jump_if(Condition::NotEqual, R5, i32::from(index), next);
                 let at = byte(generator, index);
                 generator.assembler.store(Size::Byte, R10, at, R8);
                 generator.assembler.jump(done);

@@ -62,6 +62,11 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// Longest payload.
+    pub(super) const fn payload_bytes(&self) -> i16 {
+        self.frame_bytes() - PAYLOAD
+    }
+
     pub(super) fn map(&mut self, map: Map) -> MapIndex {
         let known = self.maps.iter().position(|known| *known == map);
         MapIndex(known.unwrap_or_else(|| {
