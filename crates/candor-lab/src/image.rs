@@ -163,6 +163,12 @@ const ON_DEMAND: &str = "
     gs_usb ucan vhci_hcd
 ";
 
+/// The names of all modules that a guest may load, of all topologies.
+pub fn loadable() -> Vec<&'static str> {
+    let required = Topology::ALL.iter().flat_map(|&topology| required(topology));
+    required.chain(OPTIONAL).copied().chain(ON_DEMAND.split_whitespace()).collect()
+}
+
 fn add_modules(
     archive: &mut Archive,
     kernel: &CachedKernel,

@@ -159,8 +159,16 @@ pub fn unpack_local(
 
 /// In hexadecimal digits.
 pub fn sha256(cache: &Cache, path: &Path) -> Result<String, PackageError> {
-    let output = apt::run(cache, "sha256sum", None, &["--zero", "--", &path.to_string_lossy()])?;
-    Ok(String::from_utf8_lossy(&output).chars().take_while(char::is_ascii_hexdigit).collect())
+    Ok(sha256_each(cache, &[path.to_owned()])?.concat())
+}
+
+/// Of each file, in hexadecimal digits.
+pub fn sha256_each(cache: &Cache, paths: &[PathBuf]) -> Result<Vec<String>, PackageError> {
+    let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+    let arguments: Vec<&str> = ["--zero", "--"].into_iter().chain(paths.iter().map(AsRef::as_ref)).collect();
+    let output = String::from_utf8_lossy(&apt::run(cache, "sha256sum", None, &arguments)?).into_owned();
+    let digits = |line: &str| line.chars().take_while(char::is_ascii_hexdigit).collect();
+    Ok(output.split_terminator('\0').map(digits).collect())
 }
 
 impl<'cache> Archive<'cache> {

@@ -17,6 +17,7 @@ use candor_lab::arch::Arch;
 use candor_lab::cache::Cache;
 use candor_lab::experiment::name_of;
 use candor_lab::guest;
+use candor_lab::image;
 use candor_lab::kernel::{self, Kernel, Testbed, is_path};
 use serde::Deserialize;
 
@@ -112,7 +113,7 @@ fn own_kernel(cache: &Cache, name: &str) -> Result<Kernel, String> {
     if !kernel::is_own(cache.arch(), path) {
         return Err(format!("{name} is neither a Debian package (.deb) nor the directory of a built kernel"));
     }
-    let sha256 = kernel::checksum(cache, path).map_err(|error| causes::in_full(&error))?;
+    let sha256 = kernel::checksum(cache, path, &image::loadable()).map_err(|error| causes::in_full(&error))?;
     Ok(Kernel {
         name: name.to_owned(),
         testbed: Testbed::Icount,

@@ -79,16 +79,32 @@ pub(super) fn obtain(
     }
 }
 
-/// The checksum of a package, of the image in a build tree, of a module, or those of the modules in a directory.
-pub fn checksum(cache: &Cache, path: &Path) -> Result<String, KernelError> {
-    let images = images(cache.arch()).iter().map(|image| path.join(image));
-    let files = match images.into_iter().find(|image| image.is_file()) {
+/// Identifies a kernel of the user: a package (and the one next to it that has its modules), a build tree (its image and
+/// those modules of it that guests `load`), a module, or the modules in a directory.
+pub fn checksum(cache: &Cache, path: &Path, load: &[&str]) -> Result<String, KernelError> {
+    let failed = |source| OwnError::Package { path: path.to_owned(), source };
+    let image = images(cache.arch()).iter().map(|image| path.join(image)).find(|image| image.is_file());
+    let files = match image {
+        Some(image) if path.join("modules.order").is_file() => {
+            let tree = ModuleTree::of_build(path)?;
+            let modules = tree.closure(load, &BTreeSet::new())?;
+            let files = modules.iter().filter_map(|module| tree.path(&module.name)).map(Path::to_owned);
+            std::iter::once(image).chain(files).collect()
+        }
         Some(image) => vec![image],
+        None if is_own(cache.arch(), path) => {
+            let control = packages::control(cache, path).map_err(failed)?;
+            control.map_or_else(|| vec![path.to_owned()], |control| with_companions(path, &control))
+        }
         None => replaced::files(path)?,
     };
-    let failed = |source| OwnError::Package { path: path.to_owned(), source };
-    let sums = files.iter().map(|file| packages::sha256(cache, file)).collect::<Result<Vec<_>, _>>();
-    Ok(sums.map_err(failed)?.join(" "))
+    let sums = packages::sha256_each(cache, &files).map_err(failed)?;
+    if sums.len() == 1 {
+        return Ok(sums.concat());
+    }
+    let list = tempfile::NamedTempFile::new().map_err(file(path))?;
+    fs::write(list.path(), sums.join("\n")).map_err(file(list.path()))?;
+    Ok(packages::sha256(cache, list.path()).map_err(failed)?)
 }
 
 /// Of a build tree, the first of which is taken.
@@ -143,9 +159,8 @@ fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cac
     if control.architecture != cache.arch().debian() {
         return Err(wrong(format!("it is for {}", control.architecture)).into());
     }
-    let others = companions(path, &control).into_iter().filter(|file| file.is_file());
-    let files: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(others).collect();
-    let sums = files.iter().map(|file| packages::sha256(cache, file)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let files = with_companions(path, &control);
+    let sums = packages::sha256_each(cache, &files).map_err(failed)?;
     let key = sums.iter().map(|sum| &sum[..16]).collect::<Vec<_>>().join("-");
     let folder = format!("own/{key}");
     let cached = || {
@@ -174,6 +189,12 @@ fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cac
         builtin: built_in(&kernel.folder.join(tree::BUILT_IN)),
     });
     Ok(kernel)
+}
+
+/// The package and those that belong to it and are next to it.
+fn with_companions(path: &Path, control: &Control) -> Vec<PathBuf> {
+    let others = companions(path, control).into_iter().filter(|file| file.is_file());
+    std::iter::once(path.to_owned()).chain(others).collect()
 }
 
 /// Newer packagings have a package for the image and one for the modules, and one that only depends on both. Their names
@@ -467,6 +488,53 @@ mod tests {
             ),
             "{said}"
         );
+    }
+
+    /// An object file that depends on these modules.
+    fn module(depends: &str, code: &[u8]) -> Vec<u8> {
+        use object::write::Object;
+        use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+        let mut file = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+        for (name, bytes) in [(".modinfo", format!("depends={depends}\0").as_bytes()), (".text", code)] {
+            let section = file.add_section(Vec::new(), name.into(), SectionKind::Data);
+            file.append_section_data(section, bytes, 1);
+        }
+        file.write().unwrap()
+    }
+
+    #[test]
+    fn rebuilt_kernels_are_other_kernels() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let cache = Cache::at(folder.join("cache"));
+        let sum = |name: &str| checksum(&cache, &folder.join(name), &["can-gw"]).unwrap();
+        let order = b"net/can/can.o\nnet/can/can-gw.o\ndrivers/scsi/sd_mod.o\n";
+        write(
+            folder,
+            &[
+                ("linux/arch/x86/boot/bzImage", &image()),
+                ("linux/modules.order", order),
+                ("linux/net/can/can.ko", &module("", b"1")),
+                ("linux/net/can/can-gw.ko", &module("can", b"1")),
+            ],
+        );
+        let first = sum("linux");
+        assert_eq!(first.len(), 64);
+        write(folder, &[("linux/drivers/scsi/sd_mod.ko", b"guests do not load it")]);
+        assert_eq!(sum("linux"), first);
+        for changed in ["linux/net/can/can.ko", "linux/net/can/can-gw.ko", "linux/arch/x86/boot/bzImage"] {
+            let before = fs::read(folder.join(changed)).unwrap();
+            let after = if changed.ends_with(".ko") { module("", b"2") } else { [image(), vec![1]].concat() };
+            write(folder, &[(changed, &after)]);
+            assert_ne!(sum("linux"), first, "{changed}");
+            write(folder, &[(changed, &before)]);
+        }
+        assert_eq!(sum("linux"), first);
+
+        let packed = package(folder, "linux-binary-6.1.9-own", "a", &[("boot/vmlinuz-6.1.9-own", &image())]);
+        let alone = sum(&packed);
+        package(folder, "linux-modules-6.1.9-own", "a", &[("lib/modules/6.1.9-own/kernel/net/can/can.ko", b"m")]);
+        assert_ne!(sum(&packed), alone);
     }
 
     #[test]

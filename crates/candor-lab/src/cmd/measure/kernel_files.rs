@@ -4,6 +4,7 @@ use std::path::Path;
 
 use candor_lab::cache::Cache;
 use candor_lab::experiment::Plan;
+use candor_lab::image;
 use candor_lab::kernel;
 
 use super::results::{KernelFile, KernelFiles, Results, ResultsError};
@@ -20,7 +21,7 @@ pub(super) fn find(results: &Results, plan: &Plan, folder: &Path) -> Result<Kern
     for name in names {
         let before = known.get(name);
         let path = before.map_or_else(|| std::path::absolute(folder.join(name)), |file| Ok(file.path.clone()))?;
-        let sha256 = kernel::checksum(&cache, &path)?;
+        let sha256 = kernel::checksum(&cache, &path, &image::loadable())?;
         if before.is_some_and(|before| before.sha256 != sha256) {
             return Err(ResultsError::OtherKernel { folder: results.folder().to_owned(), file: path }.into());
         }
