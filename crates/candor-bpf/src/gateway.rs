@@ -13,10 +13,39 @@ use crate::assembler::{Program, TooFar};
 pub use plan::MAX_STEPS;
 
 /// The filters of a bus, in order, and their maps.
+///
+/// The first one decides which of the others run, which must not be attached without one. So the rules change between two frames if the others of the next
+/// [`Generation`] are attached beside those of the last one, in front of them or behind, and the first one is then replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filters {
     pub filters: Vec<Filter>,
     pub maps: Vec<Map>,
+}
+
+/// Two generations of filters do not touch each other's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Generation {
+    #[default]
+    Even,
+    Odd,
+}
+
+impl Generation {
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Even => Self::Odd,
+            Self::Odd => Self::Even,
+        }
+    }
+
+    /// Noted with the steps of a frame.
+    const fn bit(self) -> u32 {
+        match self {
+            Self::Even => 0,
+            Self::Odd => 1 << MAX_STEPS,
+        }
+    }
 }
 
 /// A filter: its program returns 1 for frames that get its action, otherwise 0.
@@ -73,8 +102,15 @@ pub enum CompileError {
     TooFar(#[from] TooFar),
 }
 
+/// A first filter for no frame, beside filters of any generation: before the first ones are attached, and before the last ones are
+/// removed.
+#[must_use]
+pub fn idle() -> Filter {
+    generate::idle()
+}
+
 /// Compiles the jobs from `from` for frames of this format. `is_exclusive` says which routes take their frames away from
-/// everybody else on this machine. Without such jobs there are no filters.
+/// everybody else on this machine. Without jobs there are no filters.
 ///
 /// # Errors
 /// What the programs cannot do: [`CompileError`].
@@ -82,10 +118,11 @@ pub fn compile(
     jobs: &[Job],
     from: BusIndex,
     format: FrameFormat,
+    generation: Generation,
     is_exclusive: impl Fn(RouteIndex) -> bool,
 ) -> Result<Filters, CompileError> {
     let steps = plan::steps(jobs, from, format, is_exclusive)?;
-    generate::generate(jobs, &steps, format)
+    generate::generate(jobs, &steps, (format, generation))
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ pub mod invariants;
 mod list;
 mod message;
 mod observe;
+pub mod program;
 mod request;
 mod stats;
 

@@ -10,7 +10,7 @@ use candor_core::job::Job;
 use super::generator::{CLASSIC, DATA, DATA_END, FLAGS, Generator, LEN, PAYLOAD};
 use super::plan::Step;
 use super::tables::Tables;
-use super::{Action, CompileError, Filter, Filters, How, Map, change};
+use super::{Action, CompileError, Filter, Filters, Generation, How, Map, change};
 use crate::assembler::{Alu, Assembler, Condition, Label, MapIndex, Register, Size};
 
 use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
@@ -24,7 +24,12 @@ const MAP_LOOKUP: i32 = 1;
 /// With more values to compare, tables are faster.
 const FEW_VALUES: usize = 3;
 
-pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Result<Filters, CompileError> {
+pub(super) fn generate(
+    jobs: &[Job],
+    steps: &[Step],
+    kind: (FrameFormat, Generation),
+) -> Result<Filters, CompileError> {
+    let (format, _) = kind;
     let tables = Tables::of(jobs, steps)?;
     if let ([step], FrameFormat::Classic, Some((mask, value))) = (steps, format, tables.only_value())
         && jobs[step.jobs[0]].modifications.is_empty()
@@ -49,7 +54,7 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Res
     let mut filters = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let job = &jobs[step.jobs[0]];
-        let mut generator = Generator::new(&mut maps, format);
+        let mut generator = Generator::new(&mut maps, kind);
         let bit = 1_u32 << number;
         if number == 0 {
             generator.look_up(&tables, notes);
@@ -83,7 +88,7 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Res
         }
         filters.push(generator.finish(Action::Send { route: job.route, to: job.to, how: step.how() })?);
         if restores(step) {
-            let mut generator = Generator::new(&mut maps, format);
+            let mut generator = Generator::new(&mut maps, kind);
             generator.load_steps();
             generator.unless_step(bit);
             generator.restore();
@@ -93,7 +98,7 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Res
     if ends {
         let numbered = steps.iter().enumerate();
         let bits = numbered.filter(|(_, step)| step.needs_end()).fold(0, |bits, (at, _)| bits | 1 << at);
-        let mut generator = Generator::new(&mut maps, format);
+        let mut generator = Generator::new(&mut maps, kind);
         generator.load_steps();
         generator.unless_step(bits);
         generator.end(1);
@@ -102,10 +107,21 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], format: FrameFormat) -> Res
     Ok(Filters { filters, maps })
 }
 
+/// A first filter for no frame.
+pub(super) fn idle() -> Filter {
+    let mut assembler = Assembler::new();
+    assembler.set(R0, 0);
+    assembler.store(Size::Word, R1, CONTROL_BLOCK, R0);
+    assembler.exit();
+    Filter { program: assembler.finish().expect("it has no jump"), action: Action::Nothing }
+}
+
 /// The most frequent gateway, with the fewest instructions: a call keeps no register for it.
 fn one_value(jobs: &[Job], step: &Step, mask: u32, value: u32) -> Result<Filter, CompileError> {
     let mut assembler = Assembler::new();
     let (hit, none) = (assembler.label(), assembler.label());
+    assembler.set(R2, 0);
+    assembler.store(Size::Word, R1, CONTROL_BLOCK, R2);
     assembler.load(Size::Word, R2, R1, DATA);
     assembler.load(Size::Word, R3, R1, DATA_END);
     assembler.set(R4, R2);
@@ -128,8 +144,19 @@ fn one_value(jobs: &[Job], step: &Step, mask: u32, value: u32) -> Result<Filter,
 }
 
 impl Generator<'_> {
+    /// The steps of the frame, if the first filter of this generation noted them.
     fn load_steps(&mut self) {
         self.assembler.load(Size::Word, R9, R6, CONTROL_BLOCK);
+        let odd = Generation::Odd.bit().cast_signed();
+        match self.generation {
+            Generation::Even => self.assembler.jump_if_32(Condition::AnyBit, R9, odd, self.none),
+            Generation::Odd => {
+                let ours = self.assembler.label();
+                self.assembler.jump_if_32(Condition::AnyBit, R9, odd, ours);
+                self.assembler.jump(self.none);
+                self.assembler.place(ours);
+            }
+        }
     }
 
     fn unless_step(&mut self, bits: u32) {
@@ -143,11 +170,9 @@ impl Generator<'_> {
     /// none.
     fn look_up(&mut self, tables: &Tables, notes: bool) {
         let found = self.assembler.label();
-        if notes {
-            // For frames that end early.
-            self.assembler.set(R9, 0);
-            self.assembler.store(Size::Word, R6, CONTROL_BLOCK, R9);
-        }
+        // For frames that end early.
+        self.assembler.set(R9, 0);
+        self.assembler.store(Size::Word, R6, CONTROL_BLOCK, R9);
         self.load_frame();
         if self.format == FrameFormat::Fd {
             self.mark_fd();
@@ -160,6 +185,9 @@ impl Generator<'_> {
         self.assembler.place(found);
         self.assembler.jump_if_32(Condition::Equal, R9, 0, self.none);
         if notes {
+            if self.generation != Generation::Even {
+                self.assembler.alu_32(Alu::Or, R9, self.generation.bit().cast_signed());
+            }
             self.assembler.store(Size::Word, R6, CONTROL_BLOCK, R9);
         }
     }

@@ -6,7 +6,7 @@
 
 use candor_core::frame::{CAN_MTU, CANFD_MTU, FrameFormat};
 
-use super::{Action, CompileError, Filter, Map};
+use super::{Action, CompileError, Filter, Generation, Map};
 use crate::assembler::{Alu, Assembler, Condition, Label, MapIndex, Register, Size};
 
 use Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R10};
@@ -30,16 +30,17 @@ pub(super) struct Generator<'a> {
     pub(super) assembler: Assembler,
     pub(super) maps: &'a mut Vec<Map>,
     pub(super) format: FrameFormat,
+    pub(super) generation: Generation,
     /// Returns 0.
     pub(super) none: Label,
 }
 
 impl<'a> Generator<'a> {
-    pub(super) fn new(maps: &'a mut Vec<Map>, format: FrameFormat) -> Self {
+    pub(super) fn new(maps: &'a mut Vec<Map>, (format, generation): (FrameFormat, Generation)) -> Self {
         let mut assembler = Assembler::new();
         let none = assembler.label();
         assembler.set(R6, R1);
-        Self { assembler, maps, format, none }
+        Self { assembler, maps, format, generation, none }
     }
 
     pub(super) fn finish(mut self, action: Action) -> Result<Filter, CompileError> {

@@ -11,8 +11,8 @@ use candor_core::job::{BusIndex, Incoming, Job, RouteIndex};
 
 use super::{CompileError, How};
 
-/// One bit of a word each.
-pub const MAX_STEPS: usize = 32;
+/// One bit of a word each, of which one is for the generation.
+pub const MAX_STEPS: usize = 31;
 
 /// Jobs that do the same with different frames.
 #[derive(Clone, Debug)]

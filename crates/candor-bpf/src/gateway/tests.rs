@@ -25,12 +25,23 @@ fn bytes(frame: &Frame) -> Vec<u8> {
 }
 
 fn run(filters: &Filters, frame: &Frame) -> Seen {
+    run_chain(&filters.filters.iter().map(|filter| (filters, filter)).collect::<Vec<_>>(), frame)
+}
+
+/// Filters, each with those whose maps it has.
+fn run_chain(chain: &[(&Filters, &Filter)], frame: &Frame) -> Seen {
     let mut buffer = Buffer { frame: bytes(frame), control_block: [0xA5; 20] };
-    let mut maps = Maps::new(&filters.maps);
+    let mut all_maps = Vec::<(&Filters, Maps)>::new();
     let mut seen = Seen { sent: Vec::new(), deleted: 0, rest: None };
     let mut goes_on = true;
-    for filter in &filters.filters {
-        let (answer, _) = machine::run(&filter.program.with_maps(machine::descriptor), &mut buffer, &mut maps);
+    for &(filters, filter) in chain {
+        let of = all_maps.iter().position(|(known, _)| std::ptr::eq::<Filters>(*known, filters));
+        let of = of.unwrap_or_else(|| {
+            all_maps.push((filters, Maps::new(&filters.maps)));
+            all_maps.len() - 1
+        });
+        let program = filter.program.with_maps(machine::descriptor);
+        let (answer, _) = machine::run(&program, &mut buffer, &mut all_maps[of].1);
         match (answer, filter.action) {
             (0, _) => {}
             (1, Action::Send { route, to, how }) => {
@@ -45,8 +56,10 @@ fn run(filters: &Filters, frame: &Frame) -> Seen {
         }
     }
     seen.rest = goes_on.then(|| Frame::from_kernel(&buffer.frame).unwrap());
-    let deleted = filters.maps.iter().position(|map| matches!(map, Map::Deleted(_)));
-    seen.deleted = deleted.map_or(0, |map| maps.numbers(map).iter().sum());
+    for (filters, maps) in &all_maps {
+        let deleted = filters.maps.iter().position(|map| matches!(map, Map::Deleted(_)));
+        seen.deleted += deleted.map_or(0, |map| maps.numbers(map).iter().sum());
+    }
     seen
 }
 
@@ -94,7 +107,7 @@ proptest! {
             if usize::from(frame.len) > frame.format.max_len() {
                 continue;
             }
-            let filters = match compile(&jobs, BusIndex(0), frame.format, is_exclusive) {
+            let filters = match compile(&jobs, BusIndex(0), frame.format, Generation::Even, is_exclusive) {
                 Ok(filters) => filters,
                 Err(CompileError::Restore) if frame.format == FrameFormat::Fd => continue,
                 // Frames of a job that leaves in the other format.
@@ -115,6 +128,39 @@ proptest! {
     }
 }
 
+proptest! {
+    /// While the rules change, frames meet the filters of both, and the first filter of one.
+    #[test]
+    fn generations_leave_each_other_alone(
+        rules in [jobs().boxed(), jobs().boxed()],
+        frames in vec(arbitrary::wire_frame(), 12),
+        newest_is_last in any::<bool>(),
+    ) {
+        for frame in frames {
+            let compiled = [Generation::Even, Generation::Odd].map(|generation| {
+                let [even, odd] = &rules;
+                let jobs = if generation == Generation::Even { even } else { odd };
+                compile(jobs, BusIndex(0), frame.format, generation, |_route| true)
+            });
+            let [Ok(even), Ok(odd)] = compiled else { continue };
+            if even.filters.is_empty() || odd.filters.is_empty() {
+                continue;
+            }
+            for (first, jobs) in [(&even, &rules[0]), (&odd, &rules[1])] {
+                let expected = expected(jobs, &frame).0;
+                let mut chain = vec![(first, &first.filters[0])];
+                let order = if newest_is_last { [&even, &odd] } else { [&odd, &even] };
+                chain.extend(order.into_iter().flat_map(|of| of.filters[1..].iter().map(move |filter| (of, filter))));
+                prop_assert_eq!(by_bus(run_chain(&chain, &frame).sent), expected, "{} by {:?}", frame, rules);
+            }
+            let idle = idle();
+            let mut chain = vec![(&even, &idle)];
+            chain.extend(even.filters[1..].iter().map(|filter| (&even, filter)));
+            prop_assert_eq!(run_chain(&chain, &frame).sent, []);
+        }
+    }
+}
+
 const ALL: BusIndex = BusIndex(0);
 
 fn plain(to: usize, filter: &str) -> Job {
@@ -122,7 +168,7 @@ fn plain(to: usize, filter: &str) -> Job {
 }
 
 fn classic(jobs: &[Job], exclusive: bool) -> Result<Filters, CompileError> {
-    compile(jobs, ALL, FrameFormat::Classic, |_route| exclusive)
+    compile(jobs, ALL, FrameFormat::Classic, Generation::Odd, |_route| exclusive)
 }
 
 fn changed(job: Job) -> Job {
@@ -166,14 +212,14 @@ fn changed_frames_are_restored_for_others() {
     assert_eq!(hows(&classic(std::slice::from_ref(&job), true).unwrap()), [Some(How::Redirect)]);
     assert_eq!(hows(&classic(std::slice::from_ref(&job), false).unwrap()), [Some(How::Mirror), None]);
     let fd = Job { format: FrameFormat::Fd, ..job };
-    assert_eq!(compile(&[fd], ALL, FrameFormat::Fd, |_route| false), Err(CompileError::Restore));
+    assert_eq!(compile(&[fd], ALL, FrameFormat::Fd, Generation::Odd, |_route| false), Err(CompileError::Restore));
 }
 
 #[test]
 fn what_no_program_can_do_is_refused() {
     let buses = |count: usize| (0..count).map(|route| Job { route: RouteIndex(route), ..plain(1 + route, "123") });
     assert!(classic(&buses(MAX_STEPS).collect::<Vec<_>>(), false).is_ok());
-    assert_eq!(classic(&buses(MAX_STEPS + 1).collect::<Vec<_>>(), false), Err(CompileError::Steps { steps: 33 }));
+    assert_eq!(classic(&buses(MAX_STEPS + 1).collect::<Vec<_>>(), false), Err(CompileError::Steps { steps: MAX_STEPS + 1 }));
     // Different in bits that all compare, so that no frame has two.
     let masks = |count: u32| -> Vec<Job> {
         (0..count).map(|one| plain(1, &format!("{:08X}:{:08X}", 0x8000_0000 | one << 8, 0x8000_FF00 | one))).collect()
@@ -200,5 +246,5 @@ fn cost_does_not_depend_on_the_number_of_rules() {
         assert_eq!(cost(&few, frame), cost(&many, frame), "{frame}");
     }
     let one = classic(&[plain(1, "123")], true).unwrap();
-    assert_eq!(cost(&one, "123#11"), 9, "the frame, its end, its identifier, and the answer");
+    assert_eq!(cost(&one, "123#11"), 11, "the frame, its end, its identifier, the note, and the answer");
 }

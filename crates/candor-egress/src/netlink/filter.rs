@@ -52,8 +52,8 @@ const LAYOUTS: &[Layout] = &[
 const ATTRIBUTES: usize = 13;
 
 const TCA_BASIC_EMATCHES: u16 = 2;
-const TCA_BPF_FD: u16 = 6;
-const TCA_BPF_NAME: u16 = 7;
+pub(super) const TCA_BPF_FD: u16 = 6;
+pub(super) const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_FLAGS: u16 = 8;
 const TCA_FLOW_KEYS: u16 = 1;
 const TCA_FLOW_MODE: u16 = 2;

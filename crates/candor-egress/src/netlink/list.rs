@@ -17,7 +17,7 @@ use candor_netlink::client::{Client, Errno, NetlinkError};
 use candor_netlink::codec::{DecodeError, Message, NLM_F_DUMP, NLM_F_REQUEST};
 
 const ATTRIBUTES: usize = TCA_STAB as usize + 1;
-const FILTER_ATTRIBUTES: usize = TCA_CHAIN as usize + 1;
+pub(super) const FILTER_ATTRIBUTES: usize = TCA_CHAIN as usize + 1;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedQdisc {
@@ -90,7 +90,7 @@ pub(super) fn filters(
 }
 
 /// Asks for all objects whose messages are of this kind (`RTM_NEW…`, two below `RTM_GET…`).
-fn dump<T>(
+pub(super) fn dump<T>(
     client: &mut Client,
     header: Header,
     kind: u16,

@@ -126,7 +126,7 @@ pub(super) fn filter_message(
 }
 
 /// `tcm_info` of a filter. Preference 0 would be the kernel's choice when one is made, and all of them when deleted.
-fn info(preference: u16, protocol: u16) -> Result<u32, EncodeError> {
+pub(super) fn info(preference: u16, protocol: u16) -> Result<u32, EncodeError> {
     if preference == 0 {
         return Err(EncodeError::Preference);
     }
@@ -158,7 +158,7 @@ pub(super) fn class_message(
     Ok(message(header, RTM_NEWTCLASS, mode, &list))
 }
 
-fn message(header: Header, kind: u16, mode: Mode, list: &AttributeList) -> MessageWriter {
+pub(super) fn message(header: Header, kind: u16, mode: Mode, list: &AttributeList) -> MessageWriter {
     let mut message = header.message(kind, mode.flags());
     list.append_to(&mut message);
     message
