@@ -1,0 +1,181 @@
+//! Programs at the ingress of an interface: filters of kind `bpf`, each with one action.
+//!
+//! # Kernel
+//! Within a preference, the kernel puts a new filter in front of the others. A filter that is replaced keeps its place, and a
+//! frame meets the old program or the new one.
+//!
+//! # Source
+//! Linux 7.0: [`cls_bpf_change()`](https://github.com/torvalds/linux/blob/v7.0/net/sched/cls_bpf.c).
+
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use crate::action::Action;
+use crate::discipline::Discipline;
+use crate::handle::Handle;
+use candor_io::can::InterfaceIndex;
+use candor_netlink::client::{Client, NetlinkError};
+use candor_netlink::codec::{DecodeError, Message, NLM_F_ACK, NLM_F_REQUEST};
+
+use super::codec::{self, AttributeList};
+use super::error::{EncodeError, TcError};
+use super::filter::{TCA_BPF_FD, TCA_BPF_NAME};
+use super::list::{self, FILTER_ATTRIBUTES};
+use super::message::{Header, InterfaceNames, RTM_DELTFILTER, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
+use super::request::{self, Mode, info};
+use super::stats::QdiscStats;
+use super::{action, delete_qdisc, replace_qdisc};
+use crate::tree::Qdisc;
+
+const KIND: &str = "bpf";
+const TCA_BPF_ACT: u16 = 1;
+const OPTIONS: usize = 13;
+
+/// The place of a filter at the ingress of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Filters run in ascending order; 1 to 65535.
+    pub preference: u16,
+    /// EtherType of its frames.
+    pub protocol: u16,
+    /// Unique within its preference; not 0.
+    pub handle: u32,
+}
+
+/// A filter of kind `bpf`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    pub place: Place,
+    /// What its maker wrote, up to 255 bytes; the programs of others may have none.
+    pub name: String,
+    /// Of its first action.
+    pub stats: QdiscStats,
+}
+
+/// Attaches a program, or replaces the one at this place, and its action.
+///
+/// # Kernel
+/// The interface needs `ingress` or `clsact` ([`make_ingress`]). CAP_NET_ADMIN.
+///
+/// # Errors
+/// [`TcError::Encode`] before anything is sent; `ENOENT` or `EINVAL` without ingress; `ENODEV` if the interface of the action is
+/// gone.
+pub fn attach(
+    client: &mut Client,
+    interface: InterfaceIndex,
+    (place, name): (Place, &str),
+    program: BorrowedFd<'_>,
+    action: Option<&Action>,
+    names: &InterfaceNames,
+) -> Result<(), TcError> {
+    let mut options = AttributeList::default();
+    options.nest(TCA_BPF_ACT, &action::encode(action.map(std::slice::from_ref).unwrap_or_default(), names)?)?;
+    options.put_some(TCA_BPF_FD, Some(program.as_raw_fd().cast_unsigned()))?;
+    options.put(TCA_BPF_NAME, &[name.as_bytes(), &[0]].concat())?;
+    let mut list = AttributeList::default();
+    list.put_kind(TCA_KIND, KIND)?;
+    list.nest(TCA_OPTIONS, &options)?;
+    let header = header(interface, place)?;
+    Ok(client.request(request::message(header, RTM_NEWTFILTER, Mode::Replace, &list))?)
+}
+
+/// Removes the filter at this place.
+///
+/// # Errors
+/// `ENOENT` if there is none.
+pub fn detach(client: &mut Client, interface: InterfaceIndex, place: Place) -> Result<(), TcError> {
+    let mut list = AttributeList::default();
+    list.put_kind(TCA_KIND, KIND)?;
+    let mut message = header(interface, place)?.message(RTM_DELTFILTER, NLM_F_REQUEST | NLM_F_ACK);
+    list.append_to(&mut message);
+    Ok(client.request(message)?)
+}
+
+fn header(interface: InterfaceIndex, place: Place) -> Result<Header, EncodeError> {
+    let info = info(place.preference, place.protocol)?;
+    Ok(Header { interface: interface.number(), handle: Handle(place.handle), parent: Handle::INGRESS, info })
+}
+
+/// The filters of kind `bpf` at the ingress of an interface, in the order in which frames meet them.
+///
+/// # Errors
+/// Those of the dump.
+pub fn attached(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<Attached>, NetlinkError> {
+    let header = Header { interface: interface.number(), parent: Handle::INGRESS, ..Header::default() };
+    list::dump(client, header, RTM_NEWTFILTER, read)
+}
+
+/// `None` for other filters, and for the heads of preferences.
+fn read(message: &Message<'_>) -> Result<Option<Attached>, DecodeError> {
+    let (header, attributes) = Header::split::<FILTER_ATTRIBUTES>(message)?;
+    let of = |kind: u16| attributes[usize::from(kind)];
+    let is_program = of(TCA_KIND).is_some_and(|kind| kind.text() == KIND);
+    let Some(options) = of(TCA_OPTIONS).filter(|_| is_program && header.handle != Handle::NONE) else {
+        return Ok(None);
+    };
+    let options: [_; OPTIONS] = codec::by_number(options.value)?;
+    let name = options[usize::from(TCA_BPF_NAME)].map(|name| name.text()).unwrap_or_default();
+    let actions = options[usize::from(TCA_BPF_ACT)];
+    let stats = actions.map(|actions| action::decode(actions.value, &InterfaceNames::default())).transpose()?;
+    let stats = stats.and_then(|(_, stats)| stats.into_iter().next()).unwrap_or_default();
+    let [high, low] = [header.info >> 16, header.info & 0xFFFF].map(|half| u16::try_from(half).unwrap_or(u16::MAX));
+    let place = Place { preference: high, protocol: u16::from_be(low), handle: header.handle.0 };
+    Ok(Some(Attached { place, name, stats }))
+}
+
+/// The discipline at the ingress of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ingress {
+    /// For incoming frames only, at the least cost.
+    Plain,
+    /// `clsact`: for frames in both directions.
+    Both,
+}
+
+/// Makes a place for filters at the ingress of an interface, unless there is one: `Ok(false)`.
+///
+/// # Errors
+/// `ENOENT` or `EOPNOTSUPP` if the kernel lacks it (`CONFIG_NET_SCH_INGRESS`).
+pub fn make_ingress(client: &mut Client, interface: InterfaceIndex, ingress: Ingress) -> Result<bool, TcError> {
+    if has_ingress(client, interface)? {
+        return Ok(false);
+    }
+    let discipline = match ingress {
+        Ingress::Plain => Discipline::Other { kind: "ingress".to_owned(), options: Vec::new() },
+        Ingress::Both => Discipline::Clsact,
+    };
+    let qdisc = Qdisc { handle: Handle::CLSACT_QDISC, parent: Handle::CLSACT, stab: None, discipline };
+    replace_qdisc(client, interface, &qdisc).map(|()| true)
+}
+
+/// Removes the discipline at the ingress of an interface, with all filters there.
+///
+/// # Errors
+/// `ENOENT` if there is none.
+pub fn remove_ingress(client: &mut Client, interface: InterfaceIndex) -> Result<(), NetlinkError> {
+    delete_qdisc(client, interface, Handle::CLSACT, Handle::CLSACT_QDISC)
+}
+
+/// True if the interface has `ingress` or `clsact`.
+///
+/// # Errors
+/// Those of the dump.
+pub fn has_ingress(client: &mut Client, interface: InterfaceIndex) -> Result<bool, NetlinkError> {
+    Ok(list::qdiscs(client)?
+        .iter()
+        .any(|listed| listed.interface == interface && listed.qdisc.parent == Handle::CLSACT))
+}
+
+/// True if the ingress of the interface has no filter, of whatever kind, and neither has the egress of `clsact`.
+///
+/// # Errors
+/// Those of the dump.
+pub fn ingress_is_empty(client: &mut Client, interface: InterfaceIndex) -> Result<bool, NetlinkError> {
+    let names = InterfaceNames::default();
+    for parent in [Handle::INGRESS, Handle::EGRESS] {
+        let filters = list::filters(client, interface, parent, &names)?;
+        if !filters.filters.is_empty() || !filters.other_chains.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
