@@ -142,12 +142,18 @@ impl Testbed {
     }
 }
 
+/// True for kernels of Linux 7.0 and later, where eBPF programs forward frames.
+fn redirects_frames(kernel: &str) -> bool {
+    kernel.strip_prefix("debian-").is_some_and(|version| version.starts_with(|digit| digit >= '7'))
+}
+
 /// Runs the test binary as root in a guest. Tests share its interfaces and modules, so one runs at a time.
 fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option<&str>, tests: &[&str]) -> Command {
     let name = test.file_name().unwrap_or_default().to_string_lossy();
     let (features, programs) = testbed.features();
     let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
-    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen);
+    let programs_of_routes = if kernel.is_some_and(redirects_frames) { ",programs" } else { "" };
+    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}{programs_of_routes}")].into_iter().chain(chosen);
     let long_run = (!tests.contains(&LONG_RUN)).then_some(LONG_RUN);
     let mut command = Command::new(lab);
     command

@@ -102,7 +102,7 @@ struct MapUse {
 }
 
 /// Jumps reach 32767 instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("a jump over {0} instructions is too long")]
 pub struct TooFar(usize);
 

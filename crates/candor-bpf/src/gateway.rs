@@ -88,7 +88,7 @@ pub enum Map {
 }
 
 /// Jobs that no program can run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CompileError {
     #[error("frames of one bus would pass {steps} steps, and a program has at most {MAX_STEPS}")]
     Steps { steps: usize },

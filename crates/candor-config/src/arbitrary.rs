@@ -27,3 +27,10 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
     }));
     plan
 }
+
+/// With these routes exclusive.
+#[must_use]
+pub fn exclusive(mut plan: Plan, routes: &[bool]) -> Plan {
+    plan.routes.iter_mut().zip(routes).for_each(|(route, exclusive)| route.is_exclusive = *exclusive);
+    plan
+}

@@ -10,6 +10,8 @@ pub enum Engine {
     Auto,
     /// can-gw jobs in the kernel.
     Kernel,
+    /// eBPF programs at the ingress of the interfaces (Linux 7.0).
+    Bpf,
     /// All routes in user space.
     User(UserEngine),
 }
@@ -79,9 +81,9 @@ const PAIRS: [(Receiver, &[&str]); 7] = [
 ];
 
 impl Engine {
-    /// `auto`, `kernel`, then those of user space.
+    /// `auto`, `kernel`, `bpf`, then those of user space.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Auto, Self::Kernel].into_iter().chain(UserEngine::all().map(Self::User))
+        [Self::Auto, Self::Kernel, Self::Bpf].into_iter().chain(UserEngine::all().map(Self::User))
     }
 
     pub fn named(name: &str) -> Option<Self> {
@@ -90,7 +92,7 @@ impl Engine {
 
     pub const fn of_user_space(self) -> Option<UserEngine> {
         match self {
-            Self::Auto | Self::Kernel => None,
+            Self::Auto | Self::Kernel | Self::Bpf => None,
             Self::User(engine) => Some(engine),
         }
     }
@@ -99,6 +101,7 @@ impl Engine {
         match self {
             Self::Auto => "auto",
             Self::Kernel => "kernel",
+            Self::Bpf => "bpf",
             Self::User(engine) => engine.name(),
         }
     }
@@ -187,7 +190,7 @@ mod tests {
         assert!(Engine::all().all(|engine| Engine::named(engine.name()) == Some(engine)));
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 2 + UserEngine::all().count());
+        assert_eq!(names.len(), 3 + UserEngine::all().count());
         assert_eq!(Engine::named("write-read"), None);
     }
 

@@ -48,13 +48,16 @@ pub struct Gateway<'a> {
     pub jobs: &'a [Job],
     /// Side that runs each job.
     pub sides: &'a [Side],
+    /// By job: true if its program takes the frame away from the other sides. May be empty.
+    pub exclusive: &'a [bool],
     pub machine: &'a Machine,
 }
 
 /// The path of one frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// Jobs that match the frame, in order of delivery: can-gw first, because user space is woken afterwards.
+    /// Jobs that match the frame, in order of delivery: eBPF programs before can-gw, and user space last, because it is woken
+    /// afterwards.
     pub visits: Vec<Visit>,
     /// Jobs of this bus that do not match it, the nearest first.
     pub misses: Vec<Miss>,

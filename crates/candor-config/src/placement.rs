@@ -1,8 +1,12 @@
-//! Placement: runs each route in can-gw or in user space, with the reason.
+//! Placement: runs each route in can-gw, in an eBPF program or in user space, with the reason.
 //!
 //! can-gw and candor must not forward each other's frames. Each ignores its own frames, but a frame that one of them sends
 //! with echo is a received frame for the other. So a route that echo links to one in user space runs there too
 //! ([`Because::Meets`]).
+
+mod programs;
+
+pub use programs::{NoPrograms, NotForBpf, not_for_bpf};
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -34,13 +38,21 @@ pub struct KernelAbilities {
     pub relative_crc8: bool,
     /// Module parameter `max_hops`, 1 to 6.
     pub max_hops: u8,
+    /// `None` if this process can attach eBPF programs that forward frames (Linux 7.0).
+    pub no_programs: Option<NoPrograms>,
 }
 
 impl KernelAbilities {
     /// Features of every kernel since 5.4, with privileges and a sufficient `max_hops`.
-    pub const EVERY: Self = Self { missing: None, fd_jobs: true, relative_crc8: false, max_hops: MAX_MAX_HOPS };
-    /// [`Self::EVERY`], with the fix of March 2026.
-    pub const NEWEST: Self = Self { relative_crc8: true, ..Self::EVERY };
+    pub const EVERY: Self = Self {
+        missing: None,
+        fd_jobs: true,
+        relative_crc8: false,
+        max_hops: MAX_MAX_HOPS,
+        no_programs: Some(NoPrograms::Old),
+    };
+    /// [`Self::EVERY`], with the fix of March 2026 and eBPF programs.
+    pub const NEWEST: Self = Self { relative_crc8: true, no_programs: None, ..Self::EVERY };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +67,8 @@ pub enum Missing {
 pub enum Side {
     /// A can-gw job in the kernel.
     Kernel,
+    /// An eBPF program in the kernel.
+    Bpf,
     /// A user-space engine of candor.
     User,
 }
@@ -79,6 +93,26 @@ pub enum Because {
     Walks(usize),
     /// Echo links it to this route in user space.
     Meets(RouteIndex),
+    /// Of the engine `"bpf"`.
+    Bpf(NotForBpf),
+}
+
+/// The reason why a route is in an eBPF program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InBpf {
+    /// The engine `"bpf"` was selected.
+    Chosen,
+    /// It is exclusive, which costs least in a program.
+    Exclusive,
+    /// can-gw cannot run it, or would be slower.
+    Instead(Because),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Kernel,
+    Bpf(InBpf),
+    User(Because),
 }
 
 /// A feature of can-gw that user space does not have.
@@ -99,37 +133,84 @@ pub struct Unplaceable {
     pub user: Option<KernelOnly>,
 }
 
-/// The reason why each route of the plan is in user space; `None`: it is in the kernel.
+/// The place of each route of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    routes: Vec<Option<Because>>,
+    routes: Vec<Place>,
 }
 
 impl Placement {
     /// # Errors
     /// The first route that the engine of the plan cannot run.
     pub fn of(plan: &Plan, kernel: KernelAbilities) -> Result<Self, Unplaceable> {
-        let needs = |RouteIndex(route): RouteIndex| not_for_kernel(&plan.routes()[route], kernel);
         let routes = (0..plan.routes().len()).map(RouteIndex);
         let placement = match plan.engine() {
-            Engine::User(_) => Self { routes: routes.map(|_route| Some(Because::Chosen)).collect() },
-            Engine::Kernel => {
-                let mut refused =
-                    routes.filter_map(|route| Some(Unplaceable { route, kernel: needs(route)?, user: None }));
-                match refused.next() {
-                    Some(unplaceable) => return Err(unplaceable),
-                    None => Self { routes: vec![None; plan.routes().len()] },
+            Engine::User(_) => Self { routes: routes.map(|_route| Place::User(Because::Chosen)).collect() },
+            Engine::Kernel | Engine::Bpf => {
+                if let Some(unplaceable) = Self::refused(plan, kernel).first() {
+                    return Err(*unplaceable);
                 }
+                let place = if plan.engine() == Engine::Kernel { Place::Kernel } else { Place::Bpf(InBpf::Chosen) };
+                Self { routes: vec![place; plan.routes().len()] }
             }
             Engine::Auto => {
                 let needed = Self::needed(plan, kernel);
                 let mut fastest = needed.clone();
                 fastest.spare_long_walks(plan.routes());
                 // Slow routes stay in the kernel if user space cannot run all routes linked to them.
-                return fastest.settled(plan.routes()).or_else(|_unplaceable| needed.settled(plan.routes()));
+                let settled = |placement: Self| placement.with_programs(plan, kernel).settled(plan.routes());
+                return settled(fastest).or_else(|_unplaceable| settled(needed));
             }
         };
         placement.settled(plan.routes())
+    }
+
+    /// Routes that the engine `"kernel"` or `"bpf"` cannot run.
+    fn refused(plan: &Plan, kernel: KernelAbilities) -> Vec<Unplaceable> {
+        let refused = |(route, because): (usize, Option<Because>)| {
+            Some(Unplaceable { route: RouteIndex(route), kernel: because?, user: None })
+        };
+        if plan.engine() == Engine::Kernel {
+            let routes = plan.routes().iter().map(|route| not_for_kernel(route, kernel));
+            return routes.enumerate().filter_map(refused).collect();
+        }
+        let mut cannot = programs::all_not_for_bpf(plan.routes());
+        if let Some(why) = kernel.no_programs {
+            cannot.iter_mut().for_each(|cannot| *cannot = cannot.or(Some(NotForBpf::None(why))));
+        }
+        if cannot.iter().all(Option::is_none) {
+            let too_much = programs::too_much(plan, |_route| true);
+            let of_bus = |route: &Route| too_much.get(&route.from).copied().map(NotForBpf::Bus);
+            cannot = plan.routes().iter().map(of_bus).collect();
+        }
+        cannot.into_iter().map(|cannot| cannot.map(Because::Bpf)).enumerate().filter_map(refused).collect()
+    }
+
+    /// Moves routes into programs where they cost less there.
+    fn with_programs(mut self, plan: &Plan, kernel: KernelAbilities) -> Self {
+        if kernel.no_programs.is_some() {
+            return self;
+        }
+        let cannot = programs::all_not_for_bpf(plan.routes());
+        let before = self.clone();
+        for ((place, route), cannot) in self.routes.iter_mut().zip(plan.routes()).zip(cannot) {
+            let why = match *place {
+                _ if cannot.is_some() => continue,
+                Place::User(because @ (Because::Payload | Because::Walks(_) | Because::RelativeCrc8)) => {
+                    InBpf::Instead(because)
+                }
+                _ if route.is_exclusive => InBpf::Exclusive,
+                _ => continue,
+            };
+            *place = Place::Bpf(why);
+        }
+        let too_much = programs::too_much(plan, |route| self.side(route) == Side::Bpf);
+        for ((place, before), route) in self.routes.iter_mut().zip(before.routes).zip(plan.routes()) {
+            if too_much.contains_key(&route.from) {
+                *place = before;
+            }
+        }
+        self
     }
 
     /// All routes that the engine of the plan cannot run.
@@ -140,34 +221,62 @@ impl Placement {
                 needed.keep_apart(plan.routes());
                 needed.beyond_user_space(plan.routes())
             }
-            Engine::Kernel | Engine::User(_) => Self::of(plan, kernel).err().into_iter().collect(),
+            Engine::Kernel | Engine::Bpf => Self::refused(plan, kernel),
+            Engine::User(_) => Self::of(plan, kernel).err().into_iter().collect(),
         }
     }
 
     fn needed(plan: &Plan, kernel: KernelAbilities) -> Self {
-        Self { routes: plan.routes().iter().map(|route| not_for_kernel(route, kernel)).collect() }
+        let place = |route| not_for_kernel(route, kernel).map_or(Place::Kernel, Place::User);
+        Self { routes: plan.routes().iter().map(place).collect() }
     }
 
     pub fn side(&self, route: RouteIndex) -> Side {
-        if self.routes[route.0].is_none() { Side::Kernel } else { Side::User }
+        match self.routes[route.0] {
+            Place::Kernel => Side::Kernel,
+            Place::Bpf(_) => Side::Bpf,
+            Place::User(_) => Side::User,
+        }
     }
 
+    /// The reason why a route is in user space; `None` for others.
     pub fn because(&self, route: RouteIndex) -> Option<Because> {
-        self.routes[route.0]
+        if let Place::User(because) = self.routes[route.0] { Some(because) } else { None }
+    }
+
+    /// The place of each route on a kernel with these abilities, or, for the engine `"bpf"`, on the newest one. `None` if the
+    /// engine cannot run them there.
+    pub fn known(plan: &Plan, kernel: KernelAbilities) -> Option<Self> {
+        let kernel = if plan.engine() == Engine::Bpf { KernelAbilities::NEWEST } else { kernel };
+        Self::of(plan, kernel).ok()
+    }
+
+    /// The reason why a route is not in can-gw, in words; `None` for others.
+    pub fn reason(&self, plan: &Plan, route: RouteIndex) -> Option<String> {
+        match self.routes[route.0] {
+            Place::Kernel => None,
+            Place::Bpf(why) => Some(why.in_words(plan)),
+            Place::User(because) => Some(because.in_words(plan)),
+        }
+    }
+
+    /// The reason why a route is in an eBPF program; `None` for others.
+    pub fn in_bpf(&self, route: RouteIndex) -> Option<InBpf> {
+        if let Place::Bpf(why) = self.routes[route.0] { Some(why) } else { None }
     }
 
     /// Moves routes out of the kernel if it would walk too many filters for every frame of their bus. Routes that only the
     /// kernel supports, and those without walked filters, stay.
     fn spare_long_walks(&mut self, routes: &[Route]) {
-        let in_kernel = |at: &usize| self.routes[*at].is_none();
+        let in_kernel = |at: &usize| self.routes[*at] == Place::Kernel;
         let mut walked = HashMap::<BusIndex, usize>::new();
         for route in (0..routes.len()).filter(in_kernel).map(|at| &routes[at]) {
             *walked.entry(route.from).or_default() += walked_filters(route);
         }
-        for (because, route) in self.routes.iter_mut().zip(routes).filter(|(because, _)| because.is_none()) {
+        for (place, route) in self.routes.iter_mut().zip(routes).filter(|(place, _)| **place == Place::Kernel) {
             let of_bus = walked[&route.from];
             if of_bus > MAX_WALKED_FILTERS && walked_filters(route) > 0 && not_for_user_space(route).is_none() {
-                *because = Some(Because::Walks(of_bus));
+                *place = Place::User(Because::Walks(of_bus));
             }
         }
     }
@@ -188,15 +297,16 @@ impl Placement {
             }
             coming_from.entry(route.from).or_insert_with(Vec::new).push(at);
         }
-        let mut ahead: VecDeque<_> = (0..routes.len()).filter(|&at| self.routes[at].is_some()).collect();
+        let mut ahead: VecDeque<_> =
+            (0..routes.len()).filter(|&at| matches!(self.routes[at], Place::User(_))).collect();
         while let Some(user) = ahead.pop_front() {
             let mut met = echoing_to.remove(&routes[user].from).unwrap_or_default();
             if routes[user].echo == Echo::On {
                 met.extend(coming_from.remove(&routes[user].to).unwrap_or_default());
             }
             for kernel in met {
-                if self.routes[kernel].is_none() {
-                    self.routes[kernel] = Some(Because::Meets(RouteIndex(user)));
+                if self.routes[kernel] == Place::Kernel {
+                    self.routes[kernel] = Place::User(Because::Meets(RouteIndex(user)));
                     ahead.push_back(kernel);
                 }
             }
@@ -206,7 +316,8 @@ impl Placement {
     /// Routes that user space cannot run, or whose `echo` differs from that of the first route to the bus.
     fn beyond_user_space(&self, routes: &[Route]) -> Vec<Unplaceable> {
         let mut first_to = HashMap::new();
-        let in_user_space = routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
+        let in_user_space =
+            routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.because(RouteIndex(at))?)));
         let beyond = in_user_space.filter_map(|(at, route, kernel)| {
             let (first, echo) = *first_to.entry(route.to).or_insert((RouteIndex(at), route.echo));
             let echo_differs = || (route.echo != echo).then_some(KernelOnly::EchoDiffers(first));
@@ -270,7 +381,19 @@ impl Because {
             Self::Meets(route) => {
                 format!("echo links it to route {:?}, which runs in user space", plan.route(route).name)
             }
+            Self::Bpf(cannot) => cannot.in_words(plan),
             _ => self.to_string(),
+        }
+    }
+}
+
+impl InBpf {
+    /// Continues "in an eBPF program, because".
+    pub fn in_words(self, plan: &Plan) -> String {
+        match self {
+            Self::Chosen => "the engine bpf was selected".to_owned(),
+            Self::Exclusive => "it is exclusive, which costs least there".to_owned(),
+            Self::Instead(because) => because.in_words(plan),
         }
     }
 }
@@ -313,6 +436,7 @@ impl fmt::Display for Because {
                  {MAX_WALKED_FILTERS}, user space is faster"
             ),
             Self::Meets(RouteIndex(_)) => f.write_str("echo links it to a route in user space"),
+            Self::Bpf(cannot) => cannot.fmt(f),
         }
     }
 }

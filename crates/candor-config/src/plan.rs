@@ -114,6 +114,8 @@ pub struct Route {
     pub hop_limit: Option<u8>,
     pub timestamp: Timestamp,
     pub incoming: Incoming,
+    /// Nobody else on this machine needs its frames. Only eBPF programs take them away.
+    pub is_exclusive: bool,
     /// Maximum age since reception when a frame is sent. User space only.
     pub max_age: Option<Duration>,
     /// User space only, except [`WhenFull::DropNewest`].
@@ -141,6 +143,7 @@ impl Route {
             hop_limit: None,
             timestamp: Timestamp::Fresh,
             incoming: Incoming::Skipped,
+            is_exclusive: false,
             max_age: None,
             when_full: WhenFull::DropNewest,
             uid: None,

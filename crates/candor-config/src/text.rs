@@ -128,6 +128,7 @@ fn route(plan: &Plan, route: &Route) -> Lines {
         ("echo", route.echo == Echo::On),
         ("keep-timestamp", route.timestamp == Timestamp::Kept),
         ("back-to-incoming", route.incoming == Incoming::Allowed),
+        ("exclusive", route.is_exclusive),
     ];
     lines.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(key, _)| (key, "true".to_owned())));
     lines.extend(route.max_age.map(|age| ("max-age", string(&duration(age)))));

@@ -65,7 +65,8 @@ pub fn kernel_abilities(jobs: &[Job]) -> Result<(KernelAbilities, Option<TrialEr
         is_known => (is_known && is_wanted, None),
     };
     let max_hops = max_hops().unwrap_or(MAX_MAX_HOPS);
-    Ok((KernelAbilities { missing: None, fd_jobs: running.has_fd_jobs(), relative_crc8, max_hops }, untold))
+    let fd_jobs = running.has_fd_jobs();
+    Ok((KernelAbilities { fd_jobs, relative_crc8, max_hops, ..KernelAbilities::EVERY }, untold))
 }
 
 fn wants_relative_crc8(job: &Job) -> bool {

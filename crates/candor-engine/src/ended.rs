@@ -12,6 +12,8 @@ pub struct Ended {
     /// By bus that user space used, in plan order.
     pub buses: Vec<BusCounters>,
     pub removed_jobs: usize,
+    /// Filters with programs.
+    pub removed_filters: usize,
     /// Jobs that had already disappeared.
     pub missing_jobs: usize,
     pub notices: Vec<Notice>,

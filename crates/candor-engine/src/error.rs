@@ -1,5 +1,6 @@
 //! The error of [`Gateway`](crate::Gateway): one variant for each module that can fail.
 
+use crate::bpf::BpfError;
 use crate::kernel::KernelError;
 use crate::placement::PlacementError;
 use crate::preflight::InterfaceError;
@@ -13,6 +14,8 @@ use crate::user::UserError;
 #[non_exhaustive]
 #[error(transparent)]
 pub enum GatewayError {
+    /// The kernel refused a program, or another program removes the filters.
+    Bpf(#[from] BpfError),
     /// An interface is missing or unsuitable.
     Interface(#[from] InterfaceError),
     /// can-gw refused a request, or another program deletes the jobs.
@@ -40,6 +43,7 @@ impl GatewayError {
     /// are read, no answer, no memory, a full run directory.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
+            Self::Bpf(error) => error.is_temporary(),
             Self::Interface(error) => error.is_temporary(),
             Self::Kernel(error) => error.is_temporary(),
             Self::RunDir(error) => error.is_temporary(),

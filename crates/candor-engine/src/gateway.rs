@@ -1,4 +1,4 @@
-//! The gateway: both engines behind one interface.
+//! The gateway: all engines behind one interface.
 
 mod bus_off;
 mod reload;
@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use candor_config::engine::UserEngine;
 use candor_config::placement::{Placement, Side};
-use candor_config::plan::{BusIndex, Plan};
+use candor_config::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::causes::in_full;
 use candor_core::job::Job;
 use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
+use crate::bpf::{self, BpfGateway};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
@@ -54,8 +55,9 @@ pub struct Gateway {
     /// The engine of the routes in user space, if any.
     user_engine: Option<UserEngine>,
     latency: MeasureLatency,
-    /// Before `kernel`, so that it is dropped first.
+    /// Before `bpf` and `kernel`, so that it is dropped first.
     user: Option<UserGateway>,
+    bpf: Option<BpfGateway>,
     kernel: Option<KernelGateway>,
     /// Dropped last, after all threads have ended.
     held: Held,
@@ -104,6 +106,7 @@ impl Gateway {
         let placement = placement::place(&plan, &mut jobs, &mut client, &interfaces, notify)?;
         let jobs: Arc<[Job]> = jobs.into();
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
+        let for_bpf = of_side(&jobs, &placement, Side::Bpf);
         let for_user = of_side(&jobs, &placement, Side::User);
         let user_engine = if for_user.is_empty() {
             None
@@ -123,8 +126,11 @@ impl Gateway {
         hazard.into_iter().for_each(&mut *notify);
 
         // Locked until both parts run, so that no other candor interferes.
-        let mut run_dir =
-            if for_kernel.is_empty() { RunDir::open_where_possible(notify)? } else { Some(RunDir::open(notify)?) };
+        let mut run_dir = if for_kernel.is_empty() && for_bpf.is_empty() {
+            RunDir::open_where_possible(notify)?
+        } else {
+            Some(RunDir::open(notify)?)
+        };
         let owned = owned(&plan, &jobs, &placement, &interfaces);
         if let Some(run_dir) = &run_dir {
             run_dir.refuse_twins(&owned, None)?;
@@ -139,14 +145,21 @@ impl Gateway {
         if let (Some(run_dir), true) = (&mut run_dir, for_kernel.is_empty()) {
             kernel::remove_leftovers(run_dir, notify)?;
         }
+        if for_bpf.is_empty() {
+            bpf::remove_leftovers(run_dir.as_ref(), notify)?;
+        }
         let entry = run_dir.as_ref().map(|run_dir| run_dir.announce(plan.engine(), owned)).transpose()?;
         let announced = if entry.is_some() { Announced::Now } else { Announced::Never };
-        let (kernel, entry) = match (&mut run_dir, entry) {
+        let (kernel, mut entry) = match (&mut run_dir, entry) {
             (Some(run_dir), Some(entry)) if !for_kernel.is_empty() => {
                 (Some(KernelGateway::start(&plan, &for_kernel, &interfaces, run_dir, entry, notify)?), None)
             }
             (_, entry) => (None, entry),
         };
+        let mut bpf = None;
+        if !for_bpf.is_empty() {
+            bpf = Some(BpfGateway::start(&plan, &for_bpf, &interfaces, (run_dir.as_ref(), entry.take()), notify)?);
+        }
         let user = user_engine.map(|engine| {
             let for_user = shared(&jobs, &for_user);
             UserGateway::open(&plan, EngineConfig::new(engine, latency), for_user, &interfaces, entry)
@@ -167,6 +180,7 @@ impl Gateway {
             user_engine,
             latency,
             user,
+            bpf,
             kernel,
             held,
         })
@@ -230,6 +244,9 @@ impl Gateway {
             let is_announced = self.announced != Announced::Once;
             kernel.mend(&self.plan, is_there, &self.interfaces, is_announced, Instant::now(), notices)?;
         }
+        if let Some(bpf) = &mut self.bpf {
+            bpf.mend(&self.interfaces, Instant::now(), notices)?;
+        }
         Ok(())
     }
 
@@ -242,8 +259,11 @@ impl Gateway {
         }
         // Unreadable records were reported at the start.
         let notify = &mut |_notice| {};
-        let run_dir =
-            if self.kernel.is_some() { RunDir::open(notify).map(Some) } else { RunDir::open_where_possible(notify) };
+        let run_dir = if self.kernel.is_some() || self.bpf.is_some() {
+            RunDir::open(notify).map(Some)
+        } else {
+            RunDir::open_where_possible(notify)
+        };
         let run_dir = match run_dir {
             Ok(Some(run_dir)) => run_dir,
             Ok(None) | Err(RunDirError::Interrupted | RunDirError::Locked { .. }) => return Ok(()),
@@ -255,10 +275,11 @@ impl Gateway {
         let me = Owner::Process { pid: std::process::id(), engine: self.plan.engine() };
         run_dir.refuse_twins(&owned, Some(&me))?;
         let entry: Entry = run_dir.announce(self.plan.engine(), owned)?;
-        match (&mut self.kernel, &mut self.user) {
-            (Some(kernel), _) => kernel.announce(entry),
-            (None, Some(user)) => user.announce(entry),
-            (None, None) => entry.forget(),
+        match (&mut self.kernel, &mut self.bpf, &mut self.user) {
+            (Some(kernel), ..) => kernel.announce(entry),
+            (None, Some(bpf), _) => bpf.announce(entry),
+            (None, None, Some(user)) => user.announce(entry),
+            (None, None, None) => entry.forget(),
         }
         self.announced = Announced::Now;
         Ok(())
@@ -278,8 +299,9 @@ impl Gateway {
     #[must_use]
     pub fn counters(&self) -> Vec<RouteCounters> {
         let kernel = self.kernel.as_ref().map(KernelGateway::counters);
+        let bpf = self.bpf.as_ref().map(BpfGateway::counters);
         let user = self.user.as_ref().map(UserGateway::counters);
-        self.by_route(kernel, user)
+        self.by_route(kernel, bpf, user)
     }
 
     /// Counters of each bus that user space uses, in plan order.
@@ -295,26 +317,38 @@ impl Gateway {
     pub fn stop(mut self) -> Result<Ended, GatewayError> {
         let user = self.user.take().map(|user| user.stop(&self.plan, &self.interfaces));
         // The jobs are removed even if a thread failed.
+        let bpf = self.bpf.take().map(BpfGateway::stop).transpose();
         let kernel = self.kernel.take().map(|kernel| kernel.stop(&self.plan)).transpose()?;
+        let (bpf, removed_filters) = bpf?.unzip();
         let user = user.transpose()?;
         let (kernel, removed) = kernel.unzip();
         let (user, threads) = user.unzip();
-        let counters = self.by_route(kernel, user);
+        let counters = self.by_route(kernel, bpf, user);
         let (removed, threads) = (removed.unwrap_or_default(), threads.unwrap_or_default());
         let named = self.plan.routes().iter().zip(&counters);
         let wrong =
             named.filter_map(|(route, counted)| counted.contradiction(&route.name).map(Notice::CountersInconsistent));
         let notices = threads.notices.into_iter().chain(wrong).collect();
-        Ok(Ended { counters, buses: threads.buses, notices, ..removed })
+        let removed_filters = removed_filters.unwrap_or_default();
+        Ok(Ended { counters, buses: threads.buses, notices, removed_filters, ..removed })
     }
 
-    /// Sums the job counters of each route; each side counts in plan order.
-    fn by_route(&self, kernel: Option<Vec<RouteCounters>>, user: Option<Vec<RouteCounters>>) -> Vec<RouteCounters> {
+    /// Sums the counters of each route; can-gw and user space count by job, in plan order.
+    fn by_route(
+        &self,
+        kernel: Option<Vec<RouteCounters>>,
+        bpf: Option<Vec<(RouteIndex, RouteCounters)>>,
+        user: Option<Vec<RouteCounters>>,
+    ) -> Vec<RouteCounters> {
         let mut by_route = self.earlier.clone();
         by_route.resize(self.plan.routes().len(), RouteCounters::default());
         let (mut kernel, mut user) = (kernel.unwrap_or_default().into_iter(), user.unwrap_or_default().into_iter());
+        for (route, counted) in bpf.unwrap_or_default() {
+            by_route[route.0] += counted;
+        }
         for job in self.jobs.iter() {
             let counted = match self.placement.side(job.route) {
+                Side::Bpf => None,
                 Side::Kernel => kernel.next(),
                 Side::User => user.next(),
             };

@@ -8,7 +8,6 @@
 //! missing and reinstalls them ([`mend`]).
 
 mod error;
-mod fights;
 mod installed;
 mod mend;
 mod reload;
@@ -25,10 +24,10 @@ use candor_netlink::client::Client;
 
 use crate::counters::{Followed, RouteCounters};
 use crate::ended::Ended;
+use crate::fights::Fights;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::run_dir::{Entry, RunDir};
-use fights::Fights;
 use installed::Installed;
 use takeover::Takeover;
 

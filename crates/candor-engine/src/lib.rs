@@ -15,11 +15,13 @@
 #![forbid(unsafe_code)]
 
 mod abilities;
+mod bpf;
 mod control_file;
 mod counters;
 mod ended;
 mod engines;
 mod error;
+mod fights;
 mod gateway;
 mod job_identity;
 mod kernel;
@@ -38,6 +40,7 @@ mod temporary;
 mod user;
 
 pub use abilities::{AbilitiesError, TrialError, kernel_abilities, relative_crc8_by_trial};
+pub use bpf::{BpfError, no_programs};
 pub use control_file::{ControlFile, ReloadError, Running};
 pub use counters::{BusCounters, Drops, RouteCounters};
 pub use ended::Ended;

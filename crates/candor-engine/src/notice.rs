@@ -68,6 +68,13 @@ pub enum Notice {
          until it is deleted (list it: cangw -L)"
     )]
     ForeignDuplicate { route: String },
+    #[error("Another program removed eBPF filters from {interface} (tc does); candor put them back")]
+    FiltersPutBack { interface: String },
+    #[error(
+        "eBPF filters on {interface} of a candor that died still forward frames, and this process may not remove them; type: sudo \
+         candor down"
+    )]
+    FiltersStay { interface: String },
     #[error("Interface {interface} is back; its routes continue")]
     InterfaceBack { interface: String },
     #[error(
@@ -103,6 +110,10 @@ pub enum Notice {
          echo = true to all routes to it"
     )]
     NoEcho { route: String, interface: String },
+    #[error(
+        "Found {filters} eBPF filters on {interface} of candor process {pid}, which died; they are replaced or removed"
+    )]
+    LeftoverFilters { filters: usize, interface: String, pid: u32 },
     /// `--latency` without receive timestamps. The engine is `None` if all routes are in the kernel.
     #[error("Cannot measure latency: {}", without_stamps(*.engine))]
     NoLatency { engine: Option<UserEngine> },

@@ -7,6 +7,7 @@ use candor_core::job::Job;
 use candor_netlink::client::Client;
 
 use crate::abilities::{self, AbilitiesError};
+use crate::bpf;
 use crate::engines::{Lack, UserAbilities};
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
@@ -23,6 +24,13 @@ pub enum PlacementError {
         route: String,
         /// Completes "cannot".
         feature: String,
+    },
+    /// An eBPF program cannot run a route.
+    #[error("engine bpf cannot run route {route:?}: {because}; use --engine auto")]
+    BpfCannot {
+        route: String,
+        /// A sentence.
+        because: String,
     },
     /// The module can-gw is not loaded.
     #[error("the kernel module can-gw is not loaded; load it: sudo modprobe can-gw")]
@@ -92,6 +100,11 @@ pub(crate) fn place(
     let kernel = match plan.engine() {
         Engine::User(_) => KernelAbilities::EVERY,
         Engine::Auto | Engine::Kernel => abilities::find(client, jobs, interfaces)?,
+        Engine::Bpf => KernelAbilities::NEWEST,
+    };
+    let kernel = match plan.engine() {
+        Engine::Auto | Engine::Bpf => KernelAbilities { no_programs: bpf::no_programs()?, ..kernel },
+        Engine::Kernel | Engine::User(_) => kernel,
     };
     let placement = Placement::of(plan, kernel).or_else(|refused| Err(refusal(plan, refused, kernel)?))?;
     if plan.engine() == Engine::Auto {
@@ -108,7 +121,9 @@ pub(crate) fn place(
 /// The engine for routes in user space: as named by the plan, or the best that runs here.
 pub(crate) fn user_engine(plan: &Plan) -> Result<UserEngine, PlacementError> {
     match plan.engine() {
-        Engine::Auto | Engine::Kernel => Ok(UserAbilities::find_for(|engine| engine == UserEngine::BEST)?.best()),
+        Engine::Auto | Engine::Bpf | Engine::Kernel => {
+            Ok(UserAbilities::find_for(|engine| engine == UserEngine::BEST)?.best())
+        }
         Engine::User(engine) => match UserAbilities::find_for(|asked| asked == engine)?.lack(engine) {
             None => Ok(engine),
             Some(lack) => Err(PlacementError::EngineLacks { engine: engine.name(), lack }),
@@ -140,6 +155,7 @@ pub(crate) fn refusal(
         (None, Because::RelativeCrc8) => {
             PlacementError::RelativeCrc8 { route: name, kernel: running_kernel()?.to_string() }
         }
+        (None, Because::Bpf(because)) => PlacementError::BpfCannot { route: name, because: because.in_words(plan) },
         (None, because) => PlacementError::KernelCannot { route: name, because: because.in_words(plan) },
         (Some(what), Because::Chosen) => PlacementError::CannotDo { route: name, feature: what.in_words(plan) },
         (Some(user), because) => PlacementError::NowhereToRun {
@@ -164,7 +180,8 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         }
         Because::FdJobs => "take classic frames only (frames = \"classic\"), or boot a newer kernel".into(),
         Because::RelativeCrc8 => "count the positions of the CRC8 from the start of the frame".into(),
-        Because::Chosen
+        Because::Bpf(_)
+        | Because::Chosen
         | Because::Meets(_)
         | Because::Payload
         | Because::MaxAge

@@ -272,7 +272,7 @@ impl RunDir {
         let dead = std::mem::take(&mut self.dead).into_iter().zip(std::mem::take(&mut self.dead_files));
         for (mut instance, (path, lock)) in dead {
             let mut of_others = known.clone();
-            instance.jobs.retain(|owned| owned.side == Side::User || !of_others.take(&Identity::of(&owned.job)));
+            instance.jobs.retain(|owned| owned.side != Side::Kernel || !of_others.take(&Identity::of(&owned.job)));
             known.add(&Counts::of_jobs(instance.kernel_jobs().map(|owned| &owned.job)));
             if instance.kernel_jobs().next().is_none() {
                 remove(&path, &lock)?;

@@ -40,6 +40,13 @@ const FD_JOBS: (u32, u32) = (5, 4);
 /// [`net/sched/sch_fq.c`](https://elixir.bootlin.com/linux/latest/source/net/sched/sch_fq.c).
 const FQ_CONVERTS_STAMPS: (u32, u32) = (7, 2);
 
+/// The first release in which `mirred` sends CAN frames: what the stack needs to know about them is in an extension of the
+/// buffer, which copies keep.
+///
+/// # Source
+/// [`include/net/can.h`](https://github.com/torvalds/linux/blob/v7.0/include/net/can.h) of Linux 7.0.
+const REDIRECTS_FRAMES: (u32, u32) = (7, 0);
+
 /// Release and version from `/proc`.
 pub(crate) fn running_kernel() -> Result<RunningKernel, SystemError> {
     RunningKernel::read().map_err(SystemError::while_doing("Reading the kernel's version from /proc"))
@@ -73,6 +80,11 @@ impl RunningKernel {
     /// True if can-gw has jobs for FD frames. Earlier kernels store the flag and create a job for classic frames.
     pub(crate) fn has_fd_jobs(&self) -> bool {
         self.version.is_some_and(|(major, minor, _)| (major, minor) >= FD_JOBS)
+    }
+
+    /// True if a filter can redirect CAN frames.
+    pub(crate) fn redirects_frames(&self) -> bool {
+        self.version.is_some_and(|(major, minor, _)| (major, minor) >= REDIRECTS_FRAMES)
     }
 
     /// True if the qdisc `fq` takes a kept timestamp for a transmit time far in the future, and drops the frame.

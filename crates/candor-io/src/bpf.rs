@@ -5,7 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd, OwnedFd};
 
 /// `BPF_PROG_LOAD`.
-pub const LOAD: u32 = 5;
+const LOAD: u32 = 5;
+/// The commands of bpf() that this module uses.
+pub const COMMANDS: [u32; 4] = [CREATE_MAP, READ_MAP, WRITE_MAP, LOAD];
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 const CLASSIFIER: u32 = 3;
 /// Room for the verifier log of a program of some thousand instructions.
@@ -91,7 +93,8 @@ impl Map {
             MapKind::Hash => 1,
             MapKind::Array => 2,
         };
-        let attributes = MapAttributes { kind, key_bytes, value_bytes, entries, flags: 0, inner: 0, numa_node: 0, name };
+        let attributes =
+            MapAttributes { kind, key_bytes, value_bytes, entries, flags: 0, inner: 0, numa_node: 0, name };
         let place = &raw const attributes;
         // SAFETY: the kernel reads as many bytes as the live struct has, which holds no padding and no address.
         let returned = unsafe { libc::syscall(libc::SYS_bpf, CREATE_MAP, place, size_of::<MapAttributes>()) };

@@ -163,8 +163,8 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     #[error(
-        "The engine {0} sends through a ring that virtual interfaces do not echo, so the tester would not receive its frames \
-         one at a time; measure it with topology = \"kvaser\" or another interface on the second bus, or exclude the cell"
+        "The engine {0} sends without echo on virtual interfaces, so the tester would not receive its frames one at a time; \
+         measure it with topology = \"kvaser\" or another interface on the second bus, or exclude the cell"
     )]
     NoEcho(Engine),
 }
@@ -367,7 +367,7 @@ impl<'a> Interfaces<'a> {
     /// Fails if the tester cannot receive what the engine sends.
     fn check_echo(&self, engine: Engine, cell: &Cell) -> Result<(), OrderError> {
         let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
-        if rings_only && self.hears_own && cell.traffic.is_closed_loop() {
+        if (rings_only || engine == Engine::Bpf) && self.hears_own && cell.traffic.is_closed_loop() {
             return Err(OrderError::NoEcho(engine));
         }
         Ok(())
@@ -376,7 +376,7 @@ impl<'a> Interfaces<'a> {
     /// True if the route needs an echo. A ring echoes as its driver does, regardless of `echo`.
     fn echo(&self, engine: Engine) -> bool {
         if self.hears_own {
-            return !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+            return !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap) && engine != Engine::Bpf;
         }
         matches!(engine, Engine::User(engine) if engine.sender().has_ring())
     }

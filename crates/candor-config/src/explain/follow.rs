@@ -45,8 +45,9 @@ struct Follower<'a> {
 impl Follower<'_> {
     fn visits(&mut self, arrival: &Arrival) -> Vec<Visit> {
         let mut visits = Vec::new();
+        let mut is_taken = false;
         for (side, list, job) in self.offered(arrival) {
-            if arrival.is_own(side) {
+            if arrival.is_own(side) || is_taken && side != Side::Bpf {
                 continue;
             }
             if arrival.depth > 0 {
@@ -56,7 +57,10 @@ impl Follower<'_> {
                 }
                 self.left -= 1;
             }
-            visits.push(self.visit(arrival, job, side, list));
+            let visit = self.visit(arrival, job, side, list);
+            let is_exclusive = side == Side::Bpf && self.gateway.exclusive.get(job) == Some(&true);
+            is_taken |= is_exclusive && matches!(visit.outcome, Outcome::Sent(_) | Outcome::Dropped(_));
+            visits.push(visit);
         }
         visits
     }
@@ -66,7 +70,12 @@ impl Follower<'_> {
         let jobs = self.gateway.jobs.iter().zip(self.gateway.sides).enumerate();
         let matching = jobs.filter(|(_, (job, _))| job.from == arrival.on && takes(job, &arrival.frame));
         let mut offered: Vec<_> = matching.map(|(at, (job, side))| (*side, job.filter.normalise().list, at)).collect();
-        offered.sort_by_key(|(side, list, _)| (*side == Side::User, *list));
+        let rank = |side| match side {
+            Side::Bpf => 0,
+            Side::Kernel => 1,
+            Side::User => 2,
+        };
+        offered.sort_by_key(|(side, list, _)| (rank(*side), *list));
         offered
     }
 
@@ -91,12 +100,21 @@ impl Follower<'_> {
         Visit { job: at, side, list, steps, outcome, next }
     }
 
-    /// Checks of can-gw before it modifies the frame, in this order.
+    /// Checks of can-gw before it modifies the frame, in this order; a program knows nothing of hops and of the first interface.
     fn refused(&self, arrival: &Arrival, job: &Job, side: Side) -> Option<Outcome> {
-        if side == Side::User {
-            return None;
-        }
         let max_hops = self.gateway.machine.max_hops;
+        match side {
+            Side::Bpf => {
+                let is_down = self.gateway.machine.interface(job.to).link == Some(LinkState::Down);
+                return if job.to == arrival.on && job.incoming == Incoming::Skipped {
+                    Some(Outcome::BackToIncoming)
+                } else {
+                    is_down.then_some(Outcome::Dropped(Dropped::Down))
+                };
+            }
+            Side::Kernel => {}
+            Side::User => return None,
+        }
         if arrival.hops >= max_hops {
             return Some(Outcome::Deleted(Deleted::Hops { hops: arrival.hops, max_hops }));
         }
@@ -122,7 +140,7 @@ impl Follower<'_> {
     fn echo(&mut self, arrival: &Arrival, job: &Job, side: Side, frame: Frame) -> Option<Next> {
         let max_hops = self.gateway.machine.max_hops;
         let hops = match (side, arrival.hops, job.hop_limit) {
-            (Side::User, ..) => 0,
+            (Side::User | Side::Bpf, ..) => 0,
             (Side::Kernel, 0, Some(limit)) => max_hops.saturating_sub(limit) + 1,
             (Side::Kernel, hops, _) => hops + 1,
         };

@@ -31,7 +31,7 @@ fn frame(text: &str) -> Frame {
 
 fn explained(jobs: &[Job], side: Side, machine: &Machine, text: &str) -> Explanation {
     let sides = vec![side; jobs.len()];
-    explain(&Gateway { jobs, sides: &sides, machine }, A, &frame(text))
+    explain(&Gateway { jobs, sides: &sides, exclusive: &[], machine }, A, &frame(text))
 }
 
 fn in_kernel(jobs: &[Job], text: &str) -> Explanation {
@@ -72,7 +72,7 @@ proptest! {
         let (jobs, in_user_space): (Vec<_>, Vec<_>) = jobs.into_iter().unzip();
         let sides: Vec<_> = in_user_space.into_iter().map(|user| if user { Side::User } else { Side::Kernel }).collect();
         let (on, machine) = (BusIndex(on), Machine::unknown(1));
-        let explanation = explain(&Gateway { jobs: &jobs, sides: &sides, machine: &machine }, on, &frame);
+        let explanation = explain(&Gateway { jobs: &jobs, sides: &sides, exclusive: &[], machine: &machine }, on, &frame);
 
         let visits = &explanation.visits;
         let mut expected = oracle::deliver(&jobs, on, &frame);
@@ -181,7 +181,7 @@ proptest! {
         }
         let machine = Machine { max_hops, interfaces: known };
         let sides = vec![Side::Kernel; jobs.len()];
-        let explanation = explain(&Gateway { jobs: &jobs, sides: &sides, machine: &machine }, A, &frame);
+        let explanation = explain(&Gateway { jobs: &jobs, sides: &sides, exclusive: &[], machine: &machine }, A, &frame);
         let expected = world.receive(A, &frame);
         prop_assert!(explanation.is_cut || expected.end == oracle::End::Settled, "it would go on for ever");
         if explanation.is_cut {

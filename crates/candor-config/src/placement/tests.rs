@@ -23,8 +23,12 @@ fn with_payload(mut plan: Plan, route: usize) -> Plan {
     plan
 }
 
+fn in_user_space(placement: &Placement) -> Vec<Option<Because>> {
+    (0..placement.routes.len()).map(|route| placement.because(RouteIndex(route))).collect()
+}
+
 fn reasons(plan: &Plan) -> Vec<Option<Because>> {
-    Placement::of(plan, KernelAbilities::EVERY).unwrap().routes
+    in_user_space(&Placement::of(plan, KernelAbilities::EVERY).unwrap())
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn relative_crc8_depends_on_the_kernel() {
 #[test]
 fn routes_that_this_kernel_lacks_are_in_user_space() {
     let plan = with_payload(plan("auto", &["a b", "a b frames = \"classic\"", "b c"]), 2);
-    let of = |kernel| Placement::of(&plan, kernel).unwrap().routes;
+    let of = |kernel| in_user_space(&Placement::of(&plan, kernel).unwrap());
     let old = KernelAbilities { fd_jobs: false, ..KernelAbilities::EVERY };
     assert_eq!(of(old), [Some(Because::FdJobs), None, Some(Because::Payload)]);
     for missing in [Missing::Module, Missing::Privilege] {
@@ -93,7 +97,7 @@ fn routes_that_this_kernel_lacks_are_in_user_space() {
 fn rejects_more_hops_than_the_module_with_both_reasons() {
     let plan = plan("auto", &["a b hop-limit = 1", "b c hop-limit = 3"]);
     let module = |max_hops| Placement::of(&plan, KernelAbilities { max_hops, ..KernelAbilities::EVERY });
-    assert_eq!(module(3).unwrap().routes, [None, None]);
+    assert_eq!(in_user_space(&module(3).unwrap()), [None, None]);
     let refused = module(2).unwrap_err();
     let expected = (RouteIndex(1), Because::HopLimit { max_hops: 2 }, Some(KernelOnly::Hops(3)));
     assert_eq!((refused.route, refused.kernel, refused.user), expected);
@@ -154,4 +158,50 @@ fn kernel_only_routes_stay_in_the_kernel_with_many_filters() {
 fn reason_of_a_long_walk_has_numbers() {
     let expected = "can-gw would compare each frame of its bus with 2400 filters, one after another; above 985, user space is faster";
     assert_eq!(Because::Walks(2400).to_string(), expected);
+}
+
+fn sides(plan: &Plan) -> Vec<Side> {
+    let placement = Placement::of(plan, KernelAbilities::NEWEST).unwrap();
+    (0..plan.routes().len()).map(|route| placement.side(RouteIndex(route))).collect()
+}
+
+#[test]
+fn programs_run_what_costs_least_there() {
+    let routes = ["a b exclusive = true", "a c", "c b payload = \"01\"", "c b keep-timestamp = true; exclusive = true"];
+    let plan = plan("auto", &routes);
+    assert_eq!(sides(&plan), [Side::Bpf, Side::Kernel, Side::Bpf, Side::Kernel]);
+    let placement = Placement::of(&plan, KernelAbilities::NEWEST).unwrap();
+    assert_eq!(placement.in_bpf(RouteIndex(0)), Some(InBpf::Exclusive));
+    assert_eq!(placement.in_bpf(RouteIndex(2)), Some(InBpf::Instead(Because::Payload)));
+    // Before Linux 7.0.
+    assert_eq!(reasons(&plan), [None, None, Some(Because::Payload), None]);
+    let walks = crowd(MAX_WALKED_FILTERS + 1, masked, &[]);
+    assert!(sides(&walks).iter().all(|side| *side == Side::User), "each is a step, and there are too many");
+    let echo = self::plan("auto", &["a b echo = true", "b c exclusive = true"]);
+    assert_eq!(sides(&echo), [Side::Kernel; 2], "a program would take echoes for received frames");
+}
+
+#[test]
+fn the_engine_bpf_names_what_it_cannot_do() {
+    let cannot = |routes: &[&str]| {
+        let plan = plan("auto", routes).with_engine(Engine::Bpf);
+        Placement::of(&plan, KernelAbilities::NEWEST).map(|_| ()).map_err(|refused| refused.kernel)
+    };
+    assert_eq!(cannot(&["a b", "b a exclusive = true; set = { id = \"1\" }"]), Ok(()));
+    for (keys, expected) in [
+        ("echo = true", NotForBpf::Echo),
+        ("keep-timestamp = true", NotForBpf::Timestamp),
+        ("max-age = \"1ms\"", NotForBpf::MaxAge),
+        ("when-full = \"drop-oldest\"", NotForBpf::WhenFull),
+        ("send-as = \"fd\"", NotForBpf::SendAs(SendAs::Fd { bit_rate_switch: false })),
+        ("set = { id = \"1\" }", NotForBpf::ChangedFd),
+    ] {
+        assert_eq!(cannot(&[&format!("a b {keys}")]), Err(Because::Bpf(expected)), "{keys}");
+    }
+    let many: Vec<_> = (0..40).map(|id| format!("a b frames = \"classic\"; match = \"{id:03X}\"")).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    let too_many = NotForBpf::Bus(candor_bpf::gateway::CompileError::Steps { steps: 32 });
+    assert_eq!(cannot(&many), Err(Because::Bpf(too_many)));
+    let old = Placement::of(&plan("auto", &["a b"]).with_engine(Engine::Bpf), KernelAbilities::EVERY).unwrap_err();
+    assert_eq!(old.kernel, Because::Bpf(NotForBpf::None(NoPrograms::Old)));
 }

@@ -40,11 +40,11 @@ impl<'p> Paths<'p> {
         Self { plan, max_hops, placement }
     }
 
-    /// Returns true if can-gw runs the route. User-space engines count no hops and do not receive their own frames.
+    /// Returns true if can-gw runs the route. User-space engines and programs count no hops and do not receive their own frames.
     fn is_in_kernel(&self, route: RouteIndex) -> bool {
         match &self.placement {
             Some(placement) => placement.side(route) == Side::Kernel,
-            None => !matches!(self.plan.engine(), Engine::User(_)),
+            None => !matches!(self.plan.engine(), Engine::User(_) | Engine::Bpf),
         }
     }
 

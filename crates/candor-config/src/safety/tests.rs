@@ -177,7 +177,7 @@ fn machine() -> impl Strategy<Value = Plan> {
         }
         for route in &mut plan.routes {
             match engine {
-                Engine::Kernel => route.send_as = None,
+                Engine::Kernel | Engine::Bpf => route.send_as = None,
                 Engine::User(_) => route.hop_limit = None,
                 // There is one socket per bus.
                 Engine::Auto => route.echo = if route.to.0 % 2 == 0 { Echo::On } else { Echo::Off },

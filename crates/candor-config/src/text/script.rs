@@ -23,6 +23,9 @@ pub fn script(plan: &Plan) -> String {
     for job in crate::lower(plan) {
         routes.entry(job.route).or_default().push(job);
     }
+    if plan.engine() == Engine::Bpf {
+        text.push_str("# This gateway runs in eBPF programs; these can-gw jobs would do the same.\n");
+    }
     let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
     for (index, jobs) in routes.into_iter().rev() {
         let name = &plan.route(index).name;

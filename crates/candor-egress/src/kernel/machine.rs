@@ -2,6 +2,7 @@
 
 use crate::control_group::{GroupId, GroupName};
 use crate::handle::Handle;
+use crate::netlink::program;
 use crate::netlink::{self, InterfaceNames, Mode, Observed, TcError};
 use crate::steps::Step;
 use crate::tree::Tree;
@@ -86,6 +87,16 @@ impl Kernel for Interface {
             // Below a class the kernel has put its own default, which is in the way of one that is only made.
             Step::MakeQdisc(qdisc) => netlink::replace_qdisc(client, *index, qdisc),
             Step::RemoveFilters { parent, preference } => netlink::delete_filters(client, *index, *parent, *preference),
+            // With programs that forward frames, only what is beside them goes.
+            Step::RemoveSide { parent } if *parent == Handle::CLSACT && program::has_ours(client, *index)? => {
+                let filters =
+                    self.found()?.filters.into_iter().filter(|filter| filter.parent.qdisc() == Handle::CLSACT_QDISC);
+                let mut places: Vec<_> = filters.map(|filter| (filter.parent, filter.preference)).collect();
+                places.dedup();
+                let remove =
+                    |(parent, preference)| netlink::delete_filters(&mut self.client, self.index, parent, preference);
+                places.into_iter().try_for_each(remove)
+            }
             Step::RemoveSide { parent } => Ok(netlink::delete_qdisc(client, *index, *parent, Handle::NONE)?),
         }
     }

@@ -29,10 +29,10 @@ use super::message::InterfaceNames;
 use super::stats::QdiscStats;
 use super::{codec, stats};
 
-const TCA_ACT_KIND: u16 = 1;
-const TCA_ACT_OPTIONS: u16 = 2;
+pub(super) const TCA_ACT_KIND: u16 = 1;
+pub(super) const TCA_ACT_OPTIONS: u16 = 2;
 /// `TCA_GACT_PARMS`, `TCA_MIRRED_PARMS`, `TCA_SKBEDIT_PARMS`.
-const PARAMETERS: u16 = 2;
+pub(super) const PARAMETERS: u16 = 2;
 const TCA_SKBEDIT_PRIORITY: u16 = 3;
 const TCA_SKBEDIT_MARK: u16 = 5;
 /// `TCA_ACT_MAX_PRIO`.

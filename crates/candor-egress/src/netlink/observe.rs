@@ -10,6 +10,7 @@ use candor_io::can::InterfaceIndex;
 
 use super::list::{self, ListedClass, ListedFilter, ListedQdisc};
 use super::message::InterfaceNames;
+use super::program;
 use super::stats::{ClassStats, FilterStats, QdiscStats};
 use candor_netlink::client::{Client, NetlinkError};
 
@@ -44,23 +45,40 @@ pub fn observe(
         bands: bands.into_iter().map(|listed| (listed.class.handle, listed.stats)).collect(),
         ..Observed::default()
     };
+    let mut has_ours = false;
     for parent in filtering(&made, &classes) {
-        let listed = list::filters(client, interface, parent, names)?;
+        let mut listed = list::filters(client, interface, parent, names)?;
+        listed.filters.retain(|listed| {
+            let is_ours = is_ours(&listed.filter.classifier);
+            has_ours |= is_ours;
+            !is_ours
+        });
         observed.other_chains.extend(listed.other_chains.into_iter().map(|chain| (parent, chain)));
         for ListedFilter { filter, stats } in in_order_of_filters(listed.filters) {
             observed.tree.filters.push(filter);
             observed.filters.push(stats);
         }
     }
-    (observed.tree.qdiscs, observed.qdiscs) = made.into_iter().map(|listed| (listed.qdisc, listed.stats)).unzip();
+    let is_ingress = |handle: Handle| handle.qdisc() == Handle::CLSACT_QDISC;
+    let has_others = observed.tree.filters.iter().any(|filter| is_ingress(filter.parent))
+        || observed.other_chains.iter().any(|(parent, _)| is_ingress(*parent));
+    let is_hidden = |listed: &ListedQdisc| has_ours && !has_others && is_ingress(listed.qdisc.handle);
+    let made = made.into_iter().filter(|listed| !is_hidden(listed));
+    (observed.tree.qdiscs, observed.qdiscs) = made.map(|listed| (listed.qdisc, listed.stats)).unzip();
     (observed.tree.classes, observed.classes) = classes.into_iter().map(|listed| (listed.class, listed.stats)).unzip();
     Ok(observed)
+}
+
+/// True for filters that forward frames, which no file describes and no other program should change.
+fn is_ours(classifier: &Classifier) -> bool {
+    matches!(classifier, Classifier::Other { kind, options } if kind == "bpf" && program::are_ours(options))
 }
 
 /// Parents that may have filters: disciplines, both hooks of `clsact`, and classes with filters of their own.
 fn filtering(qdiscs: &[ListedQdisc], classes: &[ListedClass]) -> Vec<Handle> {
     let of_qdiscs = qdiscs.iter().flat_map(|listed| match &listed.qdisc.discipline {
         Discipline::Clsact => vec![Handle::INGRESS, Handle::EGRESS],
+        _ if listed.qdisc.parent == Handle::CLSACT => vec![Handle::INGRESS],
         _ => vec![listed.qdisc.handle],
     });
     let of_classes = classes.iter().filter(|listed| listed.class.share.kind() != "drr");

@@ -9,26 +9,31 @@
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-use crate::action::Action;
+use crate::action::{Mirred, Verdict};
+use crate::constants::Constant as _;
 use crate::discipline::Discipline;
 use crate::handle::Handle;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::{Client, NetlinkError};
-use candor_netlink::codec::{DecodeError, Message, NLM_F_ACK, NLM_F_REQUEST};
+use candor_netlink::codec::{Attributes, DecodeError, Message, NLM_F_ACK, NLM_F_REQUEST};
 
-use super::codec::{self, AttributeList};
+use super::action::{PARAMETERS, TCA_ACT_KIND, TCA_ACT_OPTIONS};
+use super::codec::{self, AttributeList, Fields, StructWriter};
 use super::error::{EncodeError, TcError};
 use super::filter::{TCA_BPF_FD, TCA_BPF_NAME};
 use super::list::{self, FILTER_ATTRIBUTES};
 use super::message::{Header, InterfaceNames, RTM_DELTFILTER, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
 use super::request::{self, Mode, info};
-use super::stats::QdiscStats;
-use super::{action, delete_qdisc, replace_qdisc};
+use super::stats::{self, QdiscStats};
+use super::{delete_qdisc, replace_qdisc};
 use crate::tree::Qdisc;
 
 const KIND: &str = "bpf";
 const TCA_BPF_ACT: u16 = 1;
 const OPTIONS: usize = 13;
+
+/// Start of the names of the filters that forward frames. They are not part of the tree of an interface.
+pub const OURS: &str = "candor bpf ";
 
 /// The place of a filter at the ingress of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,12 +46,28 @@ pub struct Place {
     pub handle: u32,
 }
 
+/// What happens to the frames of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Nobody else gets them.
+    End,
+    /// A copy leaves through an interface, and the next filter gets the frame; or the frame itself leaves.
+    Send {
+        to: InterfaceIndex,
+        is_copy: bool,
+        /// Number of an action that exists, which is then shared, with its counters; 0 makes a new one.
+        action: u32,
+    },
+}
+
 /// A filter of kind `bpf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
     pub place: Place,
     /// What its maker wrote, up to 255 bytes; the programs of others may have none.
     pub name: String,
+    /// Number of its first action, by which others can share it; 0 without one.
+    pub action: u32,
     /// Of its first action.
     pub stats: QdiscStats,
 }
@@ -64,11 +85,14 @@ pub fn attach(
     interface: InterfaceIndex,
     (place, name): (Place, &str),
     program: BorrowedFd<'_>,
-    action: Option<&Action>,
-    names: &InterfaceNames,
+    act: Option<Act>,
 ) -> Result<(), TcError> {
     let mut options = AttributeList::default();
-    options.nest(TCA_BPF_ACT, &action::encode(action.map(std::slice::from_ref).unwrap_or_default(), names)?)?;
+    if let Some(act) = act {
+        let mut actions = AttributeList::default();
+        actions.nest(1, &encode(act)?)?;
+        options.nest(TCA_BPF_ACT, &actions)?;
+    }
     options.put_some(TCA_BPF_FD, Some(program.as_raw_fd().cast_unsigned()))?;
     options.put(TCA_BPF_NAME, &[name.as_bytes(), &[0]].concat())?;
     let mut list = AttributeList::default();
@@ -76,6 +100,27 @@ pub fn attach(
     list.nest(TCA_OPTIONS, &options)?;
     let header = header(interface, place)?;
     Ok(client.request(request::message(header, RTM_NEWTFILTER, Mode::Replace, &list))?)
+}
+
+fn encode(act: Act) -> Result<AttributeList, EncodeError> {
+    // `tc_gen`: index, capabilities, verdict, references, bindings.
+    let general =
+        |index, verdict: Verdict| StructWriter::default().u32(index).u32(0).i32(verdict.number()).i32(0).i32(0);
+    let (kind, parameters) = match act {
+        Act::End => ("gact", general(0, Verdict::Stolen)),
+        Act::Send { to, is_copy, action } => {
+            let (how, verdict) = match is_copy {
+                true => (Mirred::EgressMirror, Verdict::Continue),
+                false => (Mirred::EgressRedirect, Verdict::Stolen),
+            };
+            ("mirred", general(action, verdict).i32(how.number()).u32(to.number()))
+        }
+    };
+    let (mut options, mut list) = (AttributeList::default(), AttributeList::default());
+    options.put(PARAMETERS, &parameters.done())?;
+    list.put_kind(TCA_ACT_KIND, kind)?;
+    list.nest(TCA_ACT_OPTIONS, &options)?;
+    Ok(list)
 }
 
 /// Removes the filter at this place.
@@ -115,11 +160,36 @@ fn read(message: &Message<'_>) -> Result<Option<Attached>, DecodeError> {
     let options: [_; OPTIONS] = codec::by_number(options.value)?;
     let name = options[usize::from(TCA_BPF_NAME)].map(|name| name.text()).unwrap_or_default();
     let actions = options[usize::from(TCA_BPF_ACT)];
-    let stats = actions.map(|actions| action::decode(actions.value, &InterfaceNames::default())).transpose()?;
-    let stats = stats.and_then(|(_, stats)| stats.into_iter().next()).unwrap_or_default();
+    let (action, stats) = match actions.and_then(|actions| Attributes::new(actions.value).next()) {
+        Some(first) => read_action(first?.value)?,
+        None => Default::default(),
+    };
     let [high, low] = [header.info >> 16, header.info & 0xFFFF].map(|half| u16::try_from(half).unwrap_or(u16::MAX));
     let place = Place { preference: high, protocol: u16::from_be(low), handle: header.handle.0 };
-    Ok(Some(Attached { place, name, stats }))
+    Ok(Some(Attached { place, name, action, stats }))
+}
+
+/// Number and counters.
+fn read_action(action: &[u8]) -> Result<(u32, QdiscStats), DecodeError> {
+    let [_, _, options, _, counted] = codec::by_number(action)?;
+    let [_, _, parameters] = options.map_or(Ok([None; 3]), |options| codec::by_number(options.value))?;
+    let number = parameters.map(|parameters| Fields::of(parameters).u32()).transpose()?.unwrap_or_default();
+    let stats = counted.map(|counted| stats::queue(counted.value)).transpose()?.unwrap_or_default();
+    Ok((number, stats))
+}
+
+/// True for options of a filter whose name starts with [`OURS`].
+pub(super) fn are_ours(options: &[u8]) -> bool {
+    let named: Result<[_; OPTIONS], _> = codec::by_number(options);
+    named.is_ok_and(|options| options[usize::from(TCA_BPF_NAME)].is_some_and(|name| name.text().starts_with(OURS)))
+}
+
+/// True if filters of [`OURS`] are at the ingress.
+///
+/// # Errors
+/// Those of the dump.
+pub fn has_ours(client: &mut Client, interface: InterfaceIndex) -> Result<bool, NetlinkError> {
+    Ok(attached(client, interface)?.iter().any(|attached| attached.name.starts_with(OURS)))
 }
 
 /// The discipline at the ingress of an interface.

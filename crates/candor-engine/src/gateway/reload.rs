@@ -9,6 +9,7 @@ use candor_config::plan::{Plan, RouteIndex};
 use candor_core::job::Job;
 
 use super::{Announced, Gateway, of_side, owned, shared};
+use crate::bpf::BpfGateway;
 use crate::counters::{BusCounters, RouteCounters};
 use crate::error::GatewayError;
 use crate::kernel::KernelGateway;
@@ -109,7 +110,11 @@ impl Gateway {
         };
         // Unreadable records and a missing run directory were reported at the start.
         let silent = &mut |_notice| {};
-        let run_dir = if !of_side(&jobs, &placement, Side::Kernel).is_empty() || self.kernel.is_some() {
+        let run_dir = if !of_side(&jobs, &placement, Side::Kernel).is_empty()
+            || !of_side(&jobs, &placement, Side::Bpf).is_empty()
+            || self.kernel.is_some()
+            || self.bpf.is_some()
+        {
             Some(RunDir::open(silent)?)
         } else {
             RunDir::open_where_possible(silent)?
@@ -157,10 +162,25 @@ impl Gateway {
                 return Ok(Reload::Refused(error.into()));
             }
         };
-        // Kernel jobs first, because they may be refused; the prepared user-space part cannot be.
+        // Programs and kernel jobs first, because they may be refused; the prepared user-space part cannot be.
+        let mut entry = entry;
+        let for_bpf = of_side(&jobs, &placement, Side::Bpf);
+        let (mut bpf_counted, mut new_bpf) = (None, None);
+        let outcome = match &mut self.bpf {
+            Some(bpf) => {
+                bpf.exchange(&plan, &for_bpf, &interfaces, run_dir.as_ref()).map(|counted| bpf_counted = Some(counted))
+            }
+            None if !for_bpf.is_empty() => {
+                BpfGateway::start(&plan, &for_bpf, &interfaces, (run_dir.as_ref(), None), notify)
+                    .map(|started| new_bpf = Some(started))
+            }
+            None => Ok(()),
+        };
+        if let Err(error) = outcome {
+            return self.refuse_reload(error.into(), next, entry.as_ref());
+        }
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let of_kernel: Vec<_> = owned.iter().filter(|job| job.side == Side::Kernel).cloned().collect();
-        let mut entry = entry;
         let (mut kernel_counted, mut new_kernel) = (None, None);
         let outcome = match (&mut self.kernel, run_dir.as_mut()) {
             (Some(kernel), Some(run_dir)) => {
@@ -176,13 +196,11 @@ impl Gateway {
             _ => Ok(()),
         };
         if let Err(error) = outcome {
-            if let (Some(user), Next::Exchanged(prepared)) = (&self.user, next) {
-                user.abandon(prepared)?;
+            if let (Some(bpf), Some(counted)) = (&mut self.bpf, bpf_counted) {
+                let before = of_side(&self.jobs, &self.placement, Side::Bpf);
+                bpf.exchange_back(&self.plan, &before, &self.interfaces, counted)?;
             }
-            entry.iter().for_each(Entry::forget);
-            // The record lists more than is installed, until the next check updates it.
-            self.announced = if run_dir.is_some() { Announced::Once } else { self.announced };
-            return Ok(Reload::Refused(error.into()));
+            return self.refuse_reload(error.into(), next, entry.as_ref());
         }
 
         let mut reloaded = Reloaded::default();
@@ -201,10 +219,18 @@ impl Gateway {
             (None, Next::New(ready)) => self.user = Some(ready.begin()),
             (None, _) => {}
         }
-        let counted = self.by_route(kernel_counted, user_counted);
+        let counted = self.by_route(kernel_counted, None, user_counted);
         let earlier = self.plan.routes().iter().map(|route| route.name.clone()).zip(counted);
-        let earlier: HashMap<String, RouteCounters> = earlier.collect();
+        let mut earlier: HashMap<String, RouteCounters> = earlier.collect();
+        for (route, counted) in bpf_counted.unwrap_or_default() {
+            *earlier.entry(route).or_default() += counted;
+        }
 
+        if for_bpf.is_empty() {
+            self.bpf = None;
+        } else if new_bpf.is_some() {
+            self.bpf = new_bpf;
+        }
         if for_kernel.is_empty() {
             // It has no jobs, so dropping it removes none.
             self.kernel = None;
@@ -218,13 +244,18 @@ impl Gateway {
         match last {
             Ok(Some(last)) => {
                 entry.iter().for_each(Entry::forget);
-                match (&mut self.kernel, &mut self.user) {
-                    (Some(kernel), user) => {
+                match (&mut self.kernel, &mut self.bpf, &mut self.user) {
+                    (Some(kernel), bpf, user) => {
                         kernel.announce(last);
+                        bpf.iter_mut().for_each(BpfGateway::forget_entry);
                         user.iter_mut().for_each(UserGateway::forget_entry);
                     }
-                    (None, Some(user)) => user.announce(last),
-                    (None, None) => last.forget(),
+                    (None, Some(bpf), user) => {
+                        bpf.announce(last);
+                        user.iter_mut().for_each(UserGateway::forget_entry);
+                    }
+                    (None, None, Some(user)) => user.announce(last),
+                    (None, None, None) => last.forget(),
                 }
                 self.announced = Announced::Now;
             }
@@ -232,6 +263,24 @@ impl Gateway {
             Err(_tried_again) => self.announced = Announced::Once,
         }
         Ok(Reload::Done(reloaded))
+    }
+
+    /// The old plan continues.
+    fn refuse_reload(
+        &mut self,
+        error: GatewayError,
+        next: Next,
+        entry: Option<&Entry>,
+    ) -> Result<Reload, GatewayError> {
+        if let (Some(user), Next::Exchanged(prepared)) = (&self.user, next) {
+            user.abandon(prepared)?;
+        }
+        entry.into_iter().for_each(Entry::forget);
+        // The record lists more than is installed, until the next check updates it.
+        if self.announced != Announced::Never {
+            self.announced = Announced::Once;
+        }
+        Ok(Reload::Refused(error))
     }
 
     /// Carries over the counters of remaining routes.
@@ -251,7 +300,9 @@ impl Gateway {
             };
             kept.push(match placement.side(RouteIndex(at)) {
                 // The kernel does not count these.
-                Side::Kernel => RouteCounters { matched: None, handled_bytes: None, latencies: None, ..counters },
+                Side::Bpf | Side::Kernel => {
+                    RouteCounters { matched: None, handled_bytes: None, latencies: None, ..counters }
+                }
                 Side::User => {
                     let matched = Some(counters.matched.unwrap_or(counters.handled + counters.dropped));
                     RouteCounters { matched, ..counters }

@@ -13,8 +13,8 @@ use std::time::Instant;
 use candor_config::plan::Plan;
 use candor_netlink::cangw::{CangwError, CangwJob};
 
-use super::fights::{MEMORY, PATIENCE};
 use super::{JobRoute, KernelGateway};
+use crate::fights::{MEMORY, PATIENCE};
 use crate::kernel::KernelError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;

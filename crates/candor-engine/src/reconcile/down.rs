@@ -5,6 +5,7 @@ use candor_netlink::client::Client;
 
 use super::error::ReconcileError;
 use super::owners::{claim, going};
+use crate::bpf;
 use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::run_dir::{Instance, OwnedJob, RunDir};
@@ -14,6 +15,8 @@ use crate::run_dir::{Instance, OwnedJob, RunDir};
 pub struct Down {
     /// By owner, in order of removal.
     pub owners: Vec<(Owner, DownCount)>,
+    /// Filters with programs of dead processes.
+    pub removed_filters: usize,
     /// Files that remain applied, if only one was removed.
     pub others: Vec<String>,
 }
@@ -31,7 +34,10 @@ pub struct DownCount {
 /// # Errors
 /// A job could not be removed; the rest stays recorded.
 pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, ReconcileError> {
-    let Some(mut run_dir) = RunDir::open_applied(notify)? else { return Ok(Down::default()) };
+    let Some(mut run_dir) = RunDir::open_applied(notify)? else {
+        let removed_filters = if file.is_none() { bpf::remove_leftovers(None, notify)? } else { 0 };
+        return Ok(Down { removed_filters, ..Down::default() });
+    };
     let is_meant = |owner: &Owner| match (owner, file) {
         (Owner::Applied { file }, Some(wanted)) => file == wanted,
         (Owner::Applied { .. }, None) => true,
@@ -59,6 +65,7 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
             done.owners.push((dead.owner, remove(&mut client, &claimed)?));
         }
         run_dir.forget_dead()?;
+        done.removed_filters = bpf::remove_leftovers(Some(&run_dir), notify)?;
     }
     done.others = run_dir.applied().map(|instance| instance.owner.to_string()).collect();
     Ok(done)

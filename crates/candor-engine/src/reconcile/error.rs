@@ -3,6 +3,7 @@
 use candor_netlink::cangw::CangwError;
 use candor_netlink::client::NetlinkError;
 
+use crate::bpf::BpfError;
 use crate::owner::Owner;
 use crate::placement::PlacementError;
 use crate::preflight::InterfaceError;
@@ -34,6 +35,14 @@ pub enum ReconcileError {
     /// Routes that need a running process.
     #[error("candor apply can install only what can-gw does by itself{}\n  run the file instead: candor run FILE", list(.0))]
     InUserSpace(Vec<InUserSpace>),
+    /// Programs that cannot be listed or removed.
+    #[error(transparent)]
+    Bpf(#[from] BpfError),
+    /// The engine `"bpf"`.
+    #[error(
+        "candor apply can install only can-gw jobs, and the file has engine = \"bpf\"; run it instead: candor run FILE"
+    )]
+    Programs,
     /// The jobs cannot be listed.
     #[error("cannot list the can-gw jobs")]
     List(#[source] CangwError),

@@ -117,7 +117,7 @@ impl Left {
 
     fn job(&mut self, owned: &OwnedJob, names: &Names) -> JobState {
         let found = if owned.side == Side::Kernel { self.take(&owned.job) } else { None };
-        let present = found.is_some() || owned.side == Side::User;
+        let present = found.is_some() || owned.side != Side::Kernel;
         let job = *found.as_ref().unwrap_or(&owned.job).job();
         JobState {
             route: Some(owned.route.clone()),

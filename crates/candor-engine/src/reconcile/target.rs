@@ -54,6 +54,9 @@ impl Target {
                 KernelAbilities { missing: None, relative_crc8: true, ..KernelAbilities::EVERY }
             }
         };
+        if plan.engine() == Engine::Bpf {
+            return Err(ReconcileError::Programs);
+        }
         let placement = in_kernel(plan, kernel)?;
         if plan.engine() == Engine::Auto && kernel.max_hops > 1 {
             placement::one_hop(&mut jobs, &placement);

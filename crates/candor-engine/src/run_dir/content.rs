@@ -12,7 +12,7 @@ use super::Scope;
 use super::instance::{Change, Instance, OwnedJob, Since};
 use crate::owner::Owner;
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Content {
@@ -38,9 +38,17 @@ struct JobText {
     route: String,
     from: String,
     to: String,
-    in_kernel: bool,
+    side: SideText,
     /// Netlink payload in hexadecimal.
     bytes: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum SideText {
+    Bpf,
+    Kernel,
+    User,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -96,11 +104,20 @@ impl Content {
 impl JobText {
     fn new(owned: &OwnedJob) -> Self {
         let (route, from, to) = (owned.route.clone(), owned.from.clone(), owned.to.clone());
-        Self { route, from, to, in_kernel: owned.side == Side::Kernel, bytes: to_hex(owned.job.bytes()) }
+        let side = match owned.side {
+            Side::Bpf => SideText::Bpf,
+            Side::Kernel => SideText::Kernel,
+            Side::User => SideText::User,
+        };
+        Self { route, from, to, side, bytes: to_hex(owned.job.bytes()) }
     }
 
     fn job(self) -> io::Result<OwnedJob> {
-        let side = if self.in_kernel { Side::Kernel } else { Side::User };
+        let side = match self.side {
+            SideText::Bpf => Side::Bpf,
+            SideText::Kernel => Side::Kernel,
+            SideText::User => Side::User,
+        };
         Ok(OwnedJob { route: self.route, from: self.from, to: self.to, side, job: job(&self.bytes)? })
     }
 }

@@ -41,6 +41,10 @@ pub(crate) struct OwnedJob {
 }
 
 impl OwnedJob {
+    pub(crate) fn is_bpf(&self) -> bool {
+        self.side == Side::Bpf
+    }
+
     /// The jobs of a plan with the interfaces of this machine, in plan order.
     pub(crate) fn list(plan: &Plan, interfaces: &Interfaces, jobs: &[Job], side: impl Fn(&Job) -> Side) -> Vec<Self> {
         let owned = |job: &Job| {

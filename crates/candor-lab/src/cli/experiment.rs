@@ -96,6 +96,8 @@ pub(crate) enum Preset {
     Rules,
     /// The same for an engine that never blocks.
     RulesNonblocking,
+    /// eBPF programs beside can-gw on Linux 7.3: a table of docs/engines.md.
+    Programs,
 }
 
 /// Repeat the measurements of the four papers on current kernels, and report which of their claims still hold.

@@ -205,6 +205,7 @@ impl Preset {
             Self::EnginesNonblocking => include_str!("measure/presets/engines-nonblocking.toml"),
             Self::Rules => include_str!("measure/presets/rules.toml"),
             Self::RulesNonblocking => include_str!("measure/presets/rules-nonblocking.toml"),
+            Self::Programs => include_str!("measure/presets/programs.toml"),
         }
     }
 }

@@ -116,7 +116,7 @@ fn what(name: &str, possible: &str, topology: Topology, form: Form) -> Result<Op
         let engine = engine.ok_or_else(|| format!("There is no engine {name}; candor engines lists them"))?;
         return Ok(Some(What::Baseline(engine)));
     }
-    if let Some(engine @ (Engine::Kernel | Engine::User(_))) = Engine::named(name) {
+    if let Some(engine @ (Engine::Bpf | Engine::Kernel | Engine::User(_))) = Engine::named(name) {
         return Ok(Some(What::Engine(engine)));
     }
     let file = PathBuf::from(name);

@@ -78,6 +78,7 @@ keys! {
     "decoys-masked" => decoys_masked: Count | masks =
         Key::new("true, or a number of masks, such as 8").range(1, MOST_MASKS as i64).default("false");
     "classic-only" => classic_only: Option<Flag> = FLAG;
+    "exclusive" => exclusive: Option<Flag> = FLAG;
 
     /// `[bench]`.
     pub(super) struct BenchSpec {

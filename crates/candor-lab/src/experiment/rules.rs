@@ -34,14 +34,20 @@ const TOP_BIT: u32 = 0x1000_0000;
 
 /// Number of 11-bit identifiers other than the sent one.
 pub(super) const MOST_SFF_DECOYS: u32 = CAN_SFF_MASK;
-/// The kernel's limit of filters per socket, and more than in the papers.
-pub(super) const MOST_DECOYS: u32 = 4096;
+/// The most jobs of a gateway file.
+pub(super) const MOST_DECOYS: u32 = 16_384;
 
 impl Rules {
     /// Forwards all frames from one bus to the other.
     pub fn all() -> Self {
         let routes = "[[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\necho = {echo}\n".to_owned();
         Self { routes, decoys: None }
+    }
+
+    /// The last route takes its frames away from other programs.
+    pub(super) fn exclusive(mut self) -> Self {
+        self.routes.push_str("exclusive = true\n");
+        self
     }
 
     /// Forwards only the sent frame.
@@ -57,10 +63,18 @@ impl Rules {
             engine.name()
         );
         let decoys = self.decoys.iter().flat_map(|decoys| decoys.filters(frame));
-        for (number, filter) in decoys.enumerate() {
+        let decoys = match engine {
+            // One route: a program has few steps, of any number of filters.
+            Engine::Bpf => {
+                let filters: Vec<_> = decoys.collect();
+                if filters.is_empty() { Vec::new() } else { vec![filters.join("\", \"")] }
+            }
+            _ => decoys.collect(),
+        };
+        for (number, filter) in decoys.into_iter().enumerate() {
             write!(
                 text,
-                "[[route]]\nname = \"decoy-{number}\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"{filter}\"\necho = {echo}\n{}",
+                "[[route]]\nname = \"decoy-{number}\"\nfrom = \"first\"\nto = \"second\"\nmatch = [\"{filter}\"]\necho = {echo}\n{}",
                 self.decoys.map_or("", Decoys::frames)
             )
             .expect("writing to a String cannot fail");

@@ -26,6 +26,8 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct View<'a> {
     owners: Vec<OwnerView<'a>>,
+    /// Filters with eBPF programs of dead processes.
+    removed_filters: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,7 +48,7 @@ impl<'a> View<'a> {
             };
             OwnerView { file, pid, removed_jobs: count.removed, missing_jobs: count.missing }
         };
-        Self { owners: down.owners.iter().map(owner).collect() }
+        Self { owners: down.owners.iter().map(owner).collect(), removed_filters: down.removed_filters }
     }
 }
 
@@ -59,7 +61,10 @@ fn text(down: &Down, file: Option<&str>) -> String {
         };
         format!("Removed {} of {owner}{died}{missing}\n", plural(count.removed, "can-gw job"))
     });
-    let text: String = lines.collect();
+    let mut text: String = lines.collect();
+    if down.removed_filters > 0 {
+        text.push_str(&format!("Removed {} of dead candor processes\n", plural(down.removed_filters, "eBPF filter")));
+    }
     match file {
         _ if !text.is_empty() => text,
         None => "No file is applied\n".into(),

@@ -30,7 +30,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let plan = plan_for(&loaded.plan, args.engine);
     let on = bus_named(&plan, &args.on)?;
     let mut notes = Vec::new();
-    let kernel = if args.live { live::can_gw(&plan, &mut notes)? } else { KernelAbilities::EVERY };
+    let kernel = match plan.engine() {
+        _ if args.live => live::can_gw(&plan, &mut notes)?,
+        Engine::Bpf => KernelAbilities::NEWEST,
+        _ => KernelAbilities::EVERY,
+    };
     let interfaces = if args.live { live::interfaces(&plan, on, &mut notes)? } else { unknown_interfaces(&plan) };
     if args.live {
         live::qdiscs(&plan, &mut notes)?;
@@ -39,14 +43,22 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let placement = placement(&plan, kernel, &mut notes).map_err(|unplaceable| no_side(&plan, unplaceable))?;
     let mut jobs = candor_config::lower(&plan);
     let sides: Vec<_> = jobs.iter().map(|job| placement.side(job.route)).collect();
+    let exclusive: Vec<_> = jobs.iter().map(|job| plan.route(job.route).is_exclusive).collect();
     if plan.engine() == Engine::Auto {
         // User space allows one hop; the result must not depend on the placement.
         for job in &mut jobs {
             job.hop_limit.get_or_insert(1);
         }
     }
-    let view =
-        View { plan: &plan, lists: &lists, jobs: &jobs, sides: &sides, placement: &placement, machine: &machine, on };
+    let view = View {
+        plan: &plan,
+        lists: &lists,
+        jobs: &jobs,
+        sides: (&sides, &exclusive),
+        placement: &placement,
+        machine: &machine,
+        on,
+    };
     let text = if args.json {
         render::object(&json::frames(&view, file.source.name(), &args.frame, &notes))
     } else {
@@ -74,6 +86,7 @@ fn no_side(plan: &Plan, unplaceable: Unplaceable) -> String {
     let name = &plan.route(unplaceable.route).name;
     let kernel = unplaceable.kernel.in_words(plan);
     match (unplaceable.kernel, unplaceable.user) {
+        (Because::Bpf(_), None) => format!("the engine bpf cannot run route {name:?}: {kernel}"),
         (_, None) => format!("the kernel engine cannot run route {name:?}: {kernel}"),
         (Because::Chosen, Some(only)) => {
             format!("user-space engines cannot run route {name:?}: they cannot {}", only.in_words(plan))

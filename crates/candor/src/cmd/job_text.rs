@@ -129,6 +129,7 @@ pub(crate) const fn format_name(format: FrameFormat) -> &'static str {
 
 pub(crate) const fn side_name(side: Side) -> &'static str {
     match side {
+        Side::Bpf => "bpf",
         Side::Kernel => "kernel",
         Side::User => "user",
     }

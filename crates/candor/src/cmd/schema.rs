@@ -70,7 +70,7 @@ fn jobs_have_the_published_keys() {
     is_valid("plan", &plan::View::of("car.toml", &difference, vec!["a notice".into()]));
     is_valid("apply", &apply::View::of("car.toml", &difference, Vec::new(), 3));
     let count = DownCount { removed: 2, missing: 1 };
-    let down = Down { owners: vec![(applied(), count), (process(), count)], others: Vec::new() };
+    let down = Down { owners: vec![(applied(), count), (process(), count)], removed_filters: 2, others: Vec::new() };
     is_valid("down", &down::View::of(&down));
     let end = |name: &str| End { name: Some(name.into()), was: None };
     let state = |side| JobState { route: None, from: end("can0"), to: end("can1"), job: job(), side, present: true };

@@ -71,6 +71,7 @@ fn jobs_table(jobs: &[JobState]) -> String {
         let counters = state.job.counters;
         let counted = match (state.side, state.present) {
             (Side::User, _) => "in user space (see candor top)".into(),
+            (Side::Bpf, _) => "in an eBPF program (see candor top)".into(),
             (_, false) => "NOT in the kernel".into(),
             _ => format!("{:>10}  {:>10}  {:>10}", counters.handled, counters.dropped, counters.deleted),
         };
@@ -176,7 +177,7 @@ impl<'a> JobStateView<'a> {
             to_was: state.to.was.as_deref(),
             in_kernel: state.side == Side::Kernel,
             present: state.present,
-            job: if state.side == Side::User { job.without_counters() } else { job },
+            job: if state.side == Side::Kernel { job } else { job.without_counters() },
         }
     }
 }

@@ -38,6 +38,7 @@ mod methods;
 mod metrics;
 mod prelude;
 mod privileges;
+mod programs;
 mod queues;
 mod realtime;
 mod reconciled;

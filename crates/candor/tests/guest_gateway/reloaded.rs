@@ -23,14 +23,19 @@ const TREATMENTS: [(u32, [u8; 4]); 2] = [(0x456, [0xAA; 4]), (0x457, [0xBB; 4])]
 /// Two files that change the same frames differently. The second file also matches both formats and more identifiers, and
 /// has one bus and two routes more.
 fn files() -> [String; 2] {
+    files_with("echo = true")
+}
+
+/// All routes have this key.
+fn files_with(key: &str) -> [String; 2] {
     let over = |keys: &str, (id, end): (u32, [u8; 4])| {
         let end: String = end.iter().map(|byte| format!("{byte:02X}")).collect();
         let change = format!("or = {{ data = \"00000000{end}\" }}\nset = {{ id = \"{id:X}\" }}");
-        let keys = format!("echo = true\n{keys}\nand = {{ data = \"FFFFFFFF00000000\" }}\n{change}");
+        let keys = format!("{key}\n{keys}\nand = {{ data = \"FFFFFFFF00000000\" }}\n{change}");
         route("over", "left", "right", &keys)
     };
-    let beside = route("beside", "left", "third", "match = \"7F0\"\necho = true");
-    let back = route("back", "third", "left", "match = \"7F1\"\necho = true");
+    let beside = route("beside", "left", "third", &format!("match = \"7F0\"\n{key}"));
+    let back = route("back", "third", "left", &format!("match = \"7F1\"\n{key}"));
     let first = over("match = \"123\"\nframes = \"classic\"", TREATMENTS[0]);
     let second = [THIRD, &beside, &back, &over("match = \"120:7F0\"", TREATMENTS[1])].concat();
     [first, second].map(|routes| LEFT_RIGHT.to_owned() + &routes)
@@ -74,9 +79,11 @@ impl Drop for Wakes<'_> {
 
 impl Stream {
     fn new(place: &Scenario) -> Self {
-        let listener = place.listener("right");
+        Self::between(place.sender("left"), place.listener("right"))
+    }
+
+    fn between(sender: CanSocket, listener: CanSocket) -> Self {
         listener.set_receive_buffer(1 << 20).unwrap();
-        let sender = place.sender("left");
         Self { sender, listener, heard: AtomicU32::new(0), enough: AtomicBool::new(false) }
     }
 
@@ -176,6 +183,30 @@ fn reload_loses_doubles_and_reorders_no_frame() {
         let left = ended.event("final-counters")["buses"].as_array().unwrap().iter().find(|bus| bus["bus"] == "left");
         assert_eq!(left.unwrap()["taken"], treated[0] + treated[1], "{engine}");
     }
+}
+
+/// Nobody on a vcan hears what is sent without echo, so the frames leave through a pair.
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_change_between_two_frames() {
+    let (frames, reloads) = (100_000, 100);
+    let Some(place) = Scenario::new(&[Feature::Root, Feature::Vcan, Feature::Programs], ["left", "third"]) else {
+        return;
+    };
+    let right = Pair::new(["t-right", "t-far"]);
+    let files = files_with("exclusive = true");
+    let candor = place.start_reloadable(&files[0], "bpf");
+    let stream = Stream::between(place.sender("left"), listener_on(right.far));
+    let treated = stream.flows(frames, || {
+        for number in 1..=reloads {
+            stream.wait_for(frames / (reloads + 1) * number);
+            let answer = place.reload(&candor, &files[number as usize % 2]);
+            assert_eq!(answer["event"], "reloaded", "reload {number}: {answer}");
+        }
+    });
+    assert!(treated.iter().all(|treated| *treated > 0), "{treated:?}");
+    let ended = candor.end(Signal::Terminate);
+    assert_eq!(ended.counted("over"), [u64::from(treated[0] + treated[1]), 0, 0]);
 }
 
 #[test]

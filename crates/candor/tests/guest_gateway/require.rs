@@ -23,6 +23,7 @@ pub(crate) enum Feature {
     Guest,
     Modules,
     NoSelfJobs,
+    Programs,
     RelativeCrc8,
     Root,
     SelfJobs,
@@ -59,6 +60,7 @@ impl Feature {
                 let file = kernel::cangw_file().filter(|_| kernel::vcan_file().is_some());
                 file.is_none().then(|| "no file of can-gw or of vcan".to_owned())
             }
+            Self::Programs => candor_engine::no_programs().unwrap().map(|why| format!("{why:?}")),
             Self::Root => {
                 let uid = fs::metadata("/proc/self").unwrap().uid();
                 (uid != 0).then(|| format!("the user id is {uid}"))

@@ -6,7 +6,9 @@ use crate::config::check::Checked;
 use crate::config::check::selection::place as matched;
 use crate::config::code;
 use crate::config::spec::{RouteSpec, Spec, is_true};
-use crate::placement::{self, Because, KernelAbilities, KernelOnly, MAX_WALKED_FILTERS, Placement, Unplaceable};
+use crate::placement::{
+    self, Because, KernelAbilities, KernelOnly, MAX_WALKED_FILTERS, NotForBpf, Placement, Unplaceable,
+};
 use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
@@ -24,6 +26,7 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
             long_walks(spec, routes, findings);
             spec.routes.iter().for_each(|route| relative_crc8_in_kernel(route, findings));
         }
+        Engine::Bpf => sound.for_each(|(spec, route)| programs_can(spec, route, findings)),
         Engine::User(engine) => {
             spec.routes.iter().for_each(|route| kernel_only_keys(route, findings));
             if !engine.receiver().has_stamps() {
@@ -36,8 +39,10 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
 
 /// Checks the routes together: `"auto"` may find no engine for one of them.
 pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Findings) {
-    if plan.engine() != Engine::Auto {
-        return;
+    match plan.engine() {
+        Engine::Auto => {}
+        Engine::Bpf => return programs_can_together(plan, spec, findings),
+        Engine::Kernel | Engine::User(_) => return,
     }
     let specs = spec.by_route();
     let on_any = Placement::conflicts(plan, KernelAbilities::NEWEST);
@@ -65,6 +70,38 @@ fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
     let Some(because) = placement::not_for_kernel(route, KernelAbilities::NEWEST) else { return };
     let help = "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"";
     findings.error(code::ENGINE_CANNOT, &place(spec, because), sentence(&because.to_string()), help);
+}
+
+fn programs_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
+    let Some(cannot) = placement::not_for_bpf(route) else { return };
+    let help = match cannot {
+        NotForBpf::ChangedFd => "write frames = \"classic\", or exclusive = true, or engine = \"auto\"",
+        _ => "write engine = \"auto\", which keeps the other routes where they cost least",
+    };
+    let place = place(spec, Because::Bpf(cannot));
+    findings.error(code::ENGINE_CANNOT, &place, capital(&cannot.to_string()), help);
+}
+
+/// Routes that no program can run because of the others.
+fn programs_can_together(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    let specs = spec.by_route();
+    let mut told = Vec::new();
+    for Unplaceable { route, kernel, .. } in Placement::conflicts(plan, KernelAbilities::NEWEST) {
+        let (Some(spec), Because::Bpf(cannot)) = (specs.get(route.0), kernel) else { continue };
+        // Once for each bus.
+        let of_bus = (plan.route(route).from, cannot);
+        if !told.contains(&of_bus) {
+            told.push(of_bus);
+            let help = "write engine = \"auto\", which runs them elsewhere";
+            let message = capital(&cannot.in_words(plan));
+            findings.error(code::ENGINE_CANNOT, &place(spec, kernel), message, help);
+        }
+    }
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Buses whose frames are compared with more filters than user space would need to be faster; reported once per bus, at
@@ -181,6 +218,13 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
         Because::WhenFull => spec.when_full.as_ref().map(|policy| &policy.span),
         Because::Walks(_) => return matched(spec),
+        Because::Bpf(NotForBpf::Echo) => return echo(spec),
+        Because::Bpf(NotForBpf::Timestamp) => return only_kernel(spec, KernelOnly::Timestamp),
+        Because::Bpf(NotForBpf::Hops(limit)) => return only_kernel(spec, KernelOnly::Hops(limit)),
+        Because::Bpf(NotForBpf::MaxAge) => return place(spec, Because::MaxAge),
+        Because::Bpf(NotForBpf::WhenFull) => return place(spec, Because::WhenFull),
+        Because::Bpf(NotForBpf::SendAs(send_as)) => return place(spec, Because::SendAs(send_as)),
+        Because::Bpf(NotForBpf::None(_) | NotForBpf::ChangedFd | NotForBpf::Meets(_) | NotForBpf::Bus(_)) => None,
         // Reasons in this kernel or process have no key in the file.
         Because::Chosen | Because::FdJobs | Because::HopLimit { .. } | Because::Meets(_) | Because::Missing(_) => None,
     };

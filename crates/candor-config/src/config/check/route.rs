@@ -134,6 +134,7 @@ fn route(
         hop_limit: spec.hop_limit.as_ref().map(|written| written.value),
         timestamp: if is_true(&spec.keep_timestamp) { Timestamp::Kept } else { Timestamp::Fresh },
         incoming: if is_true(&spec.back_to_incoming) { Incoming::Allowed } else { Incoming::Skipped },
+        is_exclusive: is_true(&spec.exclusive),
         max_age,
         when_full,
         uid,

@@ -116,6 +116,11 @@ keys! {
         .about("keep the receive timestamp of frames")
         .default("`false`")
         .kernel("`CGW_FLAGS_CAN_SRC_TSTAMP` (`-t`)");
+    "exclusive" => exclusive: Option<Flag> = Key::new("")
+        .about("nobody else on this machine needs the frames of this route. An eBPF program then sends the frame itself in \
+            place of a copy; no other program and no route of another engine receives it")
+        .default("`false`")
+        .kernel("eBPF only: `mirred` with `redirect` in place of `mirror`");
     "max-age" => max_age: Option<Text> = TIME
         .about("maximum age of a frame when it is sent, counted from its reception, such as `\"20ms\"`; older frames \
             are dropped and counted as `expired`. Not with the receiver `uring`, which has no timestamps")

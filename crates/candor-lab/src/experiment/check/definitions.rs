@@ -75,6 +75,8 @@ pub(super) fn all_rules(written: &[RulesSpec], findings: &mut Findings) -> BTree
             (None, Some(decoys)) => Rules::one(decoys),
             (None, None) => Rules::all(),
         };
+        let is_exclusive = spec.exclusive.as_ref().is_some_and(|exclusive| exclusive.value);
+        let rules = if is_exclusive { rules.exclusive() } else { rules };
         // Before a guest is booted for it.
         let file = Rules { decoys: None, ..rules.clone() }.gateway_file(
             Engine::named("read-write").unwrap_or(Engine::Auto),

@@ -123,6 +123,7 @@ fn cangw(machine: &Machine, probed: &Probed, needs: &Needs) -> Check {
         Runs::KernelIfThere => check::CANGW.weak(format!("{found}: all routes run in user space"), remedy),
         Runs::Unknown => check::CANGW.weak(format!("{found}: no routes can run in the kernel"), remedy),
         Runs::User => check::CANGW.ok(format!("{found}; not needed in user space")),
+        Runs::Bpf => check::CANGW.ok(format!("{found}; not needed for eBPF programs")),
     }
 }
 

@@ -13,6 +13,8 @@ use candor_core::realtime::{Cpu, Realtime, RtPriority};
 pub(super) enum Runs {
     /// The routes are can-gw jobs.
     Kernel,
+    /// The routes are eBPF programs.
+    Bpf,
     /// can-gw if it is loaded, otherwise user space.
     KernelIfThere,
     User,
@@ -51,12 +53,13 @@ impl Needs {
     }
 
     pub(super) fn of(plan: &Plan) -> Self {
-        let placement = Placement::of(plan, KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY }).ok();
+        let placement = Placement::known(plan, KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY });
         let is_on = |side| {
             let side_of = |at| placement.as_ref().map(|placement| placement.side(RouteIndex(at)));
             (0..plan.routes().len()).any(|at| side_of(at) == Some(side))
         };
         let runs = match plan.engine() {
+            Engine::Bpf => Runs::Bpf,
             Engine::Kernel => Runs::Kernel,
             Engine::Auto if is_on(Side::Kernel) => Runs::KernelIfThere,
             Engine::Auto | Engine::User(_) => Runs::User,
@@ -64,7 +67,7 @@ impl Needs {
         let engine = match plan.engine() {
             Engine::User(engine) => Some(engine),
             Engine::Auto if is_on(Side::User) => Some(UserEngine::BEST),
-            Engine::Auto | Engine::Kernel => None,
+            Engine::Auto | Engine::Bpf | Engine::Kernel => None,
         };
         let used: BTreeSet<_> = plan.routes().iter().flat_map(|route| [route.from, route.to]).collect();
         Self {

@@ -172,7 +172,7 @@ fn rule<'a>(view: &View<'a>, visit: &Visit) -> RuleView<'a> {
         format: format_name(job.format),
         list: list(visit.list),
         side: side_name(visit.side),
-        because: view.placement.because(job.route).map(|because| because.in_words(view.plan)),
+        because: view.placement.reason(view.plan, job.route),
         to: &to.name,
         to_interface: &to.interface,
         steps: visit.steps.iter().map(step).collect(),

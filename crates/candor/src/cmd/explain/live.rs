@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use candor_config::explain::{Interface, LinkState};
-use candor_config::placement::{KernelAbilities, Missing};
+use candor_config::placement::{KernelAbilities, Missing, NotForBpf};
 use candor_config::plan::{Bus, BusIndex, Engine, Plan, Route, Timestamp};
 use candor_core::frame::CANFD_MTU;
 use candor_egress::netlink;
@@ -21,6 +21,12 @@ pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbili
     let missing = KernelAbilities { max_hops: needed_hops(plan), ..KernelAbilities::EVERY };
     match plan.engine() {
         Engine::User(_) => return Ok(missing),
+        Engine::Bpf => {
+            if let Some(why) = candor_engine::no_programs()? {
+                notes.push(format!("candor run refuses the file here: {}", NotForBpf::None(why)));
+            }
+            return Ok(KernelAbilities { no_programs: None, ..missing });
+        }
         _ if Path::new(MAX_HOPS_FILE).exists() => {}
         Engine::Auto => return Ok(KernelAbilities { missing: Some(Missing::Module), ..missing }),
         Engine::Kernel => {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use candor_config::explain::{Explanation, Next, Outcome, Reason, Visit, Way};
-use candor_config::placement::Because;
+use candor_config::placement::{Because, InBpf};
 use candor_config::plan::{Echo, RouteIndex};
 use candor_core::frame::{Frame, FrameFormat};
 
@@ -242,6 +242,12 @@ fn miss(text: &mut String, view: &View<'_>, missed: &NotTaken<'_>, width: usize)
 }
 
 fn side(view: &View<'_>, route: RouteIndex) -> String {
+    if let Some(why) = view.placement.in_bpf(route) {
+        return match why {
+            InBpf::Chosen => "in an eBPF program".to_owned(),
+            why => format!("in an eBPF program, because {}", why.in_words(view.plan)),
+        };
+    }
     match view.placement.because(route) {
         None => "in the kernel".to_owned(),
         Some(Because::Chosen) => format!("in user space (engine {})", view.plan.engine().name()),

@@ -15,7 +15,8 @@ pub(super) struct View<'a> {
     pub(super) lists: &'a Option<Lists>,
     pub(super) jobs: &'a [Job],
     /// Indexed by job.
-    pub(super) sides: &'a [Side],
+    /// By job: its side, and whether its route is exclusive.
+    pub(super) sides: (&'a [Side], &'a [bool]),
     pub(super) placement: &'a Placement,
     pub(super) machine: &'a Machine,
     pub(super) on: BusIndex,
@@ -43,7 +44,8 @@ pub(super) struct Moved {
 
 impl<'a> View<'a> {
     pub(super) fn explain(&self, frame: &Frame) -> Explanation {
-        let gateway = Gateway { jobs: self.jobs, sides: self.sides, machine: self.machine };
+        let (sides, exclusive) = self.sides;
+        let gateway = Gateway { jobs: self.jobs, sides, exclusive, machine: self.machine };
         explain(&gateway, self.on, frame)
     }
 

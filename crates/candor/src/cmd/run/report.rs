@@ -233,13 +233,18 @@ fn kernel_jobs(gateway: &Gateway) -> usize {
 pub(super) fn what_runs(gateway: &Gateway) -> String {
     let plan = gateway.plan();
     let routes = (0..plan.routes().len()).map(RouteIndex);
-    let user_routes = routes.filter(|route| gateway.placement().side(*route) == Side::User).count();
+    let on = |side| routes.clone().filter(|route| gateway.placement().side(*route) == side).count();
+    let (programs, user_routes) = (on(Side::Bpf), on(Side::User));
     match (plan.engine(), kernel_jobs(gateway), user_routes) {
-        (Engine::Auto, 0, routes) => format!("{} in user space", plural(routes, "route")),
-        (Engine::Auto, jobs, 0) => format!("{} in the kernel", plural(jobs, "can-gw job")),
-        (Engine::Auto, jobs, routes) => {
-            format!("{} in the kernel and {} in user space", plural(jobs, "can-gw job"), plural(routes, "route"))
+        (Engine::Auto, jobs, users) => {
+            let parts = [
+                (jobs, plural(jobs, "can-gw job") + " in the kernel"),
+                (programs, plural(programs, "route") + " in eBPF programs"),
+                (users, plural(users, "route") + " in user space"),
+            ];
+            parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect::<Vec<_>>().join(" and ")
         }
+        (Engine::Bpf, ..) => plural(programs, "route") + " in eBPF programs",
         (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
         (Engine::User(_), _, routes) => plural(routes, "route"),
     }
@@ -251,13 +256,15 @@ fn job_text(gateway: &Gateway, job: &Job) -> String {
     let filter = if job.filter == Filter::ALL { "all".to_owned() } else { format!("filter {}", job.filter) };
     let payload = if job.payload.is_empty() { "" } else { ", by payload" };
     // With the other engines all routes are on one side.
-    let place = match (plan.engine(), gateway.placement().because(job.route)) {
-        (Engine::Kernel | Engine::User(_), _) => String::new(),
-        (Engine::Auto, None) => "; in the kernel".into(),
-        (Engine::Auto, Some(because)) => format!("; in user space, because {}", because.in_words(plan)),
+    let place = match (plan.engine(), gateway.placement().side(job.route)) {
+        (Engine::Bpf | Engine::Kernel | Engine::User(_), _) => "",
+        (Engine::Auto, Side::Kernel) => "; in the kernel",
+        (Engine::Auto, Side::Bpf) => "; in an eBPF program, because ",
+        (Engine::Auto, Side::User) => "; in user space, because ",
     };
+    let why = gateway.placement().reason(plan, job.route).filter(|_| !place.is_empty()).unwrap_or_default();
     format!(
-        "route {:?}: {} ({}) -> {} ({}), {} frames, {filter}{payload}{place}\n",
+        "route {:?}: {} ({}) -> {} ({}), {} frames, {filter}{payload}{place}{why}\n",
         plan.route(job.route).name,
         from.name,
         from.interface,

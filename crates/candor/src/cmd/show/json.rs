@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use candor_config::config::note_keys;
-use candor_config::placement::{Because, KernelAbilities, Placement, Side};
+use candor_config::placement::{KernelAbilities, Placement};
 use candor_config::plan::{
     Bus, Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp, WhenFull,
 };
@@ -173,7 +173,7 @@ struct JobView<'a> {
 }
 
 pub(super) fn plan(plan: &Plan) -> View<'_> {
-    let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
+    let placement = Placement::known(plan, KernelAbilities::EVERY);
     let placement = placement.as_ref();
     let routes = plan.routes().iter().enumerate();
     View {
@@ -181,7 +181,7 @@ pub(super) fn plan(plan: &Plan) -> View<'_> {
         realtime: realtime::view(plan),
         buses: plan.buses().iter().map(|bus| self::bus(plan, bus)).collect(),
         routes: routes
-            .map(|(at, route)| self::route(plan, route, placement.map(|all| all.because(RouteIndex(at)))))
+            .map(|(at, route)| self::route(plan, route, placement.map(|all| (all, RouteIndex(at)))))
             .collect(),
         jobs: candor_config::lower(plan).iter().map(|job| self::job(plan, job, placement)).collect(),
     }
@@ -198,16 +198,15 @@ fn bus<'a>(plan: &'a Plan, bus: &'a Bus) -> BusView<'a> {
     }
 }
 
-/// `placement` is the reason why the route is not in the kernel.
-fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<Option<Because>>) -> RouteView<'a> {
+fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, RouteIndex)>) -> RouteView<'a> {
     let data_bytes = match (route.send_as.map(SendAs::format), route.formats) {
         (Some(format), _) | (None, Formats::Only(format)) => format.max_len(),
         (None, Formats::Any) => FrameFormat::Fd.max_len(),
     };
     let operand = |operand| self::operand(operand, data_bytes);
-    let placed = |because: Option<Because>| PlacementView {
-        side: side_name(if because.is_some() { Side::User } else { Side::Kernel }),
-        because: because.map(|because| labels::why(plan, because)),
+    let placed = |(placement, route): (&Placement, RouteIndex)| PlacementView {
+        side: side_name(placement.side(route)),
+        because: labels::reason(plan, placement, route),
     };
     let (when_full, block_limit) = match route.when_full {
         WhenFull::DropNewest => ("drop-newest", None),

@@ -6,7 +6,7 @@ mod selection;
 
 pub(crate) use selection::{matches, payloads};
 
-use candor_config::placement::{Because, Placement};
+use candor_config::placement::{Because, InBpf, KernelAbilities, Placement, Side};
 use candor_config::plan::{Echo, Formats, Incoming, Plan, Route, RouteIndex, Timestamp, WhenFull};
 use candor_core::frame::CAN_SFF_MASK;
 
@@ -35,13 +35,28 @@ pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement
 
 /// The side of a route, for kernels before the fix of March 2026 with can-gw loaded as the file requires.
 fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
-    match placement.because(index) {
-        None => "in the kernel".to_owned(),
-        Some(because) => format!("in user space, because {}", why(plan, because)),
+    let newest = Placement::of(plan, KernelAbilities::NEWEST).ok();
+    let elsewhere = newest.and_then(|newest| newest.in_bpf(index));
+    let place = match (placement.side(index), reason(plan, placement, index)) {
+        (Side::User, Some(why)) => format!("in user space, because {why}"),
+        (Side::Bpf, Some(why)) => format!("in an eBPF program, because {why}"),
+        _ => "in the kernel".to_owned(),
+    };
+    match elsewhere {
+        Some(InBpf::Exclusive) if placement.side(index) != Side::Bpf => {
+            format!("{place}; on Linux 7.0 and later in an eBPF program, because it is exclusive")
+        }
+        Some(_) if placement.side(index) != Side::Bpf => format!("{place}; on Linux 7.0 and later in an eBPF program"),
+        _ => place,
     }
 }
 
-pub(super) fn why(plan: &Plan, because: Because) -> String {
+/// The reason why a route is not in can-gw.
+pub(super) fn reason(plan: &Plan, placement: &Placement, index: RouteIndex) -> Option<String> {
+    placement.because(index).map(|because| why(plan, because)).or_else(|| placement.reason(plan, index))
+}
+
+fn why(plan: &Plan, because: Because) -> String {
     if because == Because::RelativeCrc8 {
         return "kernels before the fix of March 2026 read and write outside the frame for a CRC8 with positions from the end"
             .into();

@@ -9,6 +9,7 @@ use crate::cmd::show::labels;
 pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
     let engine = match plan.engine() {
         Engine::Auto => "auto engine: the kernel runs the routes that can-gw supports, candor the rest".to_owned(),
+        Engine::Bpf => "bpf engine: eBPF programs at the interfaces forward the frames".to_owned(),
         Engine::Kernel => "kernel engine: can-gw jobs forward the frames in the kernel".to_owned(),
         Engine::User(engine) => format!("{engine} engine: candor receives each frame and sends it again"),
     };

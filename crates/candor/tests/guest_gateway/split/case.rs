@@ -97,7 +97,7 @@ impl Expected {
                 }
                 match placement.side(RouteIndex(delivery.job)) {
                     Side::Kernel => expected.kernel.push(delivery.frame),
-                    Side::User => expected.user.push(delivery.frame),
+                    Side::Bpf | Side::User => expected.user.push(delivery.frame),
                 }
             }
         }

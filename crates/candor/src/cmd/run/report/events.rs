@@ -145,11 +145,11 @@ impl<'a> Event<'a> {
             format: format_name(job.format),
             filter: job.filter.to_string(),
             side: side_name(side),
-            because: placement.because(job.route).map(|because| because.in_words(plan)),
+            because: placement.reason(plan, job.route),
         };
         match side {
             Side::Kernel => Self::Job(view),
-            Side::User => Self::Rule(view),
+            Side::Bpf | Side::User => Self::Rule(view),
         }
     }
 }

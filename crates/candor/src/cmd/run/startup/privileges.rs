@@ -9,7 +9,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use candor_config::engine::{Receiver, Sender, UserEngine};
-use candor_config::plan::{Engine, Plan};
+use candor_config::placement::{KernelAbilities, Placement, Side};
+use candor_config::plan::{Engine, Plan, RouteIndex};
 use candor_core::rule::Crc8Checksum;
 use candor_egress::compile;
 use candor_egress::tree::Tree;
@@ -82,7 +83,7 @@ fn assume(Identity { user, group }: Identity) -> Result<(), Errno> {
 fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSet<Capability> {
     let (kernel, user) = match plan.engine() {
         Engine::Auto => (true, Some(UserEngine::BEST)),
-        Engine::Kernel => (true, None),
+        Engine::Bpf | Engine::Kernel => (true, None),
         Engine::User(engine) => (false, Some(engine)),
     };
     let has_ring = user.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
@@ -109,9 +110,13 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
     wants.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability).collect()
 }
 
-/// True if a tree classifies by control group with BPF programs, which are reloaded when a service restarts.
+/// True if a route may run in an eBPF program, or a tree classifies by control group with programs, which are reloaded when a
+/// service restarts.
 pub(super) fn loads_programs(plan: &Plan) -> bool {
-    compile::trees(plan.egress()).values().any(Tree::has_programs)
+    let placement = Placement::known(plan, KernelAbilities::NEWEST);
+    let in_program =
+        |placement: &Placement| (0..plan.routes().len()).any(|route| placement.side(RouteIndex(route)) == Side::Bpf);
+    placement.as_ref().is_some_and(in_program) || compile::trees(plan.egress()).values().any(Tree::has_programs)
 }
 
 /// True if the engine tries the kernel's CRC8 in a network namespace, because the file counts positions from the end.
@@ -163,6 +168,8 @@ mod tests {
         assert_eq!(kept("auto", "", ""), "CAP_NET_ADMIN CAP_NET_RAW");
         assert_eq!(kept("read-mmap", "", ""), "CAP_NET_ADMIN CAP_NET_RAW");
         assert_eq!(kept("mmsg-mmsg", "sched = \"fifo:1\"\nlock-memory = true", ""), "CAP_IPC_LOCK CAP_SYS_NICE");
+        assert_eq!(kept("bpf", "", ""), "CAP_BPF CAP_NET_ADMIN");
+        assert_eq!(kept("auto", "", "exclusive = true"), "CAP_BPF CAP_NET_ADMIN CAP_NET_RAW");
         assert_eq!(kept("uring-uring", "", ""), "CAP_IPC_LOCK CAP_SYS_ADMIN");
         let crc8 = "frames = \"classic\"\nchecksum-crc8 = { preset = \"autosar\", from = 0, to = -2, result = -1 }";
         assert_eq!(kept("kernel", "", crc8), "CAP_NET_ADMIN CAP_SYS_ADMIN");

@@ -31,7 +31,7 @@ pub(super) struct Needs {
     pub(super) internet: bool,
     /// Namespaces, for the CRC8 trial.
     pub(super) namespaces: bool,
-    /// Loading BPF programs, for classification by control group.
+    /// Loading BPF programs and filling their maps, for routes and for classification by control group.
     pub(super) programs: bool,
 }
 
@@ -70,7 +70,9 @@ fn rules(needs: Needs) -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> 
     let families = families.map(|family| first_argument(SeccompCmpOp::Eq, flags(*family)));
     rules.insert(libc::SYS_socket, families.collect::<Result<_, _>>()?);
     if needs.programs {
-        rules.insert(libc::SYS_bpf, vec![first_argument(SeccompCmpOp::Eq, u64::from(candor_io::bpf::LOAD))?]);
+        let commands = candor_io::bpf::COMMANDS.iter();
+        let commands = commands.map(|command| first_argument(SeccompCmpOp::Eq, u64::from(*command)));
+        rules.insert(libc::SYS_bpf, commands.collect::<Result<_, _>>()?);
         rules.insert(libc::SYS_name_to_handle_at, Vec::new());
     }
     Ok(rules)

@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Jobs are reinstalled this many times …
-pub(super) const PATIENCE: usize = 5;
+pub(crate) const PATIENCE: usize = 5;
 /// … within this period. Jobs are checked every 30 s at least, so a program that deletes them continually is detected
 /// by then.
-pub(super) const MEMORY: Duration = Duration::from_secs(300);
+pub(crate) const MEMORY: Duration = Duration::from_secs(300);
 
 /// Times at which jobs were found deleted.
 #[derive(Debug, Default)]
-pub(super) struct Fights(VecDeque<Instant>);
+pub(crate) struct Fights(VecDeque<Instant>);
 
 impl Fights {
     /// Adds an occurrence; true if there were too many.
-    pub(super) fn note(&mut self, now: Instant) -> bool {
+    pub(crate) fn note(&mut self, now: Instant) -> bool {
         self.0.retain(|then| now.saturating_duration_since(*then) < MEMORY);
         self.0.push_back(now);
         self.0.len() > PATIENCE

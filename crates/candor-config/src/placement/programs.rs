@@ -1,0 +1,123 @@
+//! Routes in eBPF programs: what they cannot do, and which buses have too much for one program.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use candor_bpf::gateway::{self, CompileError, Generation};
+use candor_core::frame::FrameFormat;
+
+use crate::lower::lower;
+use crate::plan::{BusIndex, Echo, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
+
+/// Why this process cannot attach programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoPrograms {
+    /// Before Linux 7.0, a program cannot redirect frames.
+    Old,
+    /// CAP_BPF and CAP_NET_ADMIN in the initial user namespace.
+    Privilege,
+    /// The kernel is built without BPF, `cls_bpf` or `mirred`.
+    Missing,
+}
+
+/// What an eBPF program cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotForBpf {
+    None(NoPrograms),
+    Echo,
+    Timestamp,
+    Hops(u8),
+    MaxAge,
+    WhenFull,
+    SendAs(SendAs),
+    /// A changed CAN FD frame cannot be restored for others.
+    ChangedFd,
+    /// This route echoes frames to its bus, which a program would take for received ones.
+    Meets(RouteIndex),
+    /// Together with the other routes from its bus.
+    Bus(CompileError),
+}
+
+/// The reason why a program cannot run a route by itself; `None` if it can.
+#[must_use]
+pub fn not_for_bpf(route: &Route) -> Option<NotForBpf> {
+    let formats = route.formats.list();
+    let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
+    let changes = !route.modifications.is_empty() || route.selections.iter().any(|selection| selection.id.is_some());
+    match route.hop_limit {
+        _ if route.echo == Echo::On => Some(NotForBpf::Echo),
+        _ if route.timestamp == Timestamp::Kept => Some(NotForBpf::Timestamp),
+        Some(limit @ 2..) => Some(NotForBpf::Hops(limit)),
+        _ if route.max_age.is_some() => Some(NotForBpf::MaxAge),
+        _ if route.when_full != WhenFull::DropNewest => Some(NotForBpf::WhenFull),
+        _ if changes && !route.is_exclusive && formats.contains(&FrameFormat::Fd) => Some(NotForBpf::ChangedFd),
+        _ => route.send_as.filter(converts).map(NotForBpf::SendAs),
+    }
+}
+
+/// The reason for each route, by itself or because of the echo of others.
+pub(super) fn all_not_for_bpf(routes: &[Route]) -> Vec<Option<NotForBpf>> {
+    let mut echoing_to = HashMap::new();
+    for (at, route) in routes.iter().enumerate().filter(|(_, route)| route.echo == Echo::On) {
+        echoing_to.entry(route.to).or_insert(RouteIndex(at));
+    }
+    let meets = |route: &Route| echoing_to.get(&route.from).copied().map(NotForBpf::Meets);
+    routes.iter().map(|route| not_for_bpf(route).or_else(|| meets(route))).collect()
+}
+
+/// Buses whose routes do not fit into programs together.
+pub(super) fn too_much(plan: &Plan, in_bpf: impl Fn(RouteIndex) -> bool) -> HashMap<BusIndex, CompileError> {
+    let mut buses: Vec<_> = plan.routes().iter().enumerate().filter(|(at, _)| in_bpf(RouteIndex(*at))).collect();
+    buses.dedup_by_key(|(_, route)| route.from);
+    if buses.is_empty() {
+        return HashMap::new();
+    }
+    let mut jobs = lower(plan);
+    jobs.retain(|job| in_bpf(job.route));
+    let mut found = HashMap::new();
+    for from in buses.into_iter().map(|(_, route)| route.from) {
+        for format in [FrameFormat::Classic, FrameFormat::Fd] {
+            let is_exclusive = |route| plan.route(route).is_exclusive;
+            if let Err(error) = gateway::compile(&jobs, from, format, Generation::Even, is_exclusive) {
+                found.insert(from, error);
+            }
+        }
+    }
+    found
+}
+
+impl NotForBpf {
+    /// As [`Display`](fmt::Display), with the name of the other route.
+    #[must_use]
+    pub fn in_words(self, plan: &Plan) -> String {
+        match self {
+            Self::Meets(route) => format!("route {:?} echoes frames to its bus", plan.route(route).name),
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for NotForBpf {
+    /// Continues "not in an eBPF program, because".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None(NoPrograms::Old) => "eBPF programs can redirect CAN frames since Linux 7.0",
+            Self::None(NoPrograms::Privilege) => {
+                "this process lacks CAP_BPF or CAP_NET_ADMIN in the initial user namespace"
+            }
+            Self::None(NoPrograms::Missing) => {
+                "this kernel has no eBPF classifiers (CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF, CONFIG_NET_ACT_MIRRED, \
+                 CONFIG_NET_SCH_INGRESS)"
+            }
+            Self::Echo => "an eBPF program cannot send with echo",
+            Self::Timestamp => "an eBPF program cannot keep the receive timestamp",
+            Self::Hops(_) => "an eBPF program cannot count hops",
+            Self::MaxAge => "an eBPF program cannot drop frames by age",
+            Self::WhenFull => "an eBPF program always drops the newest frame when the queue is full",
+            Self::SendAs(_) => "an eBPF program cannot convert frame formats",
+            Self::ChangedFd => "an eBPF program cannot restore a changed CAN FD frame for others",
+            Self::Meets(RouteIndex(_)) => "a route echoes frames to its bus",
+            Self::Bus(error) => return write!(f, "the routes from its bus do not fit into one eBPF program: {error}"),
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Failures of eBPF programs.
+
+use candor_egress::netlink::TcError;
+use candor_io::bpf::LoadError;
+use candor_netlink::client::{Errno, NetlinkError};
+
+use crate::owner::Owner;
+
+/// Programs that cannot be made, attached, kept or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BpfError {
+    /// The kernel refused a filter or the discipline that holds it.
+    #[error("cannot attach an eBPF program to the interface")]
+    Attach(#[source] TcError),
+    /// Another candor has programs on the same interface.
+    #[error(
+        "{owner} already runs eBPF programs on {interface}, and only one gateway can; put the routes into one file, or use \
+         --engine kernel"
+    )]
+    Busy { interface: String, owner: Owner },
+    /// Another program removes the filters as often as they are put back.
+    #[error(
+        "another program keeps removing the eBPF filters from {interface}; find what calls tc filter del or tc qdisc del (a \
+         network script, another gateway), stop it, and start candor again"
+    )]
+    Contested { interface: String },
+    /// The routes from a bus do not fit into programs.
+    #[error("the routes from {interface} do not fit into an eBPF program: {source}")]
+    Compile { interface: String, source: candor_bpf::gateway::CompileError },
+    /// The filters of an interface cannot be listed.
+    #[error("cannot list the filters of an interface")]
+    List(#[source] NetlinkError),
+    /// The kernel refused a program.
+    #[error("the kernel refused the eBPF program of route {route:?}: {}", .why)]
+    Load {
+        route: String,
+        /// What the verifier says last, or the errno.
+        why: String,
+        /// All that the verifier says.
+        log: String,
+        /// A capability is missing.
+        is_privilege: bool,
+    },
+    /// No memory, or too many entries.
+    #[error("cannot make a table for an eBPF program")]
+    Map(#[source] std::io::Error),
+    /// The netlink socket cannot be opened.
+    #[error("cannot open a netlink socket")]
+    Netlink(#[source] NetlinkError),
+}
+
+impl BpfError {
+    pub(super) fn attaching(error: TcError) -> Self {
+        Self::Attach(error)
+    }
+
+    /// True if this process lacks a capability.
+    pub(super) fn is_privilege(&self) -> bool {
+        match self {
+            Self::Attach(error) => error.errno() == Some(Errno::EPERM),
+            Self::Load { is_privilege, .. } => *is_privilege,
+            Self::Map(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+            _ => false,
+        }
+    }
+
+    /// True if the cause passes by itself.
+    pub(crate) fn is_temporary(&self) -> bool {
+        match self {
+            Self::Attach(TcError::Netlink(error)) | Self::List(error) => crate::temporary::netlink(error),
+            _ => false,
+        }
+    }
+
+    pub(super) fn load(route: String, LoadError { source, log }: LoadError) -> Self {
+        let last = log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or_default();
+        let why = if last.is_empty() { source.to_string() } else { last.to_owned() };
+        let is_privilege = source.kind() == std::io::ErrorKind::PermissionDenied && log.is_empty();
+        Self::Load { route, why, log, is_privilege }
+    }
+}

@@ -1,0 +1,453 @@
+//! The filters of candor at the ingress of one interface, for frames of one format.
+//!
+//! ```text
+//!  frame ─▶ first filter: notes the steps of the frame ─▶ filters of further steps, each run if it was noted
+//!           preference 0xCA0C (FD: 0xCA0D)                preference 0xCA1C (FD: 0xCA1D), of one generation
+//! ```
+//!
+//! Rules change between two frames: the further filters of the next generation are attached beside those of the last one, the
+//! first filter is replaced, which the kernel does at once, and after the last frame has left the old ones they are removed. A
+//! route keeps its action, and so its counters, over this.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+use candor_bpf::assembler::MapIndex;
+use candor_bpf::gateway::{Action, Filter, Filters, Generation, How, Map, idle};
+use candor_core::frame::FrameFormat;
+use candor_core::job::{BusIndex, RouteIndex};
+use candor_egress::netlink::TcError;
+use candor_egress::netlink::program::{self, Act, Attached, Ingress, OURS, Place};
+use candor_io::bpf::{self, MapKind};
+use candor_io::can::InterfaceIndex;
+use candor_netlink::client::{Client, Errno};
+
+use super::error::BpfError;
+use crate::counters::RouteCounters;
+
+const FIRST: u16 = 0xCA00;
+const FURTHER: u16 = 0xCA10;
+/// Handle of the first filter.
+const HEAD: u32 = 1;
+/// Handles of a generation, the most that it needs: a filter for each step, one that restores its frames, and one at the end.
+const OF_GENERATION: u32 = 1 << 7;
+/// Handle of a filter that runs for no frame, and keeps an action until its counters are read.
+const KEEPER: u32 = 1 << 9;
+/// `CLS_BPF_NAME_LEN`, without the zero at the end.
+const MOST_NAME_BYTES: usize = 255;
+/// Waited if the kernel cannot say when frames have left a filter.
+const LONGER_THAN_A_FRAME: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// Where frames of a format arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Source {
+    pub(super) interface: InterfaceIndex,
+    pub(super) is_fd: bool,
+}
+
+/// The name of a filter: who made it, whether it made the ingress, and for which route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Label {
+    /// 0 for an applied file.
+    pub(super) pid: u32,
+    pub(super) made_ingress: bool,
+    pub(super) route: String,
+}
+
+impl Label {
+    fn text(&self) -> String {
+        let made = if self.made_ingress { '+' } else { '-' };
+        let mut text = format!("{OURS}{} {made} {}", self.pid, self.route);
+        let fits = (0..=MOST_NAME_BYTES).rev().find(|&end| text.is_char_boundary(end.min(text.len())));
+        text.truncate(fits.unwrap_or_default().min(text.len()));
+        text
+    }
+
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let mut words = text.strip_prefix(OURS)?.splitn(3, ' ');
+        let pid = words.next()?.parse().ok()?;
+        let made_ingress = words.next()? == "+";
+        Some(Self { pid, made_ingress, route: words.next().unwrap_or_default().to_owned() })
+    }
+}
+
+impl Source {
+    pub(super) const fn new(interface: InterfaceIndex, format: FrameFormat) -> Self {
+        Self { interface, is_fd: matches!(format, FrameFormat::Fd) }
+    }
+
+    /// `ETH_P_CAN` or `ETH_P_CANFD`.
+    const fn protocol(self) -> u16 {
+        if self.is_fd { 0x0D } else { 0x0C }
+    }
+
+    const fn place(self, preference: u16, handle: u32) -> Place {
+        Place { preference: preference | self.protocol(), protocol: self.protocol(), handle }
+    }
+
+    const fn head(self) -> Place {
+        self.place(FIRST, HEAD)
+    }
+
+    const fn further(self, generation: Generation, number: u32) -> Place {
+        let start = match generation {
+            Generation::Even => 1,
+            Generation::Odd => OF_GENERATION + 1,
+        };
+        self.place(FURTHER, start + number)
+    }
+
+    /// The filters of candor here, of whichever process.
+    pub(super) fn ours(self, all: &[Attached]) -> impl Iterator<Item = &Attached> {
+        let preferences = [FIRST, FURTHER].map(|preference| preference | self.protocol());
+        all.iter().filter(move |found| preferences.contains(&found.place.preference) && found.name.starts_with(OURS))
+    }
+}
+
+/// An attached filter with an action that sends.
+#[derive(Clone, Debug)]
+struct Sending {
+    place: Place,
+    /// Name of the route.
+    route: String,
+    to: InterfaceIndex,
+    how: How,
+    /// Number of the action, which may be older than the filter.
+    action: u32,
+    /// When the filter was attached.
+    before: Counted,
+    now: Counted,
+}
+
+/// Attached filters.
+#[derive(Debug)]
+pub(super) struct Installed {
+    pub(super) source: Source,
+    generation: Generation,
+    pub(super) made_ingress: bool,
+    sending: Vec<Sending>,
+    /// All of them.
+    places: Vec<Place>,
+    deleted: Option<DeletedFrames>,
+    /// What they were made from, of any generation; `None` if another process made them.
+    rules: Option<Filters>,
+}
+
+/// Frames that each step deleted.
+#[derive(Debug)]
+struct DeletedFrames {
+    map: bpf::Map,
+    /// By step: the name of its route, and the frames at the last reading.
+    steps: Vec<(String, u64)>,
+}
+
+/// What a filter has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    /// Frames of its action.
+    frames: u64,
+    /// Those of them that could not be sent; wraps.
+    failed: u32,
+}
+
+/// What is attached instead.
+pub(super) struct Wanted<'a> {
+    pub(super) filters: &'a Filters,
+    /// The same of the generation [`Generation::Even`].
+    pub(super) rules: &'a Filters,
+    pub(super) to: &'a dyn Fn(BusIndex) -> InterfaceIndex,
+    pub(super) route: &'a dyn Fn(RouteIndex) -> String,
+    /// Process id; 0 for an applied file.
+    pub(super) pid: u32,
+    pub(super) ingress: Ingress,
+}
+
+/// Programs in the kernel that nothing uses yet.
+struct Loaded {
+    programs: Vec<OwnedFd>,
+    idle: OwnedFd,
+    deleted: Option<DeletedFrames>,
+}
+
+impl Wanted<'_> {
+    fn route_of(&self, filter: &Filter) -> String {
+        if let Action::Send { route, .. } = filter.action { (self.route)(route) } else { String::new() }
+    }
+}
+
+impl Installed {
+    /// What was installed by a process that is gone, as far as filters show it.
+    pub(super) fn left_over(source: Source, all: &[Attached]) -> Option<Self> {
+        let ours: Vec<_> = source.ours(all).collect();
+        let first = ours.first()?;
+        let is_odd =
+            ours.iter().any(|found| found.place.preference & FURTHER == FURTHER && found.place.handle > OF_GENERATION);
+        Some(Self {
+            source,
+            generation: if is_odd { Generation::Odd } else { Generation::Even },
+            made_ingress: Label::of(&first.name).is_some_and(|label| label.made_ingress),
+            sending: Vec::new(),
+            places: ours.iter().map(|found| found.place).collect(),
+            deleted: None,
+            rules: None,
+        })
+    }
+
+    /// The generation of what is attached next.
+    pub(super) fn next_generation(before: Option<&Self>) -> Generation {
+        before.map_or(Generation::Even, |before| before.generation.next())
+    }
+
+    /// Attaches filters in place of earlier ones, which get their final counters. After an error, they work as before.
+    pub(super) fn exchange(
+        client: &mut Client,
+        source: Source,
+        before: &mut Option<Self>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Self, BpfError> {
+        let loaded = load(wanted)?;
+        let mut next = Self {
+            source,
+            generation: Self::next_generation(before.as_ref()),
+            made_ingress: before.as_ref().is_some_and(|before| before.made_ingress),
+            sending: Vec::new(),
+            places: Vec::new(),
+            deleted: None,
+            rules: Some(wanted.rules.clone()),
+        };
+        if let Err(error) = next.attach(client, before.as_ref(), wanted, &loaded) {
+            next.take_back(client, before.is_some());
+            return Err(error);
+        }
+        next.deleted = loaded.deleted;
+        leave();
+        if let Some(before) = before {
+            before.read(client);
+            for sending in &mut next.sending {
+                if let Some(same) = before.sending.iter().find(|same| same.action == sending.action) {
+                    (sending.before, sending.now) = (same.now, same.now);
+                }
+            }
+            let gone = before.places.iter().filter(|place| !next.places.contains(place)).copied();
+            remove(client, source, gone.chain([source.place(FURTHER, KEEPER)]));
+        }
+        Ok(next)
+    }
+
+    fn attach(
+        &mut self,
+        client: &mut Client,
+        before: Option<&Self>,
+        wanted: &Wanted<'_>,
+        loaded: &Loaded,
+    ) -> Result<(), BpfError> {
+        let Source { interface, .. } = self.source;
+        if program::make_ingress(client, interface, wanted.ingress).map_err(BpfError::attaching)? {
+            self.made_ingress = true;
+        }
+        let made_ingress = self.made_ingress;
+        let label = |route: String| Label { pid: wanted.pid, made_ingress, route }.text();
+        let head = self.source.head();
+        let has_head = before.is_some_and(|before| before.places.contains(&head));
+        if !has_head {
+            // Without it, the further filters would take what others left in a buffer for steps.
+            let name = label(String::new());
+            program::attach(client, interface, (head, &name), loaded.idle.as_fd(), None)
+                .map_err(BpfError::attaching)?;
+            self.places.push(head);
+        }
+        let acts: Vec<_> = wanted.filters.filters.iter().map(|filter| self.act(before, wanted, filter)).collect();
+        // The kernel puts a new filter in front of the others, so the last one is attached first, and the first one at the end.
+        let numbered = (0_u32..).zip(&wanted.filters.filters).zip(&loaded.programs).zip(&acts);
+        for (((number, filter), program), act) in numbered.collect::<Vec<_>>().into_iter().rev() {
+            let place = if number == 0 { head } else { self.source.further(self.generation, number) };
+            if number == 0 {
+                self.keep_action_of_head(client, before, loaded)?;
+            }
+            let name = label(wanted.route_of(filter));
+            program::attach(client, interface, (place, &name), program.as_fd(), *act).map_err(BpfError::attaching)?;
+            if !self.places.contains(&place) {
+                self.places.push(place);
+            }
+            if let (Action::Send { how, .. }, &Some(Act::Send { to, action, .. })) = (filter.action, act) {
+                let (route, before, now) = (wanted.route_of(filter), Counted::default(), Counted::default());
+                self.sending.push(Sending { place, route, to, how, action, before, now });
+            }
+        }
+        if wanted.filters.filters.is_empty() {
+            self.keep_action_of_head(client, before, loaded)?;
+            let name = label(String::new());
+            program::attach(client, interface, (head, &name), loaded.idle.as_fd(), None)
+                .map_err(BpfError::attaching)?;
+            self.places = vec![head];
+        }
+        // The kernel has numbered new actions.
+        let all = program::attached(client, interface).map_err(BpfError::List)?;
+        for sending in &mut self.sending {
+            sending.action = all.iter().find(|found| found.place == sending.place).map_or(0, |found| found.action);
+        }
+        Ok(())
+    }
+
+    /// The action of a filter: that of an earlier filter of the same route, if there is one.
+    fn act(&self, before: Option<&Self>, wanted: &Wanted<'_>, filter: &Filter) -> Option<Act> {
+        match filter.action {
+            Action::End => Some(Act::End),
+            Action::Nothing => None,
+            Action::Send { to, how, route } => {
+                let (to, route) = ((wanted.to)(to), (wanted.route)(route));
+                let same = |sending: &&Sending| sending.how == how && sending.to == to && sending.route == route;
+                let action = before.and_then(|before| before.sending.iter().find(same)).map_or(0, |same| same.action);
+                Some(Act::Send { to, is_copy: how == How::Mirror, action })
+            }
+        }
+    }
+
+    /// The counters of the first filter's action are read after it was replaced, so another filter keeps the action until then.
+    fn keep_action_of_head(&self, client: &mut Client, before: Option<&Self>, loaded: &Loaded) -> Result<(), BpfError> {
+        let head = self.source.head();
+        let Some(of_head) = before.and_then(|before| before.sending.iter().find(|sending| sending.place == head))
+        else {
+            return Ok(());
+        };
+        let act = Act::Send { to: of_head.to, is_copy: of_head.how == How::Mirror, action: of_head.action };
+        let name = Label { pid: 0, made_ingress: self.made_ingress, route: String::new() }.text();
+        let keeper = self.source.place(FURTHER, KEEPER);
+        program::attach(client, self.source.interface, (keeper, &name), loaded.idle.as_fd(), Some(act))
+            .map_err(BpfError::attaching)
+    }
+
+    /// Removes what a failed attempt has attached; the first filter is still the old one, or was not there.
+    fn take_back(&self, client: &mut Client, had_head: bool) {
+        let head = self.source.head();
+        let further = self.places.iter().filter(|place| **place != head).copied();
+        remove(client, self.source, further.chain([self.source.place(FURTHER, KEEPER)]));
+        if !had_head && self.places.contains(&head) {
+            remove(client, self.source, [head].into_iter());
+        }
+    }
+
+    /// Detaches everything, and returns it with its final counters.
+    pub(super) fn remove(self, client: &mut Client) -> Result<Option<Self>, BpfError> {
+        let source = self.source;
+        let mut before = Some(self);
+        let nothing = Filters { filters: Vec::new(), maps: Vec::new() };
+        let (to, route) = (|_bus| source.interface, |_route| String::new());
+        let wanted =
+            Wanted { filters: &nothing, rules: &nothing, to: &to, route: &route, pid: 0, ingress: Ingress::Plain };
+        let idle = match Self::exchange(client, source, &mut before, &wanted) {
+            Ok(idle) => idle,
+            // The interface is gone, with its filters.
+            Err(BpfError::Attach(error)) if is_gone(&error) => return Ok(before),
+            Err(error) => return Err(error),
+        };
+        remove(client, source, [source.head()].into_iter());
+        if idle.made_ingress && program::ingress_is_empty(client, source.interface).unwrap_or(false) {
+            // Another program may have removed it.
+            let _ = program::remove_ingress(client, source.interface);
+        }
+        Ok(before)
+    }
+
+    /// Reads the counters; returns true if all filters are there.
+    pub(super) fn read(&mut self, client: &mut Client) -> bool {
+        let Ok(all) = program::attached(client, self.source.interface) else { return false };
+        for sending in &mut self.sending {
+            let found = all.iter().find(|found| found.action == sending.action && found.action != 0);
+            if let Some(Attached { stats, .. }) = found {
+                sending.now = Counted { frames: stats.frames, failed: stats.overlimits };
+            }
+        }
+        if let Some(DeletedFrames { map, steps }) = &mut self.deleted
+            && let Ok(bytes) = map.read(&[0; 4])
+        {
+            let (numbers, _) = bytes.as_chunks::<8>();
+            steps.iter_mut().zip(numbers).for_each(|((_, frames), now)| *frames = u64::from_ne_bytes(*now));
+        }
+        self.places.iter().all(|place| all.iter().any(|found| found.place == *place))
+    }
+
+    /// Counters of each route since the filters were attached, at the last reading. A route may come several times.
+    pub(super) fn counters(&self) -> impl Iterator<Item = (&str, RouteCounters)> {
+        let sent = self.sending.iter().map(|Sending { route, before, now, .. }| {
+            let frames = now.frames.saturating_sub(before.frames);
+            let dropped = u64::from(now.failed.wrapping_sub(before.failed)).min(frames);
+            (route.as_str(), RouteCounters { handled: frames - dropped, dropped, ..RouteCounters::default() })
+        });
+        let deleted = self.deleted.iter().flat_map(|deleted| &deleted.steps);
+        let deleted = deleted
+            .map(|(route, frames)| (route.as_str(), RouteCounters { deleted: *frames, ..RouteCounters::default() }));
+        sent.chain(deleted)
+    }
+
+    /// True if this is what is wanted.
+    pub(super) fn runs(&self, wanted: &Wanted<'_>) -> bool {
+        let is_there = |filter: &Filter| match filter.action {
+            Action::Send { route, to, how } => {
+                let (route, to) = ((wanted.route)(route), (wanted.to)(to));
+                self.sending.iter().any(|known| known.route == route && known.to == to && known.how == how)
+            }
+            Action::End | Action::Nothing => true,
+        };
+        self.rules.as_ref() == Some(wanted.rules) && wanted.rules.filters.iter().all(is_there)
+    }
+
+    /// Number of filters.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+}
+
+fn load(wanted: &Wanted<'_>) -> Result<Loaded, BpfError> {
+    let maps = wanted.filters.maps.iter().map(make).collect::<std::io::Result<Vec<_>>>().map_err(BpfError::Map)?;
+    let descriptor = |MapIndex(at): MapIndex| maps[at].as_fd().as_raw_fd();
+    let load = |filter: &Filter| {
+        let program = filter.program.with_maps(descriptor);
+        bpf::load_classifier(c"candor_route", &program).map_err(|error| BpfError::load(wanted.route_of(filter), error))
+    };
+    let programs = wanted.filters.filters.iter().map(load).collect::<Result<_, _>>()?;
+    let idle = load(&idle())?;
+    let sends = |filter: &&Filter| matches!(filter.action, Action::Send { .. });
+    let steps = wanted.filters.filters.iter().filter(sends).map(|filter| (wanted.route_of(filter), 0)).collect();
+    let counts = wanted.filters.maps.iter().position(|map| matches!(map, Map::Deleted(_)));
+    let deleted = counts.and_then(|at| maps.into_iter().nth(at)).map(|map| DeletedFrames { map, steps });
+    Ok(Loaded { programs, idle, deleted })
+}
+
+/// A map of the kernel with its content.
+fn make(map: &Map) -> std::io::Result<bpf::Map> {
+    let bytes = |len: usize| u32::try_from(len).map_err(std::io::Error::other);
+    match map {
+        Map::Array(value) => {
+            let made = bpf::Map::create(MapKind::Array, 4, bytes(value.len())?, 1)?;
+            made.write(&[0; 4], value)?;
+            Ok(made)
+        }
+        Map::Hash(entries) => {
+            let made = bpf::Map::create(MapKind::Hash, 4, 4, bytes(entries.len().max(1))?)?;
+            for (id, steps) in entries {
+                made.write(&id.to_ne_bytes(), &steps.to_ne_bytes())?;
+            }
+            Ok(made)
+        }
+        Map::Deleted(steps) => bpf::Map::create(MapKind::Array, 4, bytes(8 * steps)?, 1),
+    }
+}
+
+/// Waits until no frame is inside a filter that was replaced.
+fn leave() {
+    if bpf::wait_for_readers().is_err() {
+        std::thread::sleep(LONGER_THAN_A_FRAME);
+    }
+}
+
+/// Removes filters, as far as they exist.
+fn remove(client: &mut Client, source: Source, places: impl Iterator<Item = Place>) {
+    for place in places {
+        let _ = program::detach(client, source.interface, place);
+    }
+}
+
+/// True if the interface, or its ingress, does not exist any more.
+pub(super) fn is_gone(error: &TcError) -> bool {
+    matches!(error.errno(), Some(Errno::ENODEV | Errno::ENOENT))
+}

@@ -1,0 +1,328 @@
+//! The engine `"bpf"`: what its programs send, count and leave to others, and what happens to them when files, interfaces and
+//! processes change.
+//!
+//! Each bus is a vxcan pair: the gateway has one end, the test sends and receives at the other.
+
+use candor_config::plan::{Echo, Engine, Plan, RouteIndex, Timestamp};
+use candor_config::text;
+use candor_core::arbitrary;
+use candor_core::filter::Filter;
+use candor_core::oracle::{self, Delivery};
+use candor_core::rule::{Checksums, Modifications};
+use candor_egress::netlink::program;
+use candor_engine::Gateway;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::prelude::*;
+use crate::split::{BUSES, GATEWAY, Wires};
+
+/// In user-mode Linux, and in a guest that counts instructions.
+const CASES: (u32, u32) = (300, 100);
+const FEATURES: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Programs];
+
+#[derive(Clone)]
+struct Case {
+    jobs: Vec<Job>,
+    exclusive: Vec<bool>,
+    bursts: Vec<(usize, Vec<Frame>)>,
+}
+
+impl std::fmt::Debug for Case {
+    /// As a gateway file and frames to try by hand.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "\n{}", text::write(&self.plan()))?;
+        for (from, frames) in &self.bursts {
+            let frames: Vec<_> = frames.iter().map(Frame::to_string).collect();
+            writeln!(f, "from {}: {}", GATEWAY[*from], frames.join(" "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Case {
+    fn plan(&self) -> Plan {
+        let plan = candor_config::arbitrary::plan(&GATEWAY, &self.jobs, Engine::Bpf);
+        candor_config::arbitrary::exclusive(plan, &self.exclusive)
+    }
+}
+
+/// Routes with everything that a program can do.
+fn case() -> impl Strategy<Value = Case> {
+    let kind = (any::<bool>(), 0..5_u8, 0..4_u8);
+    let route = (arbitrary::user_space_job(BUSES).boxed(), kind).prop_map(|(job, (exclusive, filter, fd))| {
+        let mut job = Job { echo: Echo::Off, timestamp: Timestamp::Fresh, hop_limit: None, send_as: None, ..job };
+        if filter < 2 {
+            job.filter = Filter::ALL;
+        }
+        if job.format == FrameFormat::Fd && fd > 0 {
+            (job.modifications, job.checksums) = (Modifications::NONE, Checksums::NONE);
+        }
+        let changes_fd = job.format == FrameFormat::Fd && !job.modifications.is_empty();
+        (job, exclusive || changes_fd)
+    });
+    let bursts = vec((0..BUSES, vec(arbitrary::wire_frame(), 1..24)), 1..6);
+    (vec(route.boxed(), 1..12), bursts).prop_map(|(routes, bursts)| {
+        let (jobs, exclusive) = routes.into_iter().unzip();
+        Case { jobs, exclusive, bursts }
+    })
+}
+
+/// Coverage of the cases, because a comparison of nothing always passes.
+#[derive(Debug, Default)]
+struct Seen {
+    run: usize,
+    refused: usize,
+    deliveries: usize,
+    deleted: u64,
+    taken: usize,
+    left: usize,
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_do_what_the_oracle_predicts() {
+    let Some(_machine) = require(FEATURES) else { return };
+    let wires = Wires::new();
+    let near: Vec<_> = wires.near().map(|index| Wires::open(index)).collect();
+    let seen = std::cell::RefCell::new(Seen::default());
+    let cases = if counts_instructions() { CASES.1 } else { CASES.0 };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let outcome = runner.run(&case(), |case| compare(&wires, &near, &case, &mut seen.borrow_mut()));
+    let seen = seen.into_inner();
+    println!("{seen:?}");
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(seen.run > 3 * seen.refused && seen.deliveries > 500 && seen.deleted > 10, "{seen:?}");
+    assert!(seen.taken > 100 && seen.left > 100, "{seen:?}");
+}
+
+fn compare(wires: &Wires, near: &[CanSocket], case: &Case, seen: &mut Seen) -> Result<(), TestCaseError> {
+    wires.drain();
+    near.iter().for_each(|socket| while hear(socket, Duration::ZERO).is_some() {});
+    let gateway = match Gateway::start(case.plan()) {
+        Ok((gateway, notices)) => {
+            prop_assert!(notices.is_empty(), "{notices:?}");
+            gateway
+        }
+        Err(error) => {
+            // A changed FD frame that several routes want.
+            prop_assert!(error.to_string().contains("CAN FD frame cannot also reach"), "{error}");
+            seen.refused += 1;
+            return Ok(());
+        }
+    };
+    seen.run += 1;
+    for (at, (from, frames)) in case.bursts.iter().enumerate() {
+        frames.iter().for_each(|frame| send(&wires.sockets[*from], frame));
+        let mut expected = vec![Vec::new(); BUSES];
+        let mut rest = Vec::new();
+        for frame in frames {
+            let sent = oracle::deliver(&case.jobs, BusIndex(*from), frame);
+            let is_taken = sent.iter().any(|Delivery { job, .. }| case.exclusive[*job]);
+            rest.extend((!is_taken).then_some(*frame));
+            for Delivery { to, frame, .. } in sent {
+                expected[to.0].push(frame);
+            }
+        }
+        for (to, expected) in expected.iter().enumerate() {
+            let heard = wires.hear(to, expected.len());
+            seen.deliveries += heard.len();
+            prop_assert_eq!(&heard, expected, "burst {}, bus {}", at, GATEWAY[to]);
+        }
+        let left: Vec<_> = std::iter::from_fn(|| hear(&near[*from], Duration::from_millis(3))).collect();
+        (seen.taken, seen.left) = (seen.taken + frames.len() - rest.len(), seen.left + rest.len());
+        prop_assert_eq!(left, rest, "burst {}: what others on {} get", at, GATEWAY[*from]);
+    }
+    let ended = gateway.stop().map_err(|error| TestCaseError::fail(error.to_string()))?;
+    prop_assert_eq!(ended.notices, vec![]);
+    let frames: Vec<_> =
+        case.bursts.iter().flat_map(|(from, frames)| frames.iter().map(|frame| (BusIndex(*from), *frame))).collect();
+    for (at, (counted, expected)) in ended.counters.iter().zip(oracle::count(&case.jobs, &frames)).enumerate() {
+        seen.deleted += expected.deleted;
+        let counted = (counted.handled, counted.dropped, counted.deleted);
+        let expected = (expected.handled, 0, expected.deleted);
+        prop_assert_eq!(counted, expected, "handled, dropped, deleted of route {:?}", RouteIndex(at));
+    }
+    Ok(())
+}
+
+/// Names of all filters of kind `bpf` at the ingress.
+fn filters(interface: InterfaceIndex) -> Vec<String> {
+    let attached = program::attached(&mut Client::open().unwrap(), interface).unwrap();
+    attached.into_iter().map(|attached| attached.name).collect()
+}
+
+fn has_ingress(interface: InterfaceIndex) -> bool {
+    program::has_ingress(&mut Client::open().unwrap(), interface).unwrap()
+}
+
+/// A vcan that frames come from, and a pair that they leave through.
+struct Way {
+    place: Scenario,
+    right: Pair,
+    sender: CanSocket,
+    far: CanSocket,
+}
+
+impl Way {
+    fn new() -> Option<Self> {
+        let place = Scenario::new(FEATURES, ["left"])?;
+        let right = Pair::new(["t-right", "t-far"]);
+        let (sender, far) = (place.sender("left"), listener_on(right.far));
+        Some(Self { place, right, sender, far })
+    }
+
+    fn left(&self) -> InterfaceIndex {
+        self.place.index("left")
+    }
+
+    fn start(&self, ids: &[&str]) -> Candor {
+        self.place.start(&gateway(ids), "bpf")
+    }
+
+    /// True if a frame arrives, once.
+    fn forwards(&self, id: u32) -> bool {
+        let frame = classic(id, &[id.to_be_bytes()[3]]);
+        send(&self.sender, &frame);
+        let heard: Vec<_> = std::iter::from_fn(|| hear(&self.far, Duration::from_millis(20))).collect();
+        assert!(heard.is_empty() || heard == [frame], "{heard:?}");
+        !heard.is_empty()
+    }
+
+    #[track_caller]
+    fn assert_clean(&self) {
+        assert_eq!((filters(self.left()), has_ingress(self.left())), (Vec::new(), false));
+        assert_eq!(self.place.lists(), 0);
+    }
+}
+
+/// Several routes, so that a frame passes several filters.
+fn gateway(ids: &[&str]) -> String {
+    let one = |id: &&str| route(&format!("r{id}"), "left", "right", &format!("frames = \"classic\"\nmatch = \"{id}\""));
+    LEFT_RIGHT.to_owned() + &ids.iter().map(one).collect::<String>()
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_go_with_their_process_or_to_the_next_one() {
+    let Some(way) = Way::new() else { return };
+    let candor = way.start(&["100", "200"]);
+    assert!(way.forwards(0x100) && way.forwards(0x200) && !way.forwards(0x300));
+    let ended = candor.end(Signal::Terminate);
+    assert!(ended.status.success(), "{ended:?}");
+    assert_eq!((ended.counted("r100"), ended.counted("r200")), ([1, 0, 0], [1, 0, 0]));
+    way.assert_clean();
+
+    // A killed one leaves its programs, which work.
+    for next in [&["100", "200"][..], &["200", "300", "400"], &["300"]] {
+        let killed = way.start(&["100", "200"]);
+        let pid = killed.pid();
+        killed.kill();
+        assert!(way.forwards(0x100) && way.forwards(0x200) && !way.forwards(0x300));
+        let candor = way.start(next);
+        for id in [0x100, 0x200, 0x300, 0x400] {
+            assert_eq!(way.forwards(id), next.contains(&format!("{id:X}").as_str()), "{id:X}");
+        }
+        let words =
+            format!("Found 2 eBPF filters on t-left of candor process {pid}, which died; they are replaced or removed");
+        assert_eq!(notices(&candor.before_ready), [words]);
+        candor.end(Signal::Terminate);
+        way.assert_clean();
+    }
+    // A gateway that may not remove them says so.
+    way.start(&["100"]).kill();
+    let candor = way.place.start(&gateway(&["200"]), "read-write");
+    assert!(notices(&candor.before_ready).iter().any(|notice| notice.contains("sudo candor down")));
+    assert!(way.forwards(0x100));
+    candor.end(Signal::Terminate);
+    way.place.candor(&["down"]).assert(0, &["Removed 1 eBPF filter of dead"]);
+    way.assert_clean();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn one_gateway_has_the_programs_of_an_interface() {
+    let Some(way) = Way::new() else { return };
+    let first = way.start(&["100"]);
+    let refused = way.place.run(&gateway(&["200"]), "bpf").fails();
+    refused.assert_refused(&["already runs eBPF programs on t-left", &first.pid().to_string()]);
+    assert!(way.forwards(0x100) && !way.forwards(0x200));
+    first.end(Signal::Terminate);
+    way.assert_clean();
+}
+
+/// Filters and disciplines of other programs stay as they are.
+#[test]
+#[ignore = "runs in a guest"]
+fn other_filters_stay() {
+    let Some(way) = Way::new() else { return };
+    let tc = |words: &str| output(Command::new("tc").args(words.split(' '))).assert(0, &[]);
+    tc("qdisc add dev t-left clsact");
+    tc("filter add dev t-left ingress protocol all pref 7 matchall action continue");
+    let candor = way.start(&["100", "200"]);
+    assert!(way.forwards(0x100));
+    candor.end(Signal::Terminate);
+    assert_eq!((filters(way.left()), has_ingress(way.left())), (Vec::new(), true));
+    let listed = output(Command::new("tc").args("filter show dev t-left ingress".split(' ')));
+    listed.assert(0, &["pref 7 matchall"]);
+
+    // Another program removes those of candor, and it puts them back.
+    let candor = way.start(&["100", "200"]);
+    tc("filter del dev t-left ingress pref 51724 protocol can");
+    assert!(candor.notice_with("put them back").contains("t-left"));
+    wait_until("the programs are back", || way.forwards(0x100) && way.forwards(0x200));
+    candor.end(Signal::Terminate);
+    tc("qdisc del dev t-left clsact");
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_return_with_their_interfaces() {
+    let Some(mut way) = Way::new() else { return };
+    let candor = way.start(&["100", "200"]);
+    assert!(way.forwards(0x100));
+    way.place.unplug("left");
+    candor.notice_with("is gone");
+    way.place.plug_in("left");
+    candor.notice_with("is back");
+    way.sender = way.place.sender("left");
+    wait_until("frames pass again", || way.forwards(0x100));
+    assert!(way.forwards(0x200));
+
+    link::delete(&mut Client::open().unwrap(), way.right.near).unwrap();
+    candor.notice_with("is gone");
+    way.right = Pair::new(["t-right", "t-far"]);
+    way.far = listener_on(way.right.far);
+    candor.notice_with("is back");
+    wait_until("frames pass again", || way.forwards(0x200));
+    let ended = candor.end(Signal::Terminate);
+    // What was not read before an interface disappeared is lost, as with can-gw.
+    assert!(ended.counted("r100")[0] >= 1 && ended.counted("r200")[0] >= 2, "{ended:?}");
+    way.assert_clean();
+}
+
+/// Only with the capabilities that it needs, and with few system calls.
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_need_two_capabilities() {
+    let Some(way) = Way::new() else { return };
+    let file = way.place.file("candor.toml", &gateway(&["100", "200"]));
+    for path in [way.place.run_dir.path(), way.place.files.path()] {
+        std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+    }
+    let mut command =
+        way.place.command(&["run", &file, "--engine", "bpf", "--json", "--user", "65534:65534", "--seccomp"]);
+    let candor = Candor::spawn(&mut command, "").ready();
+    let status = fs::read_to_string(format!("/proc/{}/status", candor.pid())).unwrap();
+    let kept = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap().trim().to_owned();
+    // CAP_NET_ADMIN is 12, CAP_BPF 39.
+    assert_eq!(u64::from_str_radix(&kept, 16).unwrap(), 1 << 12 | 1 << 39);
+    assert!(way.forwards(0x100));
+    signal::send(candor.pid(), Signal::Hangup).unwrap();
+    assert_eq!(candor.event(&["reloaded", "not-reloaded", "invalid"])["event"], "reloaded");
+    assert!(way.forwards(0x200));
+    candor.end(Signal::Terminate);
+    way.assert_clean();
+}
