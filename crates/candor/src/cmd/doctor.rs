@@ -121,7 +121,7 @@ fn probe(client: &mut Client) -> Result<Probed, Box<dyn std::error::Error>> {
         Err(CangwError::NotPermitted) => Cangw::NotPermitted,
         Err(other) => return Err(other.into()),
     };
-    Ok(Probed { can: can::support()?, cangw, engines })
+    Ok(Probed { can: can::support()?, cangw, no_programs: candor_engine::no_programs()?, engines })
 }
 
 fn network(client: &mut Client) -> Result<Network, Box<dyn std::error::Error>> {

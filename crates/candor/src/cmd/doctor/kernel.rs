@@ -1,6 +1,7 @@
 //! The kernel: release, preemption, CAN support, engines and clock.
 
 use candor_config::engine::UserEngine;
+use candor_config::placement::{NoPrograms, NotForBpf};
 use candor_engine::Lack;
 use candor_io::can::Support;
 use candor_io::machine::Machine;
@@ -13,6 +14,8 @@ use super::needs::{Needs, Runs};
 pub(super) struct Probed {
     pub(super) can: Support,
     pub(super) cangw: Cangw,
+    /// Why this process cannot attach programs that forward frames.
+    pub(super) no_programs: Option<NoPrograms>,
     pub(super) engines: Vec<(UserEngine, Option<Lack>)>,
 }
 
@@ -34,6 +37,7 @@ pub(super) fn checks(machine: &Machine, probed: &Probed, needs: &Needs) -> Vec<C
         preemption(machine, needs),
         can(probed, needs),
         cangw(machine, probed, needs),
+        programs(probed, needs),
         modules(machine, &release, probed),
     ];
     checks.extend(engine(probed, needs));
@@ -125,6 +129,19 @@ fn cangw(machine: &Machine, probed: &Probed, needs: &Needs) -> Check {
         Runs::User => check::CANGW.ok(format!("{found}; not needed in user space")),
         Runs::Bpf => check::CANGW.ok(format!("{found}; not needed for eBPF programs")),
     }
+}
+
+fn programs(probed: &Probed, needs: &Needs) -> Check {
+    let Some(why) = probed.no_programs else { return check::PROGRAMS.ok("programs can forward frames") };
+    let found = NotForBpf::None(why).to_string();
+    if needs.runs != Runs::Bpf {
+        return check::PROGRAMS.ok(format!("{found}; not needed"));
+    }
+    let remedy = match why {
+        NoPrograms::Old | NoPrograms::Missing => "boot Debian's Linux 7.0 or newer, or use --engine auto",
+        NoPrograms::Privilege => "run candor as root: sudo candor run …",
+    };
+    check::PROGRAMS.missing(found, remedy)
 }
 
 /// Lists the modules: most load on demand, but one that is not on disk cannot.
@@ -229,7 +246,7 @@ mod tests {
 
     fn all(lack: Option<Lack>) -> Probed {
         let engines = UserEngine::all().map(|engine| (engine, lack.filter(|_| engine.receiver().has_ring()))).collect();
-        Probed { can: Support::Raw, cangw: Cangw::Ready, engines }
+        Probed { can: Support::Raw, cangw: Cangw::Ready, no_programs: None, engines }
     }
 
     fn one(files: &[(&str, &str)], probed: &Probed, needs: &Needs, topic: check::Topic) -> Check {
