@@ -16,6 +16,8 @@
 #![forbid(unsafe_code)]
 
 pub mod assembler;
+pub mod btf;
 pub mod gateway;
 #[cfg(test)]
 mod machine;
+pub mod queue;

@@ -1,15 +1,25 @@
-//! BPF classifier programs.
+//! BPF programs, maps and types.
+
+mod map;
 
 use std::ffi::{CStr, c_char};
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+pub use map::{Described, Map, MapKind, load_types};
 
 /// `BPF_PROG_LOAD`.
 pub const LOAD: u32 = 5;
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 const CLASSIFIER: u32 = 3;
+/// `BPF_PROG_TYPE_STRUCT_OPS`.
+const OPERATIONS: u32 = 27;
+/// `BPF_LINK_CREATE`.
+const LINK: u32 = 28;
+/// `BPF_STRUCT_OPS`.
+const ATTACH_OPERATIONS: u32 = 44;
 /// Room for the verifier log of a small program.
-const LOG_BYTES: usize = 1 << 14;
+const LOG_BYTES: usize = 1 << 20;
 
 /// The part of `union bpf_attr` for BPF_PROG_LOAD; newer kernels take missing fields for 0.
 #[repr(C)]
@@ -25,9 +35,19 @@ struct Attributes {
     kernel_version: u32,
     flags: u32,
     name: [u8; 16],
+    interface: u32,
+    attach_type: u32,
+    types: u32,
+    function_bytes: u32,
+    functions: u64,
+    function_count: u32,
+    line_bytes: u32,
+    lines: u64,
+    line_count: u32,
+    attach_id: u32,
 }
 
-const _: () = assert!(size_of::<Attributes>() == 64, "include/uapi/linux/bpf.h");
+const _: () = assert!(size_of::<Attributes>() == 112, "include/uapi/linux/bpf.h");
 
 #[derive(Debug)]
 pub struct LoadError {
@@ -47,45 +67,133 @@ pub struct LoadError {
 /// # Errors
 /// `ENOSYS` without the system call, `EPERM` without the capabilities, `EINVAL` or `EACCES` if the verifier refuses it.
 pub fn load_classifier(name: &CStr, instructions: &[[u8; 8]]) -> Result<OwnedFd, LoadError> {
-    let quiet = match load(name, instructions, &mut []) {
-        Ok(program) => return Ok(program),
-        Err(source) => source,
-    };
-    // The log is requested only after an error: it costs time and can be too small.
-    let mut log = vec![0; LOG_BYTES];
-    match load(name, instructions, &mut log) {
-        Ok(program) => Ok(program),
-        Err(_same) => {
-            let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
-            Err(LoadError { source: quiet, log: text.trim().to_owned() })
+    // Checked only for GPL helpers, which are not used.
+    Load { kind: CLASSIFIER, name, license: c"MIT", instructions, attach_type: 0, attach_id: 0 }.run()
+}
+
+/// Loads a program for a member of a structure of operations (`struct_ops`): its position in the structure, and the number
+/// of the structure among the types of the kernel.
+///
+/// # Kernel
+/// `CONFIG_BPF_JIT` and `CONFIG_DEBUG_INFO_BTF`; needs CAP_BPF and CAP_PERFMON in the initial user namespace. The kernel
+/// takes only licenses that are compatible with the GPL.
+///
+/// # Errors
+/// As [`load_classifier`]; `ENOTSUPP` (524) if the structure takes no programs.
+pub fn load_operation(
+    name: &CStr,
+    license: &CStr,
+    instructions: &[[u8; 8]],
+    structure: u32,
+    position: u32,
+) -> Result<OwnedFd, LoadError> {
+    Load { kind: OPERATIONS, name, license, instructions, attach_type: position, attach_id: structure }.run()
+}
+
+/// Registers the operations in a map of [`MapKind::Operations`], until the returned descriptor is closed. What uses them
+/// then keeps the map.
+///
+/// # Errors
+/// `EEXIST` if their name is taken, `EINVAL` if the map has no value.
+pub fn register(operations: &Map) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        map: i32,
+        target: u32,
+        attach_type: u32,
+        flags: u32,
+    }
+    let map = operations.descriptor().as_raw_fd();
+    let mut attributes = Attributes { map, target: 0, attach_type: ATTACH_OPERATIONS, flags: 0 };
+    // SAFETY: the attributes hold neither padding nor addresses.
+    unsafe { make(LINK, &mut attributes) }
+}
+
+#[derive(Clone, Copy)]
+struct Load<'a> {
+    kind: u32,
+    name: &'a CStr,
+    license: &'a CStr,
+    instructions: &'a [[u8; 8]],
+    attach_type: u32,
+    attach_id: u32,
+}
+
+impl Load<'_> {
+    fn run(self) -> Result<OwnedFd, LoadError> {
+        let quiet = match self.load(&mut []) {
+            Ok(program) => return Ok(program),
+            Err(source) => source,
+        };
+        // The log is requested only after an error: it costs time and can be too small.
+        let mut log = vec![0; LOG_BYTES];
+        match self.load(&mut log) {
+            Ok(program) => Ok(program),
+            Err(_same) => {
+                let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
+                Err(LoadError { source: quiet, log: text.trim().to_owned() })
+            }
         }
+    }
+
+    fn load(self, log: &mut [u8]) -> io::Result<OwnedFd> {
+        let license: *const c_char = self.license.as_ptr();
+        let mut attributes = Attributes {
+            kind: self.kind,
+            count: u32::try_from(self.instructions.len()).map_err(io::Error::other)?,
+            instructions: self.instructions.as_ptr().expose_provenance() as u64,
+            license: license.expose_provenance() as u64,
+            log_level: u32::from(!log.is_empty()),
+            log_bytes: u32::try_from(log.len()).map_err(io::Error::other)?,
+            log: if log.is_empty() { 0 } else { log.as_mut_ptr().expose_provenance() as u64 },
+            kernel_version: 0,
+            flags: 0,
+            name: object_name(self.name),
+            interface: 0,
+            attach_type: self.attach_type,
+            types: 0,
+            function_bytes: 0,
+            functions: 0,
+            function_count: 0,
+            line_bytes: 0,
+            lines: 0,
+            line_count: 0,
+            attach_id: self.attach_id,
+        };
+        // SAFETY: the attributes hold no padding; behind their three addresses the kernel reads `count` instructions of
+        // 8 bytes and a C string, and writes at most `log_bytes`, all of which are borrowed until it returns. The program
+        // itself is proven by the kernel.
+        unsafe { make(LOAD, &mut attributes) }
     }
 }
 
-fn load(name: &CStr, instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<OwnedFd> {
-    // Checked only for GPL helpers, which are not used.
-    let license: *const c_char = c"MIT".as_ptr();
+/// `BPF_OBJ_NAME_LEN`; a longer name is cut.
+fn object_name(name: &CStr) -> [u8; 16] {
     let mut field = [0; 16];
     field.iter_mut().zip(name.to_bytes().iter().take(15)).for_each(|(to, from)| *to = *from);
-    let attributes = Attributes {
-        kind: CLASSIFIER,
-        count: u32::try_from(instructions.len()).map_err(io::Error::other)?,
-        instructions: instructions.as_ptr().expose_provenance() as u64,
-        license: license.expose_provenance() as u64,
-        log_level: u32::from(!log.is_empty()),
-        log_bytes: u32::try_from(log.len()).map_err(io::Error::other)?,
-        log: if log.is_empty() { 0 } else { log.as_mut_ptr().expose_provenance() as u64 },
-        kernel_version: 0,
-        flags: 0,
-        name: field,
-    };
-    let place = &raw const attributes;
-    // SAFETY: the kernel reads as many bytes as the live struct has, which holds no padding; behind its three addresses it
-    // reads `count` instructions of 8 bytes and a C string, and writes at most `log_bytes`, all of which are borrowed until it
-    // returns. The program itself is proven by the kernel.
-    let returned = unsafe { libc::syscall(libc::SYS_bpf, LOAD, place, size_of::<Attributes>()) };
-    let descriptor = i32::try_from(returned).ok().filter(|descriptor| *descriptor >= 0);
-    let descriptor = descriptor.ok_or_else(io::Error::last_os_error)?;
+    field
+}
+
+/// `bpf()`.
+///
+/// # Safety
+/// `T` is the part of `union bpf_attr` for the command, without padding, and what the kernel reads and writes behind its
+/// addresses is borrowed for the call.
+unsafe fn call<T>(command: u32, attributes: &mut T) -> io::Result<i32> {
+    let place = std::ptr::from_mut(attributes);
+    // SAFETY: the kernel reads and writes at most as many bytes as the live struct has; the caller keeps what it points to.
+    let returned = unsafe { libc::syscall(libc::SYS_bpf, command, place, size_of::<T>()) };
+    let result = i32::try_from(returned).ok().filter(|result| *result >= 0);
+    result.ok_or_else(io::Error::last_os_error)
+}
+
+/// A call that returns a new descriptor.
+///
+/// # Safety
+/// As [`call`], and the command makes a descriptor.
+unsafe fn make<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
+    // SAFETY: as the caller says.
+    let descriptor = unsafe { call(command, attributes) }?;
     // SAFETY: the call above has made it (with O_CLOEXEC, as all of this call are) and nothing else has seen it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
