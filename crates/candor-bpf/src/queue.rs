@@ -29,6 +29,7 @@
 
 mod generate;
 mod layout;
+pub mod oracle;
 
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK};
 

@@ -8,18 +8,21 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use candor_bpf::btf::{BtfError, Types};
-use candor_bpf::queue::{self, CompileError, Layout, Options, Queue, Statistics};
+use candor_bpf::queue::{self, CompileError, Queue};
+pub use candor_bpf::queue::{Layout, Options, Statistics, key, oracle};
 use candor_io::bpf::{self, Described, LoadError, Map, MapKind};
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
 
 use crate::discipline::Discipline;
 use crate::handle::Handle;
-use crate::netlink::{self, TcError};
+use crate::netlink::{self, TcError, qdiscs};
 use crate::tree::Qdisc;
 
 /// Name of the kind, as `tc qdisc show` prints it.
 pub const KIND: &str = "candor";
+/// Major numbers of handles. Only one of them is in use.
+const HANDLES: [u16; 2] = [0xCA00, 0xCA01];
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Errno without a name in user space: the kernel has no such operations.
 const ENOTSUPP: i32 = 524;
@@ -85,7 +88,8 @@ pub fn install(
     let operations = operations(&queue, layout, &maps, Described { key: 0, value: 0, ..described })?;
     let registered = bpf::register(&operations).map_err(system("register the kind"))?;
     let discipline = Discipline::Other { kind: KIND.to_owned(), options: Vec::new() };
-    let qdisc = Qdisc { handle: Handle::NONE, parent: Handle::ROOT, stab: None, discipline };
+    let handle = free_handle(client, interface)?;
+    let qdisc = Qdisc { handle, parent: Handle::ROOT, stab: None, discipline };
     netlink::replace_qdisc(client, interface, &qdisc)?;
     drop(registered);
     let state = maps.into_iter().next().expect("the state is the first map");
@@ -108,6 +112,15 @@ fn maps(queue: &Queue, described: Described<'_>) -> Result<Vec<Map>, InstallErro
         }
     };
     queue.maps.iter().map(map).collect::<io::Result<_>>().map_err(system("create a map"))
+}
+
+/// A handle that the interface does not have: the kernel does not replace a queueing discipline by one of the same kind and
+/// handle, but changes it, and this kind ignores that.
+fn free_handle(client: &mut Client, interface: InterfaceIndex) -> Result<Handle, TcError> {
+    let all = qdiscs(client)?;
+    let taken = |handle| all.iter().any(|listed| listed.interface == interface && listed.qdisc.handle == handle);
+    let mut handles = HANDLES.map(|major| Handle::new(major, 0)).into_iter();
+    Ok(handles.find(|handle| !taken(*handle)).unwrap_or(Handle::NONE))
 }
 
 /// The map of `struct Qdisc_ops` with all programs.

@@ -1,0 +1,134 @@
+//! Queues in the order of arbitration, compared with their oracle.
+
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG};
+use candor_core::random::SplitMix64;
+use candor_egress::kernel::arbitration::oracle::{Arrival, Oracle};
+use candor_egress::kernel::arbitration::{self, InstallError, Installed, KIND, Layout, Options, Statistics, key};
+
+use super::line::{Line, PLUG};
+use super::*;
+use crate::queues;
+use crate::serial::SERIAL;
+
+const SCHEDULES: u64 = 60;
+/// The first byte of a frame is its number.
+const MOST_FRAMES: usize = 250;
+const SOCKETS: usize = 4;
+
+fn layout() -> Option<Layout> {
+    match arbitration::layout() {
+        Ok(layout) => Some(layout),
+        Err(InstallError::Unsupported(why)) => {
+            skip(Feature::BpfQueues, &why);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn install(index: InterfaceIndex, options: &Options, layout: &Layout) -> Installed {
+    match arbitration::install(&mut Client::open().unwrap(), index, options, layout) {
+        Err(InstallError::Program { program, errno, log }) => {
+            let end: Vec<_> = log.lines().rev().take(50).collect();
+            panic!("{program} of {options:?}: {errno}\n{end:#?}")
+        }
+        other => other.unwrap(),
+    }
+}
+
+/// Few identifiers, so that many are equal, or share their first bits.
+fn random_id(random: &mut SplitMix64) -> u32 {
+    let base = [0, 1, 0x123, 0x124, 0x7FE, 0x7FF][random.below(6)];
+    let extension = [0, 1, 0x2_0000, 0x3_FFFF][random.below(4)];
+    let remote = if random.below(4) == 0 { CAN_RTR_FLAG } else { 0 };
+    match random.below(3) {
+        0 => base | remote,
+        1 => base << 18 | extension | CAN_EFF_FLAG | remote,
+        _ => u32::try_from(random.next_u64() & u64::from(CAN_EFF_MASK)).unwrap() | CAN_EFF_FLAG | remote,
+    }
+}
+
+fn random_options(random: &mut SplitMix64) -> Options {
+    Options {
+        limit: u32::try_from([1, 2, 3, 10, 63, 64, 65, 200][random.below(8)]).unwrap(),
+        limit_per_socket: [None, Some(1), Some(10), Some(50)][random.below(4)],
+        max_age_ns: [None, Some(3_600_000_000_000)][random.below(2)],
+        replace_same_id: random.below(2) == 1,
+    }
+}
+
+/// A frame as the driver of a serial adapter writes it.
+fn text(id: u32, payload: &[u8]) -> String {
+    let is_remote = id & CAN_RTR_FLAG != 0;
+    let number = id & CAN_EFF_MASK;
+    let head = match (id & CAN_EFF_FLAG != 0, is_remote) {
+        (false, false) => format!("t{number:03X}"),
+        (false, true) => format!("r{number:03X}"),
+        (true, false) => format!("T{number:08X}"),
+        (true, true) => format!("R{number:08X}"),
+    };
+    if is_remote { format!("{head}0") } else { format!("{head}{}{}", payload.len(), hex(payload)) }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn frames_leave_in_the_order_of_arbitration() {
+    let Some(mut line) = Line::new(SERIAL) else { return };
+    let Some(layout) = layout() else { return };
+    for seed in 0..SCHEDULES {
+        let mut random = SplitMix64::new(seed);
+        let options = random_options(&mut random);
+        line.plug();
+        let installed = install(line.index, &options, &layout);
+        let sockets: Vec<_> = (0..SOCKETS).map(|_| sender_on(line.index)).collect();
+        let mut expected = Statistics::default();
+        // The second time, slots have been used and freed.
+        for round in 0..2 {
+            let mut oracle = Oracle::new(options);
+            if round == 1 {
+                line.plug();
+                oracle.arrive(key(PLUG), Some(SOCKETS as u64), 0, text(PLUG, &[]));
+            }
+            for number in 0..random.below(MOST_FRAMES) {
+                let (id, socket) = (random_id(&mut random), random.below(SOCKETS));
+                let payload = [u8::try_from(number).unwrap(), round];
+                let payload = if id & CAN_RTR_FLAG == 0 { &payload[..] } else { &[] };
+                let sent = try_send(&sockets[socket], &classic(id, payload));
+                let arrival = oracle.arrive(key(id), Some(socket as u64), 0, text(id, payload));
+                let is_dropped = match arrival {
+                    Arrival::Full => Some(&mut expected.full),
+                    Arrival::Socket => Some(&mut expected.socket),
+                    Arrival::Replaced(_) => {
+                        expected.replaced += 1;
+                        None
+                    }
+                    Arrival::Waits => None,
+                };
+                let errno = sent.err().and_then(|error| error.raw_os_error());
+                assert_eq!(errno, is_dropped.is_some().then_some(errno::ENOBUFS), "{seed} {options:?} {number}");
+                if let Some(count) = is_dropped {
+                    *count += 1;
+                }
+            }
+            expected.waiting = oracle.len() as u64;
+            let found = installed.statistics().unwrap();
+            expected.owner = found.owner;
+            assert_eq!(found, expected, "{seed} {options:?}");
+            let listed = line.kernel.observe().unwrap();
+            assert_eq!((listed.qdiscs[0].backlog_frames as usize, listed.tree.qdiscs[0].discipline.kind()), (oracle.len(), KIND));
+            assert_eq!(u64::from(listed.qdiscs[0].drops), expected.full + expected.socket + expected.replaced);
+            let order = std::iter::from_fn(|| oracle.depart(0).frame);
+            let order: Vec<_> = order.filter(|frame| *frame != text(PLUG, &[])).collect();
+            assert_eq!(line.texts(order.len()), order, "{seed} {options:?}");
+        }
+        expected.waiting = 0;
+        assert_eq!(installed.statistics().unwrap(), expected);
+        assert_eq!(line.kernel.observe().unwrap().qdiscs[0].backlog_bytes, 0);
+        queues::delete_root(line.index);
+        assert_eq!(line.kernel.observe().unwrap().defaults[0].0.discipline.kind(), "pfifo_fast");
+    }
+}
