@@ -298,3 +298,51 @@ impl Writer {
         self.types.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn types() -> Vec<u8> {
+        let mut writer = Writer::new();
+        let word = writer.integer("u32", 4);
+        let inner = writer.structure("", 8, &[("first", word, 0), ("second", word, 4)]);
+        let named = writer.structure("named", 8, &[("third", word, 4)]);
+        let tagged = writer.tag("attribute", named);
+        let pointer = writer.pointer(tagged);
+        writer.structure("outer", 32, &[("", inner, 4), ("member", tagged, 16), ("pointer", pointer, 24)]);
+        writer.finish()
+    }
+
+    #[test]
+    fn members_are_found_by_their_path() {
+        let bytes = types();
+        let types = Types::read(&bytes).unwrap();
+        assert_eq!(types.find(Kind::Integer, "u32"), Ok(TypeId(1)));
+        assert_eq!(types.size("outer"), Ok(32));
+        let offsets = ["first", "second", "member", "member.third", "pointer"].map(|path| types.offset("outer", path));
+        assert_eq!(offsets, [4, 8, 16, 20, 24].map(Ok));
+        assert_eq!(types.position("outer", "member"), Ok(1));
+        let missing = |name: &str| Err(BtfError::Missing(name.to_owned()));
+        assert_eq!(types.offset("outer", "pointer.third"), missing("outer.pointer.third"));
+        assert_eq!(types.offset("other", "first"), missing("other"));
+        assert_eq!(types.position("outer", "first"), missing("outer.first"));
+    }
+
+    proptest! {
+        #[test]
+        fn broken_types_are_refused_or_read(place in 0_usize..200, byte: u8, length in 0_usize..300) {
+            let mut bytes = types();
+            bytes.truncate(length);
+            if let Some(broken) = bytes.get_mut(place) {
+                *broken = byte;
+            }
+            if let Ok(types) = Types::read(&bytes) {
+                let _ = types.offset("outer", "member.third");
+                let _ = types.position("outer", "pointer");
+            }
+        }
+    }
+}

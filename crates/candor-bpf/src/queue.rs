@@ -245,3 +245,6 @@ fn state(limit: u32) -> Vec<u8> {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,6 +76,11 @@ impl<T> Oracle<T> {
         Arrival::Waits
     }
 
+    /// All frames are lost, for example because the interface goes down.
+    pub fn reset(&mut self) -> Vec<T> {
+        self.waiting.drain(..).map(|waiting| waiting.frame).collect()
+    }
+
     /// The controller has room for a frame.
     pub fn depart(&mut self, now_ns: u64) -> Departure<T> {
         let mut expired = Vec::new();

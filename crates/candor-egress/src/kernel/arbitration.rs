@@ -37,7 +37,9 @@ pub enum InstallError {
     Queue(#[from] TcError),
     #[error("Cannot {what} for a queue in the order of arbitration: {source}")]
     System { what: &'static str, source: io::Error },
-    #[error("This kernel has no queues in BPF: {0}. They need Linux 6.16 with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF")]
+    #[error(
+        "This kernel has no queues in BPF: {0}. They need Linux 6.16 with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF"
+    )]
     Unsupported(String),
 }
 

@@ -54,7 +54,12 @@ impl Feature {
             Self::Clock => (!counts_instructions()).then(|| "the clock does not count instructions".to_owned()),
             Self::Cgroup => control_group::missing(),
             // Tests find out when they use it.
-            Self::BpfQueues | Self::Controllers | Self::Ets | Self::NoSelfJobs | Self::RelativeCrc8 | Self::SelfJobs => None,
+            Self::BpfQueues
+            | Self::Controllers
+            | Self::Ets
+            | Self::NoSelfJobs
+            | Self::RelativeCrc8
+            | Self::SelfJobs => None,
             Self::Guest => std::env::var_os("CANDOR_TESTBED").is_none().then(|| "this is not a guest".to_owned()),
             Self::Modules => {
                 let file = kernel::cangw_file().filter(|_| kernel::vcan_file().is_some());

@@ -119,10 +119,12 @@ fn frames_leave_in_the_order_of_arbitration() {
             expected.owner = found.owner;
             assert_eq!(found, expected, "{seed} {options:?}");
             let listed = line.kernel.observe().unwrap();
-            assert_eq!((listed.qdiscs[0].backlog_frames as usize, listed.tree.qdiscs[0].discipline.kind()), (oracle.len(), KIND));
+            assert_eq!(
+                (listed.qdiscs[0].backlog_frames as usize, listed.tree.qdiscs[0].discipline.kind()),
+                (oracle.len(), KIND)
+            );
             assert_eq!(u64::from(listed.qdiscs[0].drops), expected.full + expected.socket + expected.replaced);
-            let order = std::iter::from_fn(|| oracle.depart(0).frame);
-            let order: Vec<_> = order.filter(|frame| *frame != text(PLUG, &[])).collect();
+            let order: Vec<_> = oracle.reset().into_iter().filter(|frame| *frame != text(PLUG, &[])).collect();
             assert_eq!(line.texts(order.len()), order, "{seed} {options:?}");
         }
         expected.waiting = 0;
