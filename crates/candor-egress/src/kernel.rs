@@ -14,7 +14,6 @@
 //! filters by control group CAP_BPF, too.
 
 mod apply;
-pub mod arbitration;
 mod control_groups;
 mod machine;
 mod supervise;

@@ -24,6 +24,7 @@
 //! [`tc_new_tfilter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_api.c#L2057).
 
 mod action;
+pub mod arbitration;
 mod class;
 mod codec;
 mod discipline;
@@ -38,7 +39,7 @@ mod observe;
 mod request;
 mod stats;
 
-pub use error::{EncodeError, ProgramError, TcError};
+pub use error::{EncodeError, ProgramError, QueueError, TcError};
 pub use list::{ListedQdisc, qdiscs};
 pub use message::InterfaceNames;
 pub use observe::{Observed, observe};

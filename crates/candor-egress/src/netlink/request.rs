@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use crate::discipline::Discipline;
 use crate::filter::Filter;
 use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
@@ -14,7 +15,7 @@ use super::filter::load_program;
 use super::message::{
     Header, InterfaceNames, RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_STAB,
 };
-use super::{class, discipline, filter};
+use super::{arbitration, class, discipline, filter};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 
@@ -41,12 +42,21 @@ impl Mode {
 ///
 /// # Kernel
 /// One of the same kind and [`handle`](Qdisc::handle), or without a handle of the same kind, is changed: everything below it
-/// stays, and what the new one leaves to the kernel keeps its value. Any other is deleted with everything below it.
+/// stays, and what the new one leaves to the kernel keeps its value. Any other is deleted with everything below it. A queue in
+/// the order of arbitration is never changed ([`arbitration::install`]).
 ///
 /// # Errors
 /// [`TcError::Encode`] before anything is sent; `ENOENT` if the kernel lacks the kind or the parent, `EINVAL` for a value that
 /// it rejects.
 pub fn replace_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
+    if let Discipline::Arbitration(arbitration) = &qdisc.discipline {
+        let layout = arbitration::layout()?;
+        return arbitration::install(client, interface, qdisc, arbitration, &layout).map(drop);
+    }
+    replace(client, interface, qdisc)
+}
+
+pub(super) fn replace(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
     Ok(client.request(qdisc_message(interface, qdisc, Mode::Replace)?)?)
 }
 

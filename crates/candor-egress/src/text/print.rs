@@ -132,6 +132,7 @@ pub(super) fn qdisc_words(qdisc: &Qdisc) -> Result<String, NotSayable> {
 
 fn discipline_options(discipline: &Discipline) -> Result<String, NotSayable> {
     match discipline {
+        Discipline::Arbitration(_) => Err(NotSayable::Program),
         Discipline::Clsact => Ok(String::new()),
         Discipline::Noqueue => Err(NotSayable::ThereByItself),
         Discipline::Tbf(tbf) => self::tbf(*tbf),

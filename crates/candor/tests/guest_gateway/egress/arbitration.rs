@@ -2,8 +2,11 @@
 
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG};
 use candor_core::random::SplitMix64;
-use candor_egress::kernel::arbitration::oracle::{Arrival, Oracle};
-use candor_egress::kernel::arbitration::{self, InstallError, Installed, KIND, Layout, Options, Statistics, key};
+use candor_egress::arbitration::{Arbitration, Limits};
+use candor_egress::kernel::{Target, apply};
+use candor_egress::netlink::QueueError;
+use candor_egress::netlink::arbitration::oracle::{Arrival, Oracle};
+use candor_egress::netlink::arbitration::{self, Installed, Layout, Statistics, key};
 
 use super::line::{Line, PLUG};
 use super::*;
@@ -18,7 +21,7 @@ const SOCKETS: usize = 4;
 fn layout() -> Option<Layout> {
     match arbitration::layout() {
         Ok(layout) => Some(layout),
-        Err(InstallError::Unsupported(why)) => {
+        Err(QueueError::Unsupported(why)) => {
             skip(Feature::BpfQueues, &why);
             None
         }
@@ -26,11 +29,16 @@ fn layout() -> Option<Layout> {
     }
 }
 
-fn install(index: InterfaceIndex, options: &Options, layout: &Layout) -> Installed {
-    match arbitration::install(&mut Client::open().unwrap(), index, options, layout) {
-        Err(InstallError::Program { program, errno, log }) => {
+fn queue(handle: Handle, arbitration: &Arbitration) -> Qdisc {
+    Qdisc { handle, parent: Handle::ROOT, stab: None, discipline: Discipline::Arbitration(arbitration.clone()) }
+}
+
+fn install(index: InterfaceIndex, queue: &Qdisc, layout: &Layout) -> Installed {
+    let Discipline::Arbitration(arbitration) = &queue.discipline else { panic!("{queue:?}") };
+    match arbitration::install(&mut Client::open().unwrap(), index, queue, arbitration, layout) {
+        Err(TcError::Queue(QueueError::Program { program, source, log })) => {
             let end: Vec<_> = log.lines().rev().take(50).collect();
-            panic!("{program} of {options:?}: {errno}\n{end:#?}")
+            panic!("{program} of {}: {source}\n{end:#?}", arbitration.name())
         }
         other => other.unwrap(),
     }
@@ -48,13 +56,15 @@ fn random_id(random: &mut SplitMix64) -> u32 {
     }
 }
 
-fn random_options(random: &mut SplitMix64) -> Options {
-    Options {
-        limit: u32::try_from([1, 2, 3, 10, 63, 64, 65, 200][random.below(8)]).unwrap(),
-        limit_per_socket: [None, Some(1), Some(10), Some(50)][random.below(4)],
-        max_age_ns: [None, Some(3_600_000_000_000)][random.below(2)],
+fn random_arbitration(random: &mut SplitMix64) -> Arbitration {
+    let limits = Limits {
+        frames: u32::try_from([1, 2, 3, 10, 63, 64, 65, 200][random.below(8)]).unwrap(),
+        per_socket: [None, Some(1), Some(10), Some(50)][random.below(4)],
+        // Longer than any test.
+        max_age_ms: [None, Some(9999)][random.below(2)],
         replace_same_id: random.below(2) == 1,
-    }
+    };
+    Arbitration::new(limits).unwrap()
 }
 
 /// A frame as the driver of a serial adapter writes it.
@@ -81,9 +91,10 @@ fn frames_leave_in_the_order_of_arbitration() {
     let Some(layout) = layout() else { return };
     for seed in 0..SCHEDULES {
         let mut random = SplitMix64::new(seed);
-        let options = random_options(&mut random);
+        let arbitration = random_arbitration(&mut random);
+        let (name, options) = (arbitration.name(), arbitration.options());
         line.plug();
-        let installed = install(line.index, &options, &layout);
+        let installed = install(line.index, &queue(Handle::NONE, &arbitration), &layout);
         let sockets: Vec<_> = (0..SOCKETS).map(|_| sender_on(line.index)).collect();
         let mut expected = Statistics::default();
         // The second time, slots have been used and freed.
@@ -109,7 +120,7 @@ fn frames_leave_in_the_order_of_arbitration() {
                     Arrival::Waits => None,
                 };
                 let errno = sent.err().and_then(|error| error.raw_os_error());
-                assert_eq!(errno, is_dropped.is_some().then_some(errno::ENOBUFS), "{seed} {options:?} {number}");
+                assert_eq!(errno, is_dropped.is_some().then_some(errno::ENOBUFS), "{seed} {name} {number}");
                 if let Some(count) = is_dropped {
                     *count += 1;
                 }
@@ -117,15 +128,13 @@ fn frames_leave_in_the_order_of_arbitration() {
             expected.waiting = oracle.len() as u64;
             let found = installed.statistics().unwrap();
             expected.owner = found.owner;
-            assert_eq!(found, expected, "{seed} {options:?}");
+            assert_eq!(found, expected, "{seed} {name}");
             let listed = line.kernel.observe().unwrap();
-            assert_eq!(
-                (listed.qdiscs[0].backlog_frames as usize, listed.tree.qdiscs[0].discipline.kind()),
-                (oracle.len(), KIND)
-            );
+            assert_eq!(listed.tree.qdiscs[0].discipline, Discipline::Arbitration(arbitration.clone()));
+            assert_eq!(listed.qdiscs[0].backlog_frames as usize, oracle.len());
             assert_eq!(u64::from(listed.qdiscs[0].drops), expected.full + expected.socket + expected.replaced);
             let order: Vec<_> = oracle.reset().into_iter().filter(|frame| *frame != text(PLUG, &[])).collect();
-            assert_eq!(line.texts(order.len()), order, "{seed} {options:?}");
+            assert_eq!(line.texts(order.len()), order, "{seed} {name}");
         }
         expected.waiting = 0;
         assert_eq!(installed.statistics().unwrap(), expected);
@@ -133,4 +142,32 @@ fn frames_leave_in_the_order_of_arbitration() {
         queues::delete_root(line.index);
         assert_eq!(line.kernel.observe().unwrap().defaults[0].0.discipline.kind(), "pfifo_fast");
     }
+}
+
+/// As part of a tree: made, read back, replaced by one with other options, and deleted.
+#[test]
+#[ignore = "runs in a guest"]
+fn a_tree_can_be_a_queue_in_the_order_of_arbitration() {
+    let Some(mut fixture) = Fixture::new(VCAN) else { return };
+    if layout().is_none() {
+        return;
+    }
+    let plain = Limits { frames: 100, per_socket: None, max_age_ms: None, replace_same_id: false };
+    let tree = |limits| of(vec![queue(Handle::new(1, 0), &Arbitration::new(limits).unwrap())], vec![], vec![]);
+    let (first, second) = (tree(plain), tree(Limits { per_socket: Some(10), ..plain }));
+    fixture.round(&first);
+    let all = [&first, &second, &first].map(|wanted| {
+        let kernel = Interface::open(NEAR).unwrap().unwrap();
+        let applied = apply(&mut [Target { name: NEAR.to_owned(), kernel, wanted: wanted.clone() }]).unwrap();
+        applied[0].steps.requests.len()
+    });
+    assert_eq!(all, [1, 2, 2]);
+    let kernel = Interface::open(NEAR).unwrap().unwrap();
+    let again = apply(&mut [Target { name: NEAR.to_owned(), kernel, wanted: first }]).unwrap();
+    assert_eq!(again[0].steps.requests, []);
+    // It sends what it gets.
+    let far = listener_on(fixture.pair.far);
+    send(&fixture.sender(), &classic(0x123, &[1]));
+    assert_eq!(next_frame(&far), classic(0x123, &[1]));
+    fixture.clear();
 }

@@ -1,4 +1,4 @@
-//! Queues in the order of arbitration: loads their programs, and makes them the root of an interface.
+//! Queues in the order of arbitration: loads their programs, and gives them to an interface.
 //!
 //! The kind is registered only while the interface gets it. Afterwards the queueing discipline alone holds the programs
 //! and maps: deleting it, or the interface, frees them, and nothing is left when this process ends.
@@ -8,40 +8,29 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use candor_bpf::btf::{BtfError, Types};
-use candor_bpf::queue::{self, CompileError, Queue};
+use candor_bpf::queue::{self, Queue};
 pub use candor_bpf::queue::{Layout, Options, Statistics, key, oracle};
 use candor_io::bpf::{self, Described, LoadError, Map, MapKind};
 use candor_io::can::InterfaceIndex;
+use candor_io::errno::EEXIST;
 use candor_netlink::client::Client;
 
-use crate::discipline::Discipline;
+use crate::arbitration::Arbitration;
 use crate::handle::Handle;
-use crate::netlink::{self, TcError, qdiscs};
 use crate::tree::Qdisc;
 
-/// Name of the kind, as `tc qdisc show` prints it.
-pub const KIND: &str = "candor";
-/// Major numbers of handles. Only one of them is in use.
-const HANDLES: [u16; 2] = [0xCA00, 0xCA01];
+use super::error::{QueueError, TcError};
+use super::list::qdiscs;
+use super::request;
+
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Errno without a name in user space: the kernel has no such operations.
 const ENOTSUPP: i32 = 524;
-
-#[derive(Debug, thiserror::Error)]
-pub enum InstallError {
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    #[error("The kernel rejected the program {program} of the queue: {errno} ({why})", why = last_line(.log))]
-    Program { program: &'static str, errno: io::Error, log: String },
-    #[error(transparent)]
-    Queue(#[from] TcError),
-    #[error("Cannot {what} for a queue in the order of arbitration: {source}")]
-    System { what: &'static str, source: io::Error },
-    #[error(
-        "This kernel has no queues in BPF: {0}. They need Linux 6.16 with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF"
-    )]
-    Unsupported(String),
-}
+/// Major numbers of handles, of which one is not in use.
+const HANDLES: [u16; 2] = [0xCA00, 0xCA01];
+/// Attempts while another process registers the same kind, and the pause between them.
+const ATTEMPTS: usize = 50;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// An installed queue: its statistics can be read as long as this lives; the queue itself does not depend on it.
 #[derive(Debug)]
@@ -58,47 +47,70 @@ impl Installed {
     }
 }
 
-/// What this kernel's programs look like.
+/// What the programs for this kernel must know about it.
 ///
 /// # Errors
-/// [`InstallError::Unsupported`].
-pub fn layout() -> Result<Layout, InstallError> {
+/// [`QueueError::Unsupported`].
+pub fn layout() -> Result<Layout, QueueError> {
     let bytes = std::fs::read(KERNEL_TYPES)
-        .map_err(|error| InstallError::Unsupported(format!("{KERNEL_TYPES} cannot be read ({error})")))?;
+        .map_err(|error| QueueError::Unsupported(format!("{KERNEL_TYPES} cannot be read: {error}")))?;
     let layout = Types::read(&bytes).and_then(|types| Layout::read(&types));
-    layout.map_err(|error: BtfError| InstallError::Unsupported(error.to_string()))
+    layout.map_err(|error: BtfError| QueueError::Unsupported(error.to_string()))
 }
 
-/// Makes a queue in the order of arbitration the root of an interface; frames that wait in the one before are lost.
+/// Makes a queue in the order of arbitration at the place of `qdisc`, whose discipline it is; frames that wait in the one
+/// before are lost. Without a handle it gets a free one.
 ///
 /// # Kernel
-/// Linux 6.16 with `CONFIG_NET_SCH_BPF`. Needs CAP_BPF and CAP_PERFMON in the initial user namespace, and CAP_NET_ADMIN.
+/// Linux 6.16 with `CONFIG_NET_SCH_BPF`, and only at the root. Needs CAP_BPF and CAP_PERFMON in the initial user namespace, and
+/// CAP_NET_ADMIN. With the handle of a queue with the same options the kernel changes nothing.
 ///
 /// # Errors
-/// [`InstallError`]; the former queue stays.
+/// [`TcError`]; the former queue stays.
 pub fn install(
     client: &mut Client,
     interface: InterfaceIndex,
-    options: &Options,
+    qdisc: &Qdisc,
+    arbitration: &Arbitration,
     layout: &Layout,
-) -> Result<Installed, InstallError> {
-    let queue = queue::compile(options, layout)?;
+) -> Result<Installed, TcError> {
+    let queue = queue::compile(&arbitration.options(), layout).map_err(QueueError::from)?;
     let types = queue::slot_types();
     let loaded = bpf::load_types(&types.bytes).map_err(system("load types"))?;
     let described = Described { types: loaded.as_fd(), key: types.key.0, value: types.value.0 };
     let maps = maps(&queue, described)?;
-    let operations = operations(&queue, layout, &maps, Described { key: 0, value: 0, ..described })?;
-    let registered = bpf::register(&operations).map_err(system("register the kind"))?;
-    let discipline = Discipline::Other { kind: KIND.to_owned(), options: Vec::new() };
-    let handle = free_handle(client, interface)?;
-    let qdisc = Qdisc { handle, parent: Handle::ROOT, stab: None, discipline };
-    netlink::replace_qdisc(client, interface, &qdisc)?;
+    let none = Described { key: 0, value: 0, ..described };
+    let operations = operations(arbitration.name(), &queue, layout, &maps, none)?;
+    let registered = register(&operations)?;
+    let handle = if qdisc.handle == Handle::NONE { free_handle(client, interface)? } else { qdisc.handle };
+    request::replace(client, interface, &Qdisc { handle, ..qdisc.clone() })?;
     drop(registered);
     let state = maps.into_iter().next().expect("the state is the first map");
     Ok(Installed { state })
 }
 
-fn maps(queue: &Queue, described: Described<'_>) -> Result<Vec<Map>, InstallError> {
+/// Only one process can have registered a name.
+fn register(operations: &Map) -> Result<std::os::fd::OwnedFd, QueueError> {
+    let mut attempts = 0;
+    loop {
+        match bpf::register(operations) {
+            Err(error) if error.raw_os_error() == Some(EEXIST) && attempts < ATTEMPTS => attempts += 1,
+            outcome => return outcome.map_err(system("register the kind")),
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// A handle that the interface does not have: the kernel does not replace a queueing discipline by one of the same kind and
+/// handle, but changes it, and this kind ignores that.
+fn free_handle(client: &mut Client, interface: InterfaceIndex) -> Result<Handle, TcError> {
+    let all = qdiscs(client)?;
+    let taken = |handle| all.iter().any(|listed| listed.interface == interface && listed.qdisc.handle == handle);
+    let mut handles = HANDLES.map(|major| Handle::new(major, 0)).into_iter();
+    Ok(handles.find(|handle| !taken(*handle)).unwrap_or(Handle::NONE))
+}
+
+fn maps(queue: &Queue, described: Described<'_>) -> Result<Vec<Map>, QueueError> {
     let map = |map: &queue::Map| {
         let size = |bytes: usize| u32::try_from(bytes).map_err(io::Error::other);
         match map {
@@ -116,24 +128,22 @@ fn maps(queue: &Queue, described: Described<'_>) -> Result<Vec<Map>, InstallErro
     queue.maps.iter().map(map).collect::<io::Result<_>>().map_err(system("create a map"))
 }
 
-/// A handle that the interface does not have: the kernel does not replace a queueing discipline by one of the same kind and
-/// handle, but changes it, and this kind ignores that.
-fn free_handle(client: &mut Client, interface: InterfaceIndex) -> Result<Handle, TcError> {
-    let all = qdiscs(client)?;
-    let taken = |handle| all.iter().any(|listed| listed.interface == interface && listed.qdisc.handle == handle);
-    let mut handles = HANDLES.map(|major| Handle::new(major, 0)).into_iter();
-    Ok(handles.find(|handle| !taken(*handle)).unwrap_or(Handle::NONE))
-}
-
 /// The map of `struct Qdisc_ops` with all programs.
-fn operations(queue: &Queue, layout: &Layout, maps: &[Map], types: Described<'_>) -> Result<Map, InstallError> {
+fn operations(
+    name: &str,
+    queue: &Queue,
+    layout: &Layout,
+    maps: &[Map],
+    types: Described<'_>,
+) -> Result<Map, QueueError> {
     let license = CString::new(queue::LICENSE).expect("a text without zeros");
     let mut value = vec![0; layout.value_bytes];
     let mut put = |offset: usize, bytes: &[u8]| {
         let at = layout.operations_offset + offset;
         value[at..at + bytes.len()].copy_from_slice(bytes);
     };
-    put(layout.name_offset, KIND.as_bytes());
+    put(layout.name_offset, name.as_bytes());
+    // The map takes a reference to each program.
     let mut loaded = Vec::new();
     for ((operation, program), member) in queue.programs.iter().zip(layout.members) {
         let name = CString::new(format!("arb_{}", operation.name())).expect("a text without zeros");
@@ -147,24 +157,19 @@ fn operations(queue: &Queue, layout: &Layout, maps: &[Map], types: Described<'_>
         loaded.push(program);
     }
     let size = u32::try_from(value.len()).expect("a structure is small");
-    let map = Map::new(c"candor", MapKind::Operations(layout.value.0), 4, size, 1, Some(types));
+    let map = Map::new(c"candor_arb", MapKind::Operations(layout.value.0), 4, size, 1, Some(types));
     let map = map.map_err(system("create the map of operations"))?;
     map.set(&0_u32.to_ne_bytes(), &value).map_err(system("fill the map of operations"))?;
     Ok(map)
 }
 
-fn refused(program: &'static str, LoadError { source, log }: LoadError) -> InstallError {
+fn refused(program: &'static str, LoadError { source, log }: LoadError) -> QueueError {
     match source.raw_os_error() {
-        Some(ENOTSUPP) => InstallError::Unsupported("Qdisc_ops takes no programs".to_owned()),
-        _ => InstallError::Program { program, errno: source, log },
+        Some(ENOTSUPP) => QueueError::Unsupported("Qdisc_ops takes no programs".to_owned()),
+        _ => QueueError::Program { program, source, log },
     }
 }
 
-fn system(what: &'static str) -> impl FnOnce(io::Error) -> InstallError {
-    move |source| InstallError::System { what, source }
-}
-
-/// What the verifier says last is why.
-fn last_line(log: &str) -> &str {
-    log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or("no reason given")
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> QueueError {
+    move |source| QueueError::System { what, source }
 }
