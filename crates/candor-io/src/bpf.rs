@@ -10,6 +10,8 @@ pub use map::{Described, Map, MapKind, load_types};
 
 /// `BPF_PROG_LOAD`.
 pub const LOAD: u32 = 5;
+/// All commands of this module.
+pub const COMMANDS: [u32; 6] = [LOAD, LINK, map::CREATE, map::LOOK_UP, map::UPDATE, map::LOAD_TYPES];
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 const CLASSIFIER: u32 = 3;
 /// `BPF_PROG_TYPE_STRUCT_OPS`.

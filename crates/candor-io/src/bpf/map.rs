@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// `BPF_MAP_CREATE`.
-const CREATE: u32 = 0;
+pub(super) const CREATE: u32 = 0;
 /// `BPF_MAP_LOOKUP_ELEM`.
-const LOOK_UP: u32 = 1;
+pub(super) const LOOK_UP: u32 = 1;
 /// `BPF_MAP_UPDATE_ELEM`.
-const UPDATE: u32 = 2;
+pub(super) const UPDATE: u32 = 2;
 /// `BPF_BTF_LOAD`.
-const LOAD_TYPES: u32 = 18;
+pub(super) const LOAD_TYPES: u32 = 18;
 /// `BPF_F_LINK`.
 const WITH_LINK: u32 = 1 << 13;
 

@@ -29,6 +29,7 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
     let bus = index.and_then(|BusIndex(index)| buses.get(index));
     let name = quote(&spec.name.value);
     if let Some(tree) = &spec.tree {
+        arbitration::is_absent(spec, findings)?;
         let other = spec.bands.first().map(|band| &band.span);
         let other = other.or_else(|| spec.limits.first().map(|limit| &limit.span));
         if let Some(other) = other.or_else(|| spec.queue.as_ref().map(QueueSpec::span)) {

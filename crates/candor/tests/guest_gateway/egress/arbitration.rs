@@ -171,3 +171,51 @@ fn a_tree_can_be_a_queue_in_the_order_of_arbitration() {
     assert_eq!(next_frame(&far), classic(0x123, &[1]));
     fixture.clear();
 }
+
+const GATEWAY: &str = "[bus.a]\ninterface = \"t-left\"\n[bus.b]\ninterface = \"t-right\"\n\
+                       [egress.a]\nqueue = \"arbitration\"\nper-socket = 20\n";
+
+#[test]
+#[ignore = "runs in a guest"]
+fn commands_apply_verify_and_show_a_queue() {
+    let Some(scenario) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    if layout().is_none() {
+        return;
+    }
+    let file = scenario.file("candor.toml", GATEWAY);
+    scenario.candor(&["egress", "verify", &file]).assert(1, &[]);
+    scenario.candor(&["egress", "apply", &file]).assert(0, &[]);
+    // The process that made it has ended.
+    scenario.candor(&["egress", "verify", &file]).assert(0, &[]);
+    let shown = scenario.candor(&["egress", "show", "t-left"]);
+    shown.assert(0, &["arb100s20"]);
+    println!("{shown:?}");
+    let far = scenario.listener("left");
+    send(&scenario.sender("left"), &classic(0x123, &[1]));
+    assert_eq!(next_frame(&far), classic(0x123, &[1]));
+    queues::delete_root(scenario.index("left"));
+    scenario.candor(&["egress", "verify", &file]).assert(1, &[]);
+}
+
+/// A queue is made again where an interface comes back, with the privileges and system calls that are left.
+#[test]
+#[ignore = "runs in a guest"]
+fn run_keeps_a_queue_until_its_end() {
+    let Some(mut scenario) = Scenario::new(VCAN_AND_CANGW, ["left", "right"]) else { return };
+    if layout().is_none() {
+        return;
+    }
+    let file = scenario.file("candor.toml", &(GATEWAY.to_owned() + &route("over", "b", "a", "")));
+    let run = scenario.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
+    run.event(&["ready"]);
+    let kind = || interface("t-left").found().unwrap().qdiscs.first().map(|qdisc| qdisc.discipline.kind().to_owned());
+    assert_eq!(kind().as_deref(), Some("arb100s20"));
+    scenario.unplug("left");
+    scenario.plug_in("left");
+    wait_until("the queue is there again", || kind().as_deref() == Some("arb100s20"));
+    let far = scenario.listener("left");
+    send(&scenario.sender("right"), &classic(0x321, &[2]));
+    assert_eq!(next_frame(&far), classic(0x321, &[2]));
+    assert!(run.end(Signal::Interrupt).status.success());
+    assert_eq!(kind(), None);
+}
