@@ -146,8 +146,10 @@ impl Testbed {
 fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option<&str>, tests: &[&str]) -> Command {
     let name = test.file_name().unwrap_or_default().to_string_lossy();
     let (features, programs) = testbed.features();
+    let has_queues = arch == Arch::X86_64 && kernel.is_some_and(|kernel| kernel.starts_with("debian-7."));
+    let queues = if has_queues { ",bpf-queues" } else { "" };
     let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
-    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen);
+    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}{queues}")].into_iter().chain(chosen);
     let long_run = (!tests.contains(&LONG_RUN)).then_some(LONG_RUN);
     let mut command = Command::new(lab);
     command

@@ -89,6 +89,16 @@ impl Arbitration {
         &self.name
     }
 
+    /// The name and what it means.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Limits { per_socket, max_age_ms, replace_same_id, .. } = self.limits;
+        let socket = per_socket.map(|frames| format!(", {frames} frames per socket")).unwrap_or_default();
+        let age = max_age_ms.map(|ms| format!(", {ms} ms at most")).unwrap_or_default();
+        let replace = if replace_same_id { ", newest of each identifier" } else { "" };
+        format!("{} (order of arbitration{socket}{age}{replace})", self.name)
+    }
+
     #[must_use]
     pub fn options(&self) -> Options {
         let Limits { frames, per_socket, max_age_ms, replace_same_id } = self.limits;
@@ -112,6 +122,9 @@ mod tests {
         assert_eq!(name(PLAIN), "arb100");
         let all = Limits { per_socket: Some(20), max_age_ms: Some(50), replace_same_id: true, ..PLAIN };
         assert_eq!(name(all), "arb100s20a50r");
+        let words =
+            "arb100s20a50r (order of arbitration, 20 frames per socket, 50 ms at most, newest of each identifier)";
+        assert_eq!(Arbitration::new(all).unwrap().words(), words);
     }
 
     #[test]

@@ -27,6 +27,9 @@ const LAYOUT: Layout = Layout {
     name_offset: 0,
     members: [Member { position: 0, offset: 0 }; 5],
 };
+const ETH_P_CAN: u16 = 0x0C;
+const ETH_P_CANFD: u16 = 0x0D;
+const ETH_P_CANXL: u16 = 0x0E;
 const MAP: u64 = 0xFFFF << 32;
 const INTERFACE: u32 = 5;
 const NAMESPACE: u32 = 0xF000_0001;
@@ -97,7 +100,7 @@ impl Kernel {
         self.store(buffer + 8, 8, frame);
         self.store(buffer + 16, 2, protocol.to_be().into());
         self.store(buffer + 24, 8, socket);
-        self.store(buffer + 32, 4, if protocol == 0x0C { 16 } else { 72 });
+        self.store(buffer + 32, 4, if protocol == ETH_P_CAN { 16 } else { 72 });
         buffer
     }
 
@@ -237,7 +240,7 @@ fn schedule(seed: u64) {
             assert_eq!(std::mem::take(&mut kernel.freed), lost, "{seed}");
         } else if random.below(5) < busy {
             let id = random_id(&mut random);
-            let protocol = if id & CAN_RTR_FLAG == 0 && random.below(2) == 0 { 0x0D } else { 0x0C };
+            let protocol = if id & CAN_RTR_FLAG == 0 && random.below(2) == 0 { ETH_P_CANFD } else { ETH_P_CAN };
             let socket = random.below(4) as u64;
             let buffer = kernel.buffer(id, protocol, socket);
             let result = kernel.enqueue(buffer);
@@ -321,4 +324,25 @@ fn impossible_limits_are_refused() {
     }
     assert_eq!(refused(Options { limit_per_socket: Some(0), ..options }), CompileError::SocketLimit);
     assert!(compile(&Options { limit: MAX_FRAMES, ..options }, &LAYOUT).is_ok());
+}
+
+/// The first word of CAN XL has the priority in its lower 11 bits, and the virtual network above them.
+#[test]
+fn formats_compete_by_their_identifiers() {
+    let options = Options { limit: 10, limit_per_socket: None, max_age_ns: None, replace_same_id: false };
+    let mut kernel = Kernel::new(&options);
+    let sent = [(0x0055_0124, ETH_P_CANXL), (0x124, ETH_P_CAN), (0x123, ETH_P_CANFD), (0x00AA_0122, ETH_P_CANXL)];
+    let sent = sent.map(|(id, protocol)| kernel.buffer(id, protocol, 0));
+    assert!(sent.iter().all(|buffer| kernel.enqueue(*buffer) == 0));
+    let left: Vec<_> = std::iter::from_fn(|| kernel.dequeue()).collect();
+    assert_eq!(left, [3, 2, 0, 1].map(|number| sent[number]));
+}
+
+/// docs/adr/0014 has the largest number.
+#[test]
+fn programs_are_short() {
+    let options = Options { limit: 100, limit_per_socket: Some(10), max_age_ns: Some(1), replace_same_id: true };
+    let programs = compile(&options, &LAYOUT).unwrap().programs;
+    let lengths: Vec<_> = programs.iter().map(|(_, program)| program.len()).collect();
+    assert_eq!(lengths, [122, 2, 223, 19, 40]);
 }

@@ -126,6 +126,9 @@ pub(super) fn qdisc_line(qdisc: &Qdisc) -> Result<String, NotSayable> {
 }
 
 pub(super) fn qdisc_words(qdisc: &Qdisc) -> Result<String, NotSayable> {
+    if let Discipline::Arbitration(arbitration) = &qdisc.discipline {
+        return Ok(arbitration.words());
+    }
     let table = qdisc.stab.as_ref().map_or_else(|| Ok(String::new()), stab)?;
     Ok(format!("{}{}{table}", qdisc.discipline.kind(), discipline_options(&qdisc.discipline)?))
 }
