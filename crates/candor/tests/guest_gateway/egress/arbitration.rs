@@ -203,7 +203,7 @@ fn run_keeps_a_queue_until_its_end() {
     if layout().is_none() {
         return;
     }
-    let file = scenario.file("candor.toml", &(GATEWAY.to_owned() + &route("over", "b", "a", "")));
+    let file = scenario.file("candor.toml", &(GATEWAY.to_owned() + &route("over", "b", "a", "echo = true")));
     let run = scenario.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
     run.event(&["ready"]);
     let kind = || interface("t-left").found().unwrap().qdiscs.first().map(|qdisc| qdisc.discipline.kind().to_owned());
