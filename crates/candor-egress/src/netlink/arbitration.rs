@@ -3,9 +3,10 @@
 //! The kind is registered only while the interface gets it. Afterwards the queueing discipline alone holds the programs
 //! and maps: deleting it, or the interface, frees them, and nothing is left when this process ends.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt as _;
 
 use candor_bpf::btf::{BtfError, Types};
 use candor_bpf::queue::{self, Queue};
@@ -23,6 +24,8 @@ use super::error::{QueueError, TcError};
 use super::list::qdiscs;
 use super::request;
 
+const STATE_NAME: &CStr = c"candor_queue";
+const NAMESPACE: &str = "/proc/thread-self/ns/net";
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Errno without a name in user space: the kernel has no such operations.
 const ENOTSUPP: i32 = 524;
@@ -45,6 +48,20 @@ impl Installed {
         let state = self.state.get(&0_u32.to_ne_bytes())?;
         Statistics::read(&state).ok_or_else(|| io::Error::other("the state of a queue is too short"))
     }
+}
+
+/// The statistics of the queue of an interface of this network namespace, made by any process; `None` if there is none.
+///
+/// # Kernel
+/// Needs CAP_SYS_ADMIN in the initial user namespace.
+///
+/// # Errors
+/// `EPERM` without it.
+pub fn statistics(interface: InterfaceIndex) -> io::Result<Option<Statistics>> {
+    let namespace = std::fs::metadata(NAMESPACE)?.ino();
+    let all = Map::find(STATE_NAME)?.into_iter().map(|state| Installed { state });
+    let mut all = all.filter_map(|queue| queue.statistics().ok());
+    Ok(all.find(|queue| queue.owner == namespace << 32 | u64::from(interface.number())))
 }
 
 /// What the programs for this kernel must know about it.
@@ -115,7 +132,7 @@ fn maps(queue: &Queue, described: Described<'_>) -> Result<Vec<Map>, QueueError>
         let size = |bytes: usize| u32::try_from(bytes).map_err(io::Error::other);
         match map {
             queue::Map::State(value) => {
-                let map = Map::new(c"candor_queue", MapKind::Array, 4, size(value.len())?, 1, None)?;
+                let map = Map::new(STATE_NAME, MapKind::Array, 4, size(value.len())?, 1, None)?;
                 map.set(&0_u32.to_ne_bytes(), value)?;
                 Ok(map)
             }

@@ -10,8 +10,16 @@ pub(super) const CREATE: u32 = 0;
 pub(super) const LOOK_UP: u32 = 1;
 /// `BPF_MAP_UPDATE_ELEM`.
 pub(super) const UPDATE: u32 = 2;
+/// `BPF_MAP_GET_NEXT_ID`.
+const NEXT_ID: u32 = 12;
+/// `BPF_MAP_GET_FD_BY_ID`.
+const OPEN_ID: u32 = 14;
+/// `BPF_OBJ_GET_INFO_BY_FD`.
+const INFORM: u32 = 15;
 /// `BPF_BTF_LOAD`.
 pub(super) const LOAD_TYPES: u32 = 18;
+/// `BPF_MAP_TYPE_ARRAY`.
+const ARRAY: u32 = 2;
 /// `BPF_F_LINK`.
 const WITH_LINK: u32 = 1 << 13;
 
@@ -85,7 +93,7 @@ impl Map {
         }
         const _: () = assert!(size_of::<Attributes>() == 64, "include/uapi/linux/bpf.h");
         let (number, flags, kernel_type) = match kind {
-            MapKind::Array => (2, 0, 0),
+            MapKind::Array => (ARRAY, 0, 0),
             MapKind::Hash => (1, 0, 0),
             MapKind::Operations(kernel_type) => (26, WITH_LINK, kernel_type),
         };
@@ -148,6 +156,76 @@ impl Map {
         // behind the second one, which is as long as those of the map; both are borrowed until it returns.
         unsafe { super::call(LOOK_UP, &mut element) }?;
         Ok(value)
+    }
+
+    /// All arrays of the machine with this name.
+    ///
+    /// # Kernel
+    /// Needs CAP_SYS_ADMIN in the initial user namespace.
+    ///
+    /// # Errors
+    /// `EPERM` without it.
+    pub fn find(name: &CStr) -> io::Result<Vec<Self>> {
+        let mut found = Vec::new();
+        let mut last = 0;
+        loop {
+            #[repr(C)]
+            struct Attributes {
+                id: u32,
+                next: u32,
+                flags: u32,
+            }
+            let mut attributes = Attributes { id: last, next: 0, flags: 0 };
+            // SAFETY: the attributes hold neither padding nor addresses.
+            match unsafe { super::call(NEXT_ID, &mut attributes) } {
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(found),
+                outcome => outcome?,
+            };
+            last = attributes.next;
+            let mut attributes = Attributes { id: last, next: 0, flags: 0 };
+            // SAFETY: as above; the command makes a descriptor.
+            match unsafe { super::make(OPEN_ID, &mut attributes) } {
+                // It has gone since.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+                opened => found.extend(Self::with_name(opened?, name)?),
+            }
+        }
+    }
+
+    /// `None` if it has another name, or is no array.
+    fn with_name(descriptor: OwnedFd, name: &CStr) -> io::Result<Option<Self>> {
+        /// The start of `struct bpf_map_info`.
+        #[repr(C)]
+        #[derive(Default)]
+        struct Info {
+            kind: u32,
+            id: u32,
+            key_bytes: u32,
+            value_bytes: u32,
+            entries: u32,
+            flags: u32,
+            name: [u8; 16],
+        }
+        #[repr(C)]
+        struct Attributes {
+            descriptor: i32,
+            bytes: u32,
+            info: u64,
+        }
+        let mut info = Info::default();
+        let mut attributes = Attributes {
+            descriptor: descriptor.as_raw_fd(),
+            bytes: u32::try_from(size_of::<Info>()).map_err(io::Error::other)?,
+            info: (&raw mut info).expose_provenance() as u64,
+        };
+        // SAFETY: no padding; the kernel writes at most `bytes` behind the address of the live struct, which are as many as
+        // it has.
+        unsafe { super::call(INFORM, &mut attributes) }?;
+        let size = |bytes: u32| usize::try_from(bytes).map_err(io::Error::other);
+        let (key_bytes, value_bytes) = (size(info.key_bytes)?, size(info.value_bytes)?);
+        // Values of other kinds may be longer than their size: one for each processor.
+        let is_it = info.kind == ARRAY && info.name == super::object_name(name);
+        Ok(is_it.then_some(Self { descriptor, key_bytes, value_bytes }))
     }
 
     #[must_use]
