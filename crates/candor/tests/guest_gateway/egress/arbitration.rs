@@ -192,7 +192,7 @@ fn commands_apply_verify_and_show_a_queue() {
     send(&scenario.sender("left"), &classic(0x123, &[1]));
     assert_eq!(next_frame(&far), classic(0x123, &[1]));
     // Another process reads its statistics.
-    let shown = scenario.json(&["egress", "show", &file, "--json"]);
+    let shown = scenario.json(&["egress", "show", &file]);
     let counted = &shown["interfaces"][0]["tree"][0]["counted"];
     assert_eq!((&counted["frames"], &counted["full_frames"]), (&json!(1), &json!(0)), "{shown}");
     queues::delete_root(scenario.index("left"));
