@@ -17,7 +17,7 @@
 //! * Only an array with one value can be addressed directly, and at most 11 fields of a value can hold buffers. So the heap
 //!   is a value, and each slot an element.
 //! * Offsets into a value are masked: a comparison with a number in memory proves nothing.
-//! * Loops have a counter of the kernel ([`Assembler::leave_if_endless`]). Where it leaves a loop, the heap has lost its
+//! * Loops have a counter of the kernel ([`leave_if_endless`](crate::assembler::Assembler::leave_if_endless)). Where it leaves a loop, the heap has lost its
 //!   order, not its frames. They start with a number from memory, also where it is always 0: the verifier would follow each
 //!   round of a loop with numbers that it knows.
 //! * `skb->data` is a number. `bpf_rdonly_cast` makes it the address of a structure that may be read.

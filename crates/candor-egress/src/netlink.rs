@@ -36,6 +36,7 @@ pub mod invariants;
 mod list;
 mod message;
 mod observe;
+mod replace;
 mod request;
 mod stats;
 
@@ -43,8 +44,9 @@ pub use error::{EncodeError, ProgramError, QueueError, TcError};
 pub use list::{ListedQdisc, qdiscs};
 pub use message::InterfaceNames;
 pub use observe::{Observed, observe};
+pub use replace::replace_qdisc;
+pub use request::delete_qdisc;
 pub(crate) use request::{Mode, delete_filters, make_filter, send_class};
-pub use request::{delete_qdisc, replace_qdisc};
 pub use stats::{ClassStats, FilterStats, Hits, HtbStats, QdiscStats};
 
 #[cfg(test)]

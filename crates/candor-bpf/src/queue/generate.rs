@@ -2,10 +2,12 @@
 //!
 //! Registers of a program are named where they are set. R0 to R5 are lost in calls.
 
-use candor_core::frame::{CAN_RTR_FLAG, CAN_SFF_MASK};
+mod heap;
+mod key;
+mod sockets;
 
 use super::layout::Layout;
-use super::{ENTRY_SHIFT, Operation, Options, SLOTS, SOCKETS, STATE, capacity, field};
+use super::{Operation, Options, SLOTS, SOCKETS, STATE, capacity, field};
 use crate::assembler::Register::{self, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::assembler::{Alu, Assembler, Condition, Label, MapIndex, Program, Size, TooFar};
 
@@ -19,7 +21,6 @@ const EXCHANGE: i32 = 194;
 /// `NET_XMIT_DROP`: the sender gets ENOBUFS.
 const DROPPED: i32 = 1;
 const EBUSY: i32 = 16;
-const ETH_P_CAN: u16 = 0x000C;
 
 /// Offsets in a slot, whose buffer is at 0.
 const ARRIVAL: i16 = 8;
@@ -241,45 +242,6 @@ impl Generator<'_> {
         self.leave(0);
     }
 
-    /// R9 becomes the upper half of the key of the frame in R6: [`super::key`].
-    fn key(&mut self) {
-        let (frame, key) = (R6, R9);
-        let classic = self.code.label();
-        let extended = self.code.label();
-        let done = self.code.label();
-        self.code.load(Size::Double, R1, frame, self.layout.buffer.data);
-        self.code.set(R2, i32::try_from(self.layout.word.0).expect("types are few"));
-        self.code.call_kernel(self.layout.functions.cast);
-        self.code.load(Size::Word, R1, R0, 0);
-        // RTR exists in classic frames only; the lower bits of CAN XL are the identifier as well.
-        self.code.load(Size::Half, R2, frame, self.layout.buffer.protocol);
-        self.code.jump_if(Condition::Equal, R2, i32::from(ETH_P_CAN.to_be()), classic);
-        self.code.alu_32(Alu::And, R1, (!CAN_RTR_FLAG).cast_signed());
-        self.code.place(classic);
-        self.code.jump_if_32(Condition::AnyBit, R1, i32::MIN, extended);
-        self.code.set(key, R1);
-        self.code.alu(Alu::And, key, CAN_SFF_MASK.cast_signed());
-        self.code.alu(Alu::ShiftLeft, key, 21);
-        self.code.alu(Alu::ShiftRight, R1, 10);
-        self.code.alu(Alu::And, R1, 1 << 20);
-        self.code.alu(Alu::Or, key, R1);
-        self.code.jump(done);
-        self.code.place(extended);
-        self.code.set(key, R1);
-        self.code.alu(Alu::And, key, 0x1FFC_0000);
-        self.code.alu(Alu::ShiftLeft, key, 3);
-        self.code.alu(Alu::Or, key, 0b11 << 19);
-        self.code.set(R2, R1);
-        self.code.alu(Alu::And, R2, 0x3_FFFF);
-        self.code.alu(Alu::ShiftLeft, R2, 1);
-        self.code.alu(Alu::Or, key, R2);
-        self.code.alu(Alu::ShiftRight, R1, 30);
-        self.code.alu(Alu::And, R1, 1);
-        self.code.alu(Alu::Or, key, R1);
-        self.code.place(done);
-        self.code.alu(Alu::ShiftLeft, key, 32);
-    }
-
     /// Puts the frame in R6 in the place of one with the same upper half of the key (R9), and leaves the program; goes on
     /// if there is none.
     fn replace(&mut self, failed: Label) {
@@ -327,49 +289,6 @@ impl Generator<'_> {
         self.code.place(none);
     }
 
-    /// Counts the socket on the stack, if there is one, unless it has its limit.
-    fn count_socket(&mut self, limit: u32, too_many: Label, failed: Label) {
-        let first = self.code.label();
-        let done = self.code.label();
-        self.code.jump_if(Condition::Equal, R1, 0, done);
-        self.look_up(SOCKETS, AT_SOCKET);
-        self.code.jump_if(Condition::Equal, R0, 0, first);
-        self.code.load(Size::Double, R1, R0, 0);
-        self.code.jump_if(Condition::AtLeast, R1, limit.min(i32::MAX as u32).cast_signed(), too_many);
-        self.code.alu(Alu::Add, R1, 1);
-        self.code.store(Size::Double, R0, 0, R1);
-        self.code.jump(done);
-        self.code.place(first);
-        self.code.store(Size::Double, R10, AT_NUMBER, 1);
-        self.code.set_map(R1, SOCKETS);
-        self.stack(R2, AT_SOCKET);
-        self.stack(R3, AT_NUMBER);
-        self.code.set(R4, 0);
-        self.code.call(UPDATE);
-        self.code.jump_if(Condition::NotEqual, R0, 0, failed);
-        self.code.place(done);
-    }
-
-    /// Counts one frame less for the socket on the stack.
-    fn forget_socket(&mut self) {
-        let last = self.code.label();
-        let done = self.code.label();
-        self.code.load(Size::Double, R1, R10, AT_SOCKET);
-        self.code.jump_if(Condition::Equal, R1, 0, done);
-        self.look_up(SOCKETS, AT_SOCKET);
-        self.code.jump_if(Condition::Equal, R0, 0, done);
-        self.code.load(Size::Double, R1, R0, 0);
-        self.code.jump_if(Condition::AtMost, R1, 1, last);
-        self.code.alu(Alu::Sub, R1, 1);
-        self.code.store(Size::Double, R0, 0, R1);
-        self.code.jump(done);
-        self.code.place(last);
-        self.code.set_map(R1, SOCKETS);
-        self.stack(R2, AT_SOCKET);
-        self.code.call(DELETE);
-        self.code.place(done);
-    }
-
     /// Puts the frame in R6 into the slot whose number is in `slot`, which is kept on the stack.
     fn fill_slot(&mut self, slot: Register, failed: Label) {
         let (frame, to_free) = (R6, R8);
@@ -394,105 +313,6 @@ impl Generator<'_> {
         self.code.call_kernel(self.layout.functions.drop);
         self.count(field::FAILED);
         self.code.place(was_empty);
-    }
-
-    /// Adds an entry with the key (its upper half so far) and the slot on the stack to the heap.
-    fn insert(&mut self, key: Register) {
-        let (state, hole, above, sequence) = (R1, R2, R3, R4);
-        let next = self.code.label();
-        let done = self.code.label();
-        let not_empty = self.code.label();
-        self.code.set_map_value(state, STATE);
-        self.code.load(Size::Double, hole, state, field::WAITING);
-        self.code.load(Size::Double, sequence, state, field::SEQUENCE);
-        // An empty queue starts again, so that the number does not overflow.
-        self.code.jump_if(Condition::NotEqual, hole, 0, not_empty);
-        self.code.set(sequence, 0);
-        self.code.place(not_empty);
-        self.code.alu_32(Alu::Move, sequence, sequence);
-        self.code.alu(Alu::Or, key, sequence);
-        self.code.alu(Alu::Add, sequence, 1);
-        self.code.store(Size::Double, state, field::SEQUENCE, sequence);
-        self.code.set(above, hole);
-        self.code.alu(Alu::Add, above, 1);
-        self.code.store(Size::Double, state, field::WAITING, above);
-        self.code.place(next);
-        self.code.leave_if_endless(done);
-        self.code.jump_if(Condition::Equal, hole, 0, done);
-        self.code.set(above, hole);
-        self.code.alu(Alu::Sub, above, 1);
-        self.code.alu(Alu::ShiftRight, above, 1);
-        self.entry(R4, above, state);
-        self.code.load(Size::Double, R0, R4, KEY);
-        self.code.jump_if(Condition::AtMost, R0, key, done);
-        self.entry(R5, hole, state);
-        self.code.store(Size::Double, R5, KEY, R0);
-        self.code.load(Size::Double, R0, R4, SLOT);
-        self.code.store(Size::Double, R5, SLOT, R0);
-        self.code.set(hole, above);
-        self.code.jump(next);
-        self.code.place(done);
-        self.entry(R5, hole, state);
-        self.code.store(Size::Double, R5, KEY, key);
-        self.code.load(Size::Double, R0, R10, AT_SLOT);
-        self.code.store(Size::Double, R5, SLOT, R0);
-    }
-
-    /// Takes the first entry out of the heap; its slot is on the stack, and free. All registers but R6 are lost.
-    fn take_first(&mut self, nothing: Label) {
-        let (state, waiting, below, key, slot, hole, small) = (R1, R2, R3, R4, R5, R8, R9);
-        let next = self.code.label();
-        let left = self.code.label();
-        let done = self.code.label();
-        self.code.set_map_value(state, STATE);
-        self.code.load(Size::Double, waiting, state, field::WAITING);
-        self.code.jump_if(Condition::Equal, waiting, 0, nothing);
-        self.code.alu(Alu::Sub, waiting, 1);
-        self.code.store(Size::Double, state, field::WAITING, waiting);
-        self.code.load(Size::Double, R7, state, SLOT);
-        self.code.store(Size::Double, R10, AT_SLOT, R7);
-        self.entry(R3, waiting, state);
-        self.code.load(Size::Double, key, R3, KEY);
-        self.code.load(Size::Double, slot, R3, SLOT);
-        self.code.store(Size::Double, R3, SLOT, R7);
-        self.code.load(Size::Double, hole, state, field::ZERO);
-        self.code.place(next);
-        self.code.leave_if_endless(done);
-        self.code.set(below, hole);
-        self.code.alu(Alu::ShiftLeft, below, 1);
-        self.code.alu(Alu::Add, below, 1);
-        self.code.jump_if(Condition::AtLeast, below, waiting, done);
-        self.entry(R0, below, state);
-        self.code.load(Size::Double, small, R0, KEY);
-        // The right one follows the left one.
-        self.code.set(R7, below);
-        self.code.alu(Alu::Add, R7, 1);
-        self.code.jump_if(Condition::AtLeast, R7, waiting, left);
-        self.code.load(Size::Double, R7, R0, NEXT_KEY);
-        self.code.jump_if(Condition::AtLeast, R7, small, left);
-        self.code.set(small, R7);
-        self.code.alu(Alu::Add, below, 1);
-        self.code.alu(Alu::Add, R0, 16);
-        self.code.place(left);
-        self.code.jump_if(Condition::AtLeast, small, key, done);
-        self.entry(R7, hole, state);
-        self.code.store(Size::Double, R7, KEY, small);
-        self.code.load(Size::Double, small, R0, SLOT);
-        self.code.store(Size::Double, R7, SLOT, small);
-        self.code.set(hole, below);
-        self.code.jump(next);
-        self.code.place(done);
-        self.entry(R7, hole, state);
-        self.code.store(Size::Double, R7, KEY, key);
-        self.code.store(Size::Double, R7, SLOT, slot);
-    }
-
-    /// `to` becomes the address of an entry of the heap, less [`field::HEAP`].
-    fn entry(&mut self, to: Register, position: Register, state: Register) {
-        self.code.set(to, position);
-        self.code.alu(Alu::And, to, self.mask);
-        self.code.alu(Alu::ShiftLeft, to, ENTRY_SHIFT.cast_signed());
-        self.code.alu(Alu::Add, to, state);
     }
 
     /// Looks up the key on the stack; R0 is the address of the value, or 0.

@@ -100,7 +100,7 @@ pub fn install(
     let operations = operations(arbitration.name(), &queue, layout, &maps, none)?;
     let registered = register(&operations)?;
     let handle = if qdisc.handle == Handle::NONE { free_handle(client, interface)? } else { qdisc.handle };
-    request::replace(client, interface, &Qdisc { handle, ..qdisc.clone() })?;
+    request::send_qdisc(client, interface, &Qdisc { handle, ..qdisc.clone() })?;
     drop(registered);
     let state = maps.into_iter().next().expect("the state is the first map");
     Ok(Installed { state })

@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::discipline::Discipline;
 use crate::filter::Filter;
 use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
@@ -15,7 +14,7 @@ use super::filter::load_program;
 use super::message::{
     Header, InterfaceNames, RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_STAB,
 };
-use super::{arbitration, class, discipline, filter};
+use super::{class, discipline, filter};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 
@@ -38,25 +37,11 @@ impl Mode {
     }
 }
 
-/// Creates a qdisc, or replaces the one at its parent.
-///
-/// # Kernel
-/// One of the same kind and [`handle`](Qdisc::handle), or without a handle of the same kind, is changed: everything below it
-/// stays, and what the new one leaves to the kernel keeps its value. Any other is deleted with everything below it. A queue in
-/// the order of arbitration is never changed ([`arbitration::install`]).
+/// Creates a qdisc whose kind the kernel knows, or replaces the one at its parent.
 ///
 /// # Errors
-/// [`TcError::Encode`] before anything is sent; `ENOENT` if the kernel lacks the kind or the parent, `EINVAL` for a value that
-/// it rejects.
-pub fn replace_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
-    if let Discipline::Arbitration(arbitration) = &qdisc.discipline {
-        let layout = arbitration::layout()?;
-        return arbitration::install(client, interface, qdisc, arbitration, &layout).map(drop);
-    }
-    replace(client, interface, qdisc)
-}
-
-pub(super) fn replace(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
+/// As [`replace_qdisc`](super::replace_qdisc).
+pub(super) fn send_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
     Ok(client.request(qdisc_message(interface, qdisc, Mode::Replace)?)?)
 }
 

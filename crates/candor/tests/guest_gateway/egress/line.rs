@@ -51,7 +51,7 @@ impl Line {
         let waits = |kernel: &mut Interface| {
             let found = kernel.observe().unwrap();
             let default = found.defaults.first().map(|(_, stats)| stats);
-            default.or(found.qdiscs.first()).unwrap().backlog_frames > 0
+            default.or_else(|| found.qdiscs.first()).unwrap().backlog_frames > 0
         };
         let mut plugs = 0;
         while !waits(&mut self.kernel) {
