@@ -144,6 +144,29 @@ fn frames_leave_in_the_order_of_arbitration() {
     }
 }
 
+#[test]
+#[ignore = "runs in a guest"]
+fn frames_that_waited_too_long_are_dropped() {
+    let Some(mut line) = Line::new(SERIAL) else { return };
+    let Some(layout) = layout() else { return };
+    let limits = Limits { frames: 10, per_socket: Some(4), max_age_ms: Some(200), replace_same_id: false };
+    line.plug();
+    let installed = install(line.index, &queue(Handle::NONE, &Arbitration::new(limits).unwrap()), &layout);
+    let sender = sender_on(line.index);
+    (1..=3).for_each(|number| send(&sender, &classic(0x100, &[number])));
+    std::thread::sleep(Duration::from_millis(400));
+    // After those that are too old.
+    send(&sender, &classic(0x101, &[4]));
+    assert_eq!(try_send(&sender, &classic(0x101, &[5])).unwrap_err().raw_os_error(), Some(errno::ENOBUFS));
+    assert_eq!(line.read(1), [4]);
+    let found = installed.statistics().unwrap();
+    let expected = Statistics { owner: found.owner, expired: 3, socket: 1, ..Statistics::default() };
+    assert_eq!(found, expected);
+    // Its socket has room again.
+    (0..4).for_each(|number| send(&sender, &classic(0x101, &[number])));
+    queues::delete_root(line.index);
+}
+
 /// As part of a tree: made, read back, replaced by one with other options, and deleted.
 #[test]
 #[ignore = "runs in a guest"]
