@@ -151,9 +151,11 @@ fn redirects_frames(kernel: &str) -> bool {
 fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option<&str>, tests: &[&str]) -> Command {
     let name = test.file_name().unwrap_or_default().to_string_lossy();
     let (features, programs) = testbed.features();
+    let queues = if arch == Arch::X86_64 && kernel.is_some_and(redirects_frames) { ",bpf-queues" } else { "" };
     let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
     let programs_of_routes = if kernel.is_some_and(redirects_frames) { ",programs" } else { "" };
-    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}{programs_of_routes}")].into_iter().chain(chosen);
+    let variables =
+        [format!("CANDOR_REQUIRE={FEATURES},{features}{programs_of_routes}{queues}")].into_iter().chain(chosen);
     let long_run = (!tests.contains(&LONG_RUN)).then_some(LONG_RUN);
     let mut command = Command::new(lab);
     command

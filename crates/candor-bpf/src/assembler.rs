@@ -135,6 +135,10 @@ const MODE_MEMORY: u8 = 0x60;
 const MODE_ATOMIC: u8 = 0xC0;
 const SOURCE_REGISTER: u8 = 0x08;
 const CALL: u8 = 0x85;
+/// `BPF_PSEUDO_KFUNC_CALL`, as the source register of a call.
+const KERNEL_FUNCTION: u8 = 2;
+/// `BPF_MAY_GOTO`: an own code of jumps.
+const MAY_GOTO: u8 = 0xE5;
 const EXIT: u8 = 0x95;
 /// `BPF_PSEUDO_MAP_FD`, as the source register of a load of 64 bits.
 const MAP: u8 = 1;
@@ -239,6 +243,22 @@ impl Assembler {
     /// Calls a helper of the kernel, `BPF_FUNC_…`.
     pub fn call(&mut self, helper: i32) {
         self.push(CALL, 0, 0, 0, helper);
+    }
+
+    /// Calls a function of the kernel that is open to programs (a "kfunc"), by the number of its type among the types of
+    /// the kernel.
+    pub fn call_kernel(&mut self, function: i32) {
+        self.push(CALL, 0, KERNEL_FUNCTION, 0, function);
+    }
+
+    /// Jumps once this loop has run 8 million times or a quarter of a second, so that the kernel needs no other proof that
+    /// it ends.
+    ///
+    /// # Kernel
+    /// Linux 6.9 or later.
+    pub fn leave_if_endless(&mut self, label: Label) {
+        self.jumps.push((self.instructions.len(), label));
+        self.push(MAY_GOTO, 0, 0, 0, 0);
     }
 
     pub fn exit(&mut self) {

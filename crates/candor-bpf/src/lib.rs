@@ -1,4 +1,4 @@
-//! eBPF programs of traffic control: an assembler, and the jobs of a CAN gateway compiled to programs.
+//! eBPF programs of traffic control: an assembler, the jobs of a CAN gateway compiled to programs, and a queue.
 //!
 //! ```text
 //!  [Job] of a bus ──plan──▶ Tables (identifier ─▶ steps) ──┐
@@ -9,13 +9,16 @@
 //! the buffer which steps follow; each filter changes the frame, if its step does, and returns a match, after which the
 //! kernel's `mirred` action sends it.
 //!
-//! The assembler also makes the programs of candor-egress. No engine uses the filters yet.
+//! The assembler also makes the programs of candor-egress, among them those of a queue in the order of arbitration
+//! ([`queue`]). No engine uses the filters yet.
 //!
 //! # Kernel
 //! Linux 7.0: older kernels put the head room of a CAN buffer in front of a frame that `mirred` redirects.
 #![forbid(unsafe_code)]
 
 pub mod assembler;
+pub mod btf;
 pub mod gateway;
 #[cfg(test)]
 mod machine;
+pub mod queue;

@@ -55,13 +55,57 @@ pub(crate) fn descriptor(map: MapIndex) -> i32 {
     i32::try_from(map.0).unwrap()
 }
 
-/// Runs a program; the result is that of the program, and the number of executed instructions.
+/// What is outside of a program.
+pub(crate) trait World {
+    /// The result of a load of 64 bits of this kind (`BPF_PSEUDO_…`).
+    fn address(&self, kind: usize, number: u64) -> u64;
+    fn load(&mut self, address: u64, bytes: usize) -> u64;
+    fn store(&mut self, address: u64, bytes: usize, value: u64);
+    /// Calls a helper.
+    fn call(&mut self, helper: u64, arguments: [u64; 5], stack: &Stack) -> u64;
+    /// Calls a function of the kernel.
+    fn call_kernel(&mut self, function: u64, arguments: [u64; 5]) -> u64 {
+        panic!("function {function} of the kernel with {arguments:?}")
+    }
+}
+
+pub(crate) struct Stack([u8; 512]);
+
+impl Stack {
+    pub(crate) fn load(&self, address: u64, bytes: usize) -> u64 {
+        let mut value = [0; 8];
+        value[..bytes].copy_from_slice(&self.0[Self::range(address, bytes)]);
+        u64::from_ne_bytes(value)
+    }
+
+    fn store(&mut self, address: u64, bytes: usize, value: u64) {
+        self.0[Self::range(address, bytes)].copy_from_slice(&value.to_ne_bytes()[..bytes]);
+    }
+
+    fn range(address: u64, bytes: usize) -> std::ops::Range<usize> {
+        let offset = usize::try_from(address - STACK).unwrap();
+        assert_eq!(offset % bytes, 0, "not aligned");
+        offset..offset + bytes
+    }
+
+    const fn has(address: u64) -> bool {
+        address >> 32 == STACK >> 32
+    }
+}
+
+/// Runs a program of a gateway; the result is that of the program, and the number of executed instructions.
 pub(crate) fn run(program: &[Instruction], buffer: &mut Buffer, maps: &mut Maps) -> (u64, usize) {
+    execute(program, BUFFER, &mut Memory { buffer, maps })
+}
+
+/// Runs a program with this address of its context; the result is that of the program, and the number of executed
+/// instructions.
+pub(crate) fn execute(program: &[Instruction], context: u64, world: &mut impl World) -> (u64, usize) {
     let mut registers = [0_u64; 11];
-    (registers[1], registers[10]) = (BUFFER, STACK + 512);
-    let mut stack = [0; 512];
+    (registers[1], registers[10]) = (context, STACK + 512);
+    let mut stack = Stack([0; 512]);
     let mut at = 0;
-    for steps in 1..100_000 {
+    for steps in 1..1_000_000 {
         let [code, register, o0, o1, n0, n1, n2, n3] = program[at];
         let (to, from) = (usize::from(register & 0xF), usize::from(register >> 4));
         let offset = i16::from_ne_bytes([o0, o1]);
@@ -73,29 +117,32 @@ pub(crate) fn run(program: &[Instruction], buffer: &mut Buffer, maps: &mut Maps)
             0x10 => 1,
             _ => 8,
         };
-        let mut memory = Memory { stack: &mut stack, buffer, maps };
+        let place = |address: u64| address.wrapping_add_signed(i64::from(offset));
         match code & 7 {
             0 => {
                 let [_, _, _, _, h0, h1, h2, h3] = program[at];
                 at += 1;
                 registers[to] = match from {
                     0 => number & 0xFFFF_FFFF | u64::from(u32::from_ne_bytes([h0, h1, h2, h3])) << 32,
-                    1 => MAP + number,
-                    _ => VALUE + number * ROOM,
+                    kind => world.address(kind, number),
                 };
             }
             1 => {
-                let address = registers[from].wrapping_add_signed(i64::from(offset));
-                registers[to] = memory.load(address, bytes);
-            }
-            2 | 3 if code >> 5 == 6 => {
-                let address = registers[to].wrapping_add_signed(i64::from(offset));
-                let value = memory.load(address, bytes).wrapping_add(registers[from]);
-                memory.store(address, bytes, value);
+                let address = place(registers[from]);
+                registers[to] =
+                    if Stack::has(address) { stack.load(address, bytes) } else { world.load(address, bytes) };
             }
             2 | 3 => {
-                let address = registers[to].wrapping_add_signed(i64::from(offset));
-                memory.store(address, bytes, if code & 7 == 2 { number } else { registers[from] });
+                let address = place(registers[to]);
+                let value = if code & 7 == 2 { number } else { registers[from] };
+                let sum = code >> 5 == 6;
+                if Stack::has(address) {
+                    assert!(!sum, "the stack needs no undivided sum");
+                    stack.store(address, bytes, value);
+                } else {
+                    let before = if sum { world.load(address, bytes) } else { 0 };
+                    world.store(address, bytes, before.wrapping_add(value));
+                }
             }
             class @ (4 | 7) => {
                 let right = if code & 8 == 0 { number } else { registers[from] };
@@ -115,26 +162,16 @@ pub(crate) fn run(program: &[Instruction], buffer: &mut Buffer, maps: &mut Maps)
             }
             _ if code == 0x95 => return (registers[0], steps),
             _ if code == 0x85 => {
-                registers[0] = match number {
-                    1 => {
-                        let map = usize::try_from(registers[1] - MAP).unwrap();
-                        let key = u32::try_from(memory.load(registers[2], 4)).unwrap();
-                        let found = memory.maps.0[map].1.get(&key);
-                        found.map_or(0, |value| VALUE + map as u64 * ROOM + *value as u64)
-                    }
-                    9 => {
-                        let count = registers[4];
-                        for byte in 0..count {
-                            let value = memory.load(registers[3] + byte, 1);
-                            memory.buffer.frame[usize::try_from(registers[2] + byte).unwrap()] = value.to_le_bytes()[0];
-                        }
-                        0
-                    }
-                    other => panic!("helper {other}"),
+                let arguments = *registers[1..].first_chunk().unwrap();
+                registers[0] = match from {
+                    0 => world.call(number, arguments, &stack),
+                    _ => world.call_kernel(number, arguments),
                 };
                 // Lost in a call.
                 registers[1..6].fill(u64::MAX);
             }
+            // The loop ends by itself.
+            _ if code == 0xE5 => {}
             class => {
                 let right = if code & 8 == 0 { number } else { registers[from] };
                 let (left, right) = if class == 6 { (low(registers[to]), low(right)) } else { (registers[to], right) };
@@ -159,12 +196,18 @@ pub(crate) fn run(program: &[Instruction], buffer: &mut Buffer, maps: &mut Maps)
 }
 
 struct Memory<'a> {
-    stack: &'a mut [u8; 512],
     buffer: &'a mut Buffer,
     maps: &'a mut Maps,
 }
 
-impl Memory<'_> {
+impl World for Memory<'_> {
+    fn address(&self, kind: usize, number: u64) -> u64 {
+        match kind {
+            1 => MAP + number,
+            _ => VALUE + number * ROOM,
+        }
+    }
+
     fn load(&mut self, address: u64, bytes: usize) -> u64 {
         if [BUFFER + 76, BUFFER + 80].contains(&address) {
             assert_eq!(bytes, 4);
@@ -180,10 +223,30 @@ impl Memory<'_> {
         self.place(address, bytes).copy_from_slice(&value.to_ne_bytes()[..bytes]);
     }
 
+    fn call(&mut self, helper: u64, [first, second, third, fourth, _]: [u64; 5], stack: &Stack) -> u64 {
+        match helper {
+            1 => {
+                let map = usize::try_from(first - MAP).unwrap();
+                let key = u32::try_from(stack.load(second, 4)).unwrap();
+                let found = self.maps.0[map].1.get(&key);
+                found.map_or(0, |value| VALUE + map as u64 * ROOM + *value as u64)
+            }
+            9 => {
+                for byte in 0..fourth {
+                    let value = stack.load(third + byte, 1);
+                    self.buffer.frame[usize::try_from(second + byte).unwrap()] = value.to_le_bytes()[0];
+                }
+                0
+            }
+            other => panic!("helper {other}"),
+        }
+    }
+}
+
+impl Memory<'_> {
     fn place(&mut self, address: u64, bytes: usize) -> &mut [u8] {
         let offset = usize::try_from(address & 0xFFFF_FFFF).unwrap();
         let (memory, offset): (&mut [u8], _) = match address & !0xFFFF_FFFF {
-            STACK => (self.stack, offset),
             BUFFER => (&mut self.buffer.control_block, offset.checked_sub(48).unwrap()),
             FRAME => (&mut self.buffer.frame, offset),
             VALUE => (&mut self.maps.0[offset >> ROOM_BITS].0, offset & ((1 << ROOM_BITS) - 1)),

@@ -80,7 +80,8 @@ impl<'t> Walk<'t, '_> {
             Discipline::Other { .. } => Err(Unknown::Kind),
             Discipline::Prio(prio) => self.banded(qdisc, prio.bands, &prio.priomap),
             Discipline::Sfq(sfq) => self.flows(qdisc, sfq.divisor),
-            Discipline::Bfifo { .. }
+            Discipline::Arbitration(_)
+            | Discipline::Bfifo { .. }
             | Discipline::Clsact
             | Discipline::Etf(_)
             | Discipline::Noqueue

@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use candor_core::job::BusIndex;
 
 use super::action::{Action, Police, PoliceFrames, Verdict};
+use super::arbitration::Arbitration;
 use super::control_group::{ControlGroup, MOST_GROUPS};
 use super::discipline::{ByteRate, Discipline, Ets, Prio, Sfq, SizeTable, Tbf};
 use super::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
@@ -47,6 +48,7 @@ pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     let mut sources = BTreeSet::new();
     for Egress { bus, queueing } in egress {
         let tree = match queueing {
+            Queueing::Arbitration(arbitration) => in_order_of_arbitration(arbitration),
             Queueing::Tree(tree) => tree.clone(),
             Queueing::Bands(policy) => {
                 let limits = policy.limits().iter().flat_map(|limit| &limit.take);
@@ -61,6 +63,13 @@ pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
         mark_what_comes_in(trees.entry(source).or_default(), source);
     }
     trees
+}
+
+/// The handle is fixed: the name has the options.
+fn in_order_of_arbitration(arbitration: &Arbitration) -> Tree {
+    let discipline = Discipline::Arbitration(arbitration.clone());
+    let root = Qdisc { handle: Handle::new(1, 0), parent: Handle::ROOT, stab: None, discipline };
+    Tree { qdiscs: vec![root], ..Tree::default() }
 }
 
 /// The tree of one bus. Selections by origin also need the marks of the other buses; see [`trees`].

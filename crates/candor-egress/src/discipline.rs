@@ -6,9 +6,14 @@
 
 use std::time::Duration;
 
+use crate::arbitration::Arbitration;
+
 /// Named as in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Discipline {
+    /// `arb…`: the frame that would win arbitration leaves first; programs in BPF that candor makes
+    /// ([`candor_bpf::queue`]).
+    Arbitration(Arbitration),
     /// `bfifo`: first in, first out, as many bytes as the limit allows (`net/sched/sch_fifo.c`).
     Bfifo {
         /// Room in bytes; the length of the transmit queue of the interface times its MTU.
@@ -71,6 +76,7 @@ impl Discipline {
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
+            Self::Arbitration(arbitration) => arbitration.name(),
             Self::Bfifo { .. } => "bfifo",
             Self::Clsact => "clsact",
             Self::Drr => "drr",

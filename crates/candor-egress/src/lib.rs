@@ -17,6 +17,7 @@
 pub mod action;
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+pub mod arbitration;
 pub mod canonical;
 pub mod classify;
 pub mod compile;

@@ -24,6 +24,7 @@
 //! [`tc_new_tfilter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/cls_api.c#L2057).
 
 mod action;
+pub mod arbitration;
 mod class;
 mod codec;
 mod discipline;
@@ -36,15 +37,17 @@ mod list;
 mod message;
 mod observe;
 pub mod program;
+mod replace;
 mod request;
 mod stats;
 
-pub use error::{EncodeError, ProgramError, TcError};
+pub use error::{EncodeError, ProgramError, QueueError, TcError};
 pub use list::{ListedQdisc, qdiscs};
 pub use message::InterfaceNames;
 pub use observe::{Observed, observe};
+pub use replace::replace_qdisc;
+pub use request::delete_qdisc;
 pub(crate) use request::{Mode, delete_filters, make_filter, send_class};
-pub use request::{delete_qdisc, replace_qdisc};
 pub use stats::{ClassStats, FilterStats, Hits, HtbStats, QdiscStats};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::num::{NonZeroU8, NonZeroU32};
 use std::ops::RangeInclusive;
 
+use super::arbitration::Arbitration;
 use super::control_group::{GroupName, MOST_GROUPS};
 use super::tree::Tree;
 use candor_core::frame::RawId;
@@ -21,6 +22,7 @@ pub struct Egress {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queueing {
+    Arbitration(Arbitration),
     Bands(Policy),
     Tree(Tree),
 }

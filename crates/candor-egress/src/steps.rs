@@ -124,12 +124,17 @@ fn can_stay(difference: &Difference) -> bool {
     }
 }
 
-/// True if the kernel changes a discipline in place. `htb` refuses, `drr` and `clsact` have no values,
-/// and unsupported kinds may not.
+/// True if the kernel changes a discipline in place. `htb` refuses, `drr` and `clsact` have no values, those of the order of
+/// arbitration are in its programs, and unsupported kinds may not.
 fn can_change(wanted: &Discipline, found: &Discipline) -> bool {
     let is_fixed = matches!(
         wanted,
-        Discipline::Clsact | Discipline::Drr | Discipline::Etf(_) | Discipline::Htb(_) | Discipline::Other { .. }
+        Discipline::Arbitration(_)
+            | Discipline::Clsact
+            | Discipline::Drr
+            | Discipline::Etf(_)
+            | Discipline::Htb(_)
+            | Discipline::Other { .. }
     );
     wanted.kind() == found.kind() && !is_fixed
 }

@@ -35,6 +35,13 @@ impl Tree {
         missing
     }
 
+    /// True if a queue consists of programs.
+    #[must_use]
+    pub fn is_in_order_of_arbitration(&self) -> bool {
+        self.qdiscs.iter().any(|qdisc| matches!(qdisc.discipline, Discipline::Arbitration(_)))
+    }
+
+    /// True if a filter is a program.
     #[must_use]
     pub fn has_programs(&self) -> bool {
         self.filters.iter().any(|filter| matches!(filter.classifier, Classifier::ControlGroups(_)))

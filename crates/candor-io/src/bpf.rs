@@ -1,21 +1,27 @@
-//! BPF classifier programs, and their maps.
+//! BPF programs, maps and types.
+
+mod map;
 
 use std::ffi::{CStr, c_char};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+pub use map::{Described, Map, MapKind, load_types};
 
 /// `BPF_PROG_LOAD`.
-const LOAD: u32 = 5;
-/// The commands of bpf() that this module uses.
-pub const COMMANDS: [u32; 4] = [CREATE_MAP, READ_MAP, WRITE_MAP, LOAD];
+pub const LOAD: u32 = 5;
+/// All commands of this module.
+pub const COMMANDS: [u32; 6] = [LOAD, LINK, map::CREATE, map::LOOK_UP, map::UPDATE, map::LOAD_TYPES];
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 const CLASSIFIER: u32 = 3;
-/// Room for the verifier log of a program of some thousand instructions.
+/// `BPF_PROG_TYPE_STRUCT_OPS`.
+const OPERATIONS: u32 = 27;
+/// `BPF_LINK_CREATE`.
+const LINK: u32 = 28;
+/// `BPF_STRUCT_OPS`.
+const ATTACH_OPERATIONS: u32 = 44;
+/// Room for the verifier log of a small program.
 const LOG_BYTES: usize = 1 << 20;
-/// `BPF_MAP_CREATE`, `BPF_MAP_LOOKUP_ELEM`, `BPF_MAP_UPDATE_ELEM`.
-const CREATE_MAP: u32 = 0;
-const READ_MAP: u32 = 1;
-const WRITE_MAP: u32 = 2;
 
 /// The part of `union bpf_attr` for BPF_PROG_LOAD; newer kernels take missing fields for 0.
 #[repr(C)]
@@ -31,120 +37,19 @@ struct Attributes {
     kernel_version: u32,
     flags: u32,
     name: [u8; 16],
+    interface: u32,
+    attach_type: u32,
+    types: u32,
+    function_bytes: u32,
+    functions: u64,
+    function_count: u32,
+    line_bytes: u32,
+    lines: u64,
+    line_count: u32,
+    attach_id: u32,
 }
 
-const _: () = assert!(size_of::<Attributes>() == 64, "include/uapi/linux/bpf.h");
-
-/// The part of `union bpf_attr` for BPF_MAP_CREATE.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct MapAttributes {
-    kind: u32,
-    key_bytes: u32,
-    value_bytes: u32,
-    entries: u32,
-    flags: u32,
-    inner: u32,
-    numa_node: u32,
-    name: [u8; 16],
-}
-
-const _: () = assert!(size_of::<MapAttributes>() == 44, "include/uapi/linux/bpf.h");
-
-/// The part of `union bpf_attr` for elements of a map.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct ElementAttributes {
-    map: u32,
-    padding: u32,
-    key: u64,
-    value: u64,
-    flags: u64,
-}
-
-const _: () = assert!(size_of::<ElementAttributes>() == 32, "include/uapi/linux/bpf.h");
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapKind {
-    /// `BPF_MAP_TYPE_HASH`.
-    Hash,
-    /// `BPF_MAP_TYPE_ARRAY`, with keys of 4 bytes.
-    Array,
-}
-
-/// A map of the kernel, which lives as long as the descriptor or a program that uses it.
-#[derive(Debug)]
-pub struct Map {
-    map: OwnedFd,
-    key_bytes: usize,
-    value_bytes: usize,
-}
-
-impl Map {
-    /// # Kernel
-    /// `CONFIG_BPF_SYSCALL`; needs CAP_BPF (before Linux 5.8 CAP_SYS_ADMIN).
-    ///
-    /// # Errors
-    /// `EPERM` without the capability, `E2BIG` or `EINVAL` for sizes that the kernel refuses, `ENOMEM`.
-    pub fn create(kind: MapKind, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Self> {
-        let mut name = [0; 16];
-        name[..6].copy_from_slice(b"candor");
-        let kind = match kind {
-            MapKind::Hash => 1,
-            MapKind::Array => 2,
-        };
-        let attributes =
-            MapAttributes { kind, key_bytes, value_bytes, entries, flags: 0, inner: 0, numa_node: 0, name };
-        let place = &raw const attributes;
-        // SAFETY: the kernel reads as many bytes as the live struct has, which holds no padding and no address.
-        let returned = unsafe { libc::syscall(libc::SYS_bpf, CREATE_MAP, place, size_of::<MapAttributes>()) };
-        let bytes = |count: u32| usize::try_from(count).map_err(io::Error::other);
-        let (key_bytes, value_bytes) = (bytes(key_bytes)?, bytes(value_bytes)?);
-        Ok(Self { map: new_descriptor(returned)?, key_bytes, value_bytes })
-    }
-
-    /// The value of a key.
-    ///
-    /// # Errors
-    /// `ENOENT` if a hash has no such key; `EINVAL` if `key` or a value has another size than those of the map.
-    pub fn read(&self, key: &[u8]) -> io::Result<Vec<u8>> {
-        let mut value = vec![0; self.value_bytes];
-        self.element(READ_MAP, key, &mut value)?;
-        Ok(value)
-    }
-
-    /// Adds or replaces an element: programs see the old value or the new one.
-    ///
-    /// # Errors
-    /// `E2BIG` if a hash is full; `EINVAL` if `key` or `value` has another size than those of the map.
-    pub fn write(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
-        self.element(WRITE_MAP, key, &mut value.to_vec())
-    }
-
-    fn element(&self, command: u32, key: &[u8], value: &mut [u8]) -> io::Result<()> {
-        if key.len() != self.key_bytes || value.len() != self.value_bytes {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let attributes = ElementAttributes {
-            map: self.map.as_raw_fd().cast_unsigned(),
-            padding: 0,
-            key: key.as_ptr().expose_provenance() as u64,
-            value: value.as_mut_ptr().expose_provenance() as u64,
-            flags: 0,
-        };
-        let place = &raw const attributes;
-        // SAFETY: the kernel reads as many bytes as the live struct has, which holds no padding; of this map, it reads a key
-        // of the checked size, and reads or writes a value of the checked size, both borrowed until it returns.
-        let returned = unsafe { libc::syscall(libc::SYS_bpf, command, place, size_of::<ElementAttributes>()) };
-        if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-}
-
-impl AsFd for Map {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.map.as_fd()
-    }
-}
+const _: () = assert!(size_of::<Attributes>() == 112, "include/uapi/linux/bpf.h");
 
 /// Waits until every processor has left the code that frames passed through when this was called (`synchronize_rcu()`).
 ///
@@ -159,14 +64,6 @@ pub fn wait_for_readers() -> io::Result<()> {
     // SAFETY: the call takes numbers only.
     let returned = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// The descriptor that a call of bpf() has returned.
-fn new_descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
-    let descriptor = i32::try_from(returned).ok().filter(|descriptor| *descriptor >= 0);
-    let descriptor = descriptor.ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: bpf() has made it (with O_CLOEXEC, as all of this call are) and nothing else has seen it.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 #[derive(Debug)]
@@ -187,44 +84,135 @@ pub struct LoadError {
 /// # Errors
 /// `ENOSYS` without the system call, `EPERM` without the capabilities, `EINVAL` or `EACCES` if the verifier refuses it.
 pub fn load_classifier(name: &CStr, instructions: &[[u8; 8]]) -> Result<OwnedFd, LoadError> {
-    let quiet = match load(name, instructions, &mut []) {
-        Ok(program) => return Ok(program),
-        Err(source) => source,
-    };
-    // The log is requested only after an error: it costs time and can be too small.
-    let mut log = vec![0; LOG_BYTES];
-    match load(name, instructions, &mut log) {
-        Ok(program) => Ok(program),
-        Err(_same) => {
-            let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
-            Err(LoadError { source: quiet, log: text.trim().to_owned() })
+    // Checked only for GPL helpers, which are not used.
+    Load { kind: CLASSIFIER, name, license: c"MIT", instructions, attach_type: 0, attach_id: 0 }.run()
+}
+
+/// Loads a program for a member of a structure of operations (`struct_ops`): its position in the structure, and the number
+/// of the structure among the types of the kernel.
+///
+/// # Kernel
+/// `CONFIG_BPF_JIT` and `CONFIG_DEBUG_INFO_BTF`; needs CAP_BPF and CAP_PERFMON in the initial user namespace. The kernel
+/// takes only licenses that are compatible with the GPL.
+///
+/// # Errors
+/// As [`load_classifier`]; `ENOTSUPP` (524) if the structure takes no programs.
+pub fn load_operation(
+    name: &CStr,
+    license: &CStr,
+    instructions: &[[u8; 8]],
+    structure: u32,
+    position: u32,
+) -> Result<OwnedFd, LoadError> {
+    Load { kind: OPERATIONS, name, license, instructions, attach_type: position, attach_id: structure }.run()
+}
+
+/// Registers the operations in a map of [`MapKind::Operations`], until the returned descriptor is closed. What uses them
+/// then keeps the map.
+///
+/// # Errors
+/// `EEXIST` if their name is taken, `EINVAL` if the map has no value.
+pub fn register(operations: &Map) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attributes {
+        map: i32,
+        target: u32,
+        attach_type: u32,
+        flags: u32,
+    }
+    let map = operations.descriptor().as_raw_fd();
+    let mut attributes = Attributes { map, target: 0, attach_type: ATTACH_OPERATIONS, flags: 0 };
+    // SAFETY: the attributes hold neither padding nor addresses.
+    unsafe { make(LINK, &mut attributes) }
+}
+
+#[derive(Clone, Copy)]
+struct Load<'a> {
+    kind: u32,
+    name: &'a CStr,
+    license: &'a CStr,
+    instructions: &'a [[u8; 8]],
+    attach_type: u32,
+    attach_id: u32,
+}
+
+impl Load<'_> {
+    fn run(self) -> Result<OwnedFd, LoadError> {
+        let quiet = match self.load(&mut []) {
+            Ok(program) => return Ok(program),
+            Err(source) => source,
+        };
+        // The log is requested only after an error: it costs time and can be too small.
+        let mut log = vec![0; LOG_BYTES];
+        match self.load(&mut log) {
+            Ok(program) => Ok(program),
+            Err(_same) => {
+                let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
+                Err(LoadError { source: quiet, log: text.trim().to_owned() })
+            }
         }
+    }
+
+    fn load(self, log: &mut [u8]) -> io::Result<OwnedFd> {
+        let license: *const c_char = self.license.as_ptr();
+        let mut attributes = Attributes {
+            kind: self.kind,
+            count: u32::try_from(self.instructions.len()).map_err(io::Error::other)?,
+            instructions: self.instructions.as_ptr().expose_provenance() as u64,
+            license: license.expose_provenance() as u64,
+            log_level: u32::from(!log.is_empty()),
+            log_bytes: u32::try_from(log.len()).map_err(io::Error::other)?,
+            log: if log.is_empty() { 0 } else { log.as_mut_ptr().expose_provenance() as u64 },
+            kernel_version: 0,
+            flags: 0,
+            name: object_name(self.name),
+            interface: 0,
+            attach_type: self.attach_type,
+            types: 0,
+            function_bytes: 0,
+            functions: 0,
+            function_count: 0,
+            line_bytes: 0,
+            lines: 0,
+            line_count: 0,
+            attach_id: self.attach_id,
+        };
+        // SAFETY: the attributes hold no padding; behind their three addresses the kernel reads `count` instructions of
+        // 8 bytes and a C string, and writes at most `log_bytes`, all of which are borrowed until it returns. The program
+        // itself is proven by the kernel.
+        unsafe { make(LOAD, &mut attributes) }
     }
 }
 
-fn load(name: &CStr, instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<OwnedFd> {
-    // Checked only for GPL helpers, which are not used.
-    let license: *const c_char = c"MIT".as_ptr();
+/// `BPF_OBJ_NAME_LEN`; a longer name is cut.
+fn object_name(name: &CStr) -> [u8; 16] {
     let mut field = [0; 16];
     field.iter_mut().zip(name.to_bytes().iter().take(15)).for_each(|(to, from)| *to = *from);
-    let attributes = Attributes {
-        kind: CLASSIFIER,
-        count: u32::try_from(instructions.len()).map_err(io::Error::other)?,
-        instructions: instructions.as_ptr().expose_provenance() as u64,
-        license: license.expose_provenance() as u64,
-        log_level: u32::from(!log.is_empty()),
-        log_bytes: u32::try_from(log.len()).map_err(io::Error::other)?,
-        log: if log.is_empty() { 0 } else { log.as_mut_ptr().expose_provenance() as u64 },
-        kernel_version: 0,
-        flags: 0,
-        name: field,
-    };
-    let place = &raw const attributes;
-    // SAFETY: the kernel reads as many bytes as the live struct has, which holds no padding; behind its three addresses it
-    // reads `count` instructions of 8 bytes and a C string, and writes at most `log_bytes`, all of which are borrowed until it
-    // returns. The program itself is proven by the kernel.
-    let returned = unsafe { libc::syscall(libc::SYS_bpf, LOAD, place, size_of::<Attributes>()) };
-    new_descriptor(returned)
+    field
+}
+
+/// `bpf()`.
+///
+/// # Safety
+/// `T` is the part of `union bpf_attr` for the command, without padding, and what the kernel reads and writes behind its
+/// addresses is borrowed for the call.
+unsafe fn call<T>(command: u32, attributes: &mut T) -> io::Result<i32> {
+    let place = std::ptr::from_mut(attributes);
+    // SAFETY: the kernel reads and writes at most as many bytes as the live struct has; the caller keeps what it points to.
+    let returned = unsafe { libc::syscall(libc::SYS_bpf, command, place, size_of::<T>()) };
+    let result = i32::try_from(returned).ok().filter(|result| *result >= 0);
+    result.ok_or_else(io::Error::last_os_error)
+}
+
+/// A call that returns a new descriptor.
+///
+/// # Safety
+/// As [`call`], and the command makes a descriptor.
+unsafe fn make<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
+    // SAFETY: as the caller says.
+    let descriptor = unsafe { call(command, attributes) }?;
+    // SAFETY: the call above has made it (with O_CLOEXEC, as all of this call are) and nothing else has seen it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 #[cfg(test)]
@@ -244,22 +232,6 @@ mod tests {
             return;
         };
         assert!([Some(libc::EPERM), Some(libc::ENOSYS)].contains(&errno), "{errno:?}");
-    }
-
-    /// With and without privileges.
-    #[test]
-    fn maps_keep_what_is_written() {
-        let map = match Map::create(MapKind::Hash, 4, 8, 2) {
-            Ok(map) => map,
-            Err(error) => return assert_eq!(error.raw_os_error(), Some(libc::EPERM)),
-        };
-        map.write(&[1, 0, 0, 0], &[7; 8]).unwrap();
-        map.write(&[1, 0, 0, 0], &[8; 8]).unwrap();
-        assert_eq!(map.read(&[1, 0, 0, 0]).unwrap(), [8; 8]);
-        assert_eq!(map.read(&[2, 0, 0, 0]).unwrap_err().raw_os_error(), Some(libc::ENOENT));
-        assert!(map.write(&[1], &[7; 8]).is_err() && map.read(&[1; 5]).is_err());
-        let array = Map::create(MapKind::Array, 4, 3, 1).unwrap();
-        assert_eq!(array.read(&[0; 4]).unwrap(), [0; 3]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod sections;
 mod stray;
 mod wire;
 
-pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, SelectionSpec, TreeSpec};
+pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, SelectionSpec, TreeSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
 pub use wire::{WireBusSpec, WireSpec};

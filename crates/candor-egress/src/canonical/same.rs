@@ -35,6 +35,7 @@ const HTB_LAST_PRIO: u32 = 7;
 pub(super) fn same_discipline(wanted: &Discipline, found: &Discipline) -> bool {
     use Discipline as D;
     match (wanted, found) {
+        (D::Arbitration(wanted), D::Arbitration(found)) => wanted == found,
         (D::Other { kind: wanted, .. }, D::Other { kind: found, .. }) => wanted == found,
         (D::Tbf(wanted), D::Tbf(found)) => same_tbf(wanted, found),
         // `noqueue` and `clsact` have no options, and so are not in the table.

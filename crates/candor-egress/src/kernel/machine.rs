@@ -66,6 +66,15 @@ impl Interface {
         Ok(names.index(name).map(|index| Self { client, index, names }))
     }
 
+    /// The same, and the statistics of a queue in the order of arbitration, if this process may read them.
+    pub fn observe_all(&mut self) -> Result<Observed, TcError> {
+        let mut observed = self.observe()?;
+        if observed.tree.is_in_order_of_arbitration() {
+            observed.queue = netlink::arbitration::statistics(self.index).ok().flatten();
+        }
+        Ok(observed)
+    }
+
     /// Its tree and counters.
     pub fn observe(&mut self) -> Result<Observed, TcError> {
         Ok(netlink::observe(&mut self.client, self.index, &self.names)?)
@@ -121,7 +130,7 @@ pub fn open(interface: &str, bus: Option<&str>) -> Result<Interface, LookError> 
 }
 
 pub fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError> {
-    let observed = open(interface, bus)?.observe();
+    let observed = open(interface, bus)?.observe_all();
     observed.map_err(|source| LookError::Unreadable { interface: interface.to_owned(), source })
 }
 

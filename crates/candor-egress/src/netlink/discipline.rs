@@ -10,6 +10,7 @@
 //! [`qdisc_get_stab()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L493),
 //! [`qdisc_dump_stab()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_api.c#L570).
 
+use crate::arbitration::Arbitration;
 use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::kinds::option::{Record, Width, Wire};
 use crate::kinds::{self, Kind, Opt};
@@ -26,7 +27,7 @@ const ATTRIBUTES: usize = 16;
 pub(super) fn encode(discipline: &Discipline, list: &mut AttributeList) -> Result<(), EncodeError> {
     list.put_kind(TCA_KIND, discipline.kind())?;
     match discipline {
-        Discipline::Clsact => Ok(()),
+        Discipline::Arbitration(_) | Discipline::Clsact => Ok(()),
         Discipline::Other { options, .. } if options.is_empty() => Ok(()),
         Discipline::Other { options, .. } => list.put(TCA_OPTIONS, options),
         Discipline::Tbf(tbf) => list.put(TCA_OPTIONS, &encode_tbf(tbf)?),
@@ -53,6 +54,9 @@ fn known(name: &str, options: Option<Attribute<'_>>) -> Result<Discipline, Unrea
         "noqueue" => return Ok(Discipline::Noqueue),
         "tbf" => return Ok(Discipline::Tbf(decode_tbf(codec::needed(options, TCA_OPTIONS)?)?)),
         _ => {}
+    }
+    if let Some(arbitration) = Arbitration::parse(name) {
+        return Ok(Discipline::Arbitration(arbitration));
     }
     let kind = kinds::kind(name).ok_or(Unread::Unsupported)?;
     match options {

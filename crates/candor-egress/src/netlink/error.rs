@@ -1,5 +1,6 @@
 //! Errors of traffic control.
 
+use candor_bpf::queue::CompileError;
 use candor_io::bpf::LoadError;
 use candor_io::errno::{ENOSYS, EPERM};
 use candor_netlink::client::{Errno, NetlinkError};
@@ -63,6 +64,52 @@ pub enum TcError {
     Netlink(#[from] NetlinkError),
     #[error(transparent)]
     Program(#[from] ProgramError),
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+}
+
+/// Why there is no queue in the order of arbitration.
+#[derive(Debug, thiserror::Error)]
+pub enum QueueError {
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error("{}", refused(program, source, log))]
+    Program {
+        /// Its member of `struct Qdisc_ops`.
+        program: &'static str,
+        source: std::io::Error,
+        /// That of the verifier.
+        log: String,
+    },
+    #[error("Cannot {what} for a queue in the order of arbitration{}", privileges(source))]
+    System { what: &'static str, source: std::io::Error },
+    #[error(
+        "This kernel has no queues in BPF ({0}): they need Linux 6.16 with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF"
+    )]
+    Unsupported(String),
+}
+
+fn refused(program: &str, source: &std::io::Error, log: &str) -> String {
+    let why = last_line(log);
+    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    format!(
+        "The kernel rejected the program {program} of a queue in the order of arbitration{why}{}",
+        privileges(source)
+    )
+}
+
+fn privileges(source: &std::io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(EPERM) => {
+            ", which needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN outside of user namespaces; run it as root"
+        }
+        _ => "",
+    }
+}
+
+/// What the verifier says last is why.
+fn last_line(log: &str) -> &str {
+    log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or_default()
 }
 
 /// A program that the kernel rejected.
@@ -80,8 +127,7 @@ impl From<LoadError> for ProgramError {
 }
 
 fn advice(errno: Option<i32>, log: &str) -> String {
-    // What the verifier says last is why.
-    let why = log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or_default();
+    let why = last_line(log);
     match (errno, why) {
         (Some(EPERM), _) => {
             "A filter by control group is a BPF program, which needs CAP_BPF and CAP_NET_ADMIN outside of \
@@ -105,7 +151,7 @@ impl TcError {
     #[must_use]
     pub const fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Encode(_) | Self::Program(_) => None,
+            Self::Encode(_) | Self::Program(_) | Self::Queue(_) => None,
             Self::Netlink(error) => error.errno(),
         }
     }

@@ -8,6 +8,7 @@ use crate::handle::Handle;
 use crate::tree::{Class, Qdisc, Tree};
 use candor_io::can::InterfaceIndex;
 
+use super::arbitration::Statistics;
 use super::list::{self, ListedClass, ListedFilter, ListedQdisc};
 use super::message::InterfaceNames;
 use super::program;
@@ -27,6 +28,8 @@ pub struct Observed {
     pub bands: Vec<(Handle, ClassStats)>,
     /// Parents and numbers of further chains, whose filters are not in the tree.
     pub other_chains: Vec<(Handle, u32)>,
+    /// Of a queue in the order of arbitration; read by [`arbitration::statistics`](super::arbitration::statistics).
+    pub queue: Option<Statistics>,
 }
 
 /// Reads the state of an interface. It is not atomic: concurrent changes may be visible in part.

@@ -37,16 +37,11 @@ impl Mode {
     }
 }
 
-/// Creates a qdisc, or replaces the one at its parent.
-///
-/// # Kernel
-/// One of the same kind and [`handle`](Qdisc::handle), or without a handle of the same kind, is changed: everything below it
-/// stays, and what the new one leaves to the kernel keeps its value. Any other is deleted with everything below it.
+/// Creates a qdisc whose kind the kernel knows, or replaces the one at its parent.
 ///
 /// # Errors
-/// [`TcError::Encode`] before anything is sent; `ENOENT` if the kernel lacks the kind or the parent, `EINVAL` for a value that
-/// it rejects.
-pub fn replace_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
+/// As [`replace_qdisc`](super::replace_qdisc).
+pub(super) fn send_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
     Ok(client.request(qdisc_message(interface, qdisc, Mode::Replace)?)?)
 }
 

@@ -126,12 +126,16 @@ pub(super) fn qdisc_line(qdisc: &Qdisc) -> Result<String, NotSayable> {
 }
 
 pub(super) fn qdisc_words(qdisc: &Qdisc) -> Result<String, NotSayable> {
+    if let Discipline::Arbitration(arbitration) = &qdisc.discipline {
+        return Ok(arbitration.words());
+    }
     let table = qdisc.stab.as_ref().map_or_else(|| Ok(String::new()), stab)?;
     Ok(format!("{}{}{table}", qdisc.discipline.kind(), discipline_options(&qdisc.discipline)?))
 }
 
 fn discipline_options(discipline: &Discipline) -> Result<String, NotSayable> {
     match discipline {
+        Discipline::Arbitration(_) => Err(NotSayable::Program),
         Discipline::Clsact => Ok(String::new()),
         Discipline::Noqueue => Err(NotSayable::ThereByItself),
         Discipline::Tbf(tbf) => self::tbf(*tbf),

@@ -34,6 +34,8 @@ const OF_GENERATION: u32 = 1 << 7;
 const KEEPER: u32 = 1 << 9;
 /// `CLS_BPF_NAME_LEN`, without the zero at the end.
 const MOST_NAME_BYTES: usize = 255;
+/// Name of all maps.
+const MAP: &std::ffi::CStr = c"candor_route";
 /// Waited if the kernel cannot say when frames have left a filter.
 const LONGER_THAN_A_FRAME: std::time::Duration = std::time::Duration::from_millis(50);
 
@@ -358,7 +360,7 @@ impl Installed {
             }
         }
         if let Some(DeletedFrames { map, steps }) = &mut self.deleted
-            && let Ok(bytes) = map.read(&[0; 4])
+            && let Ok(bytes) = map.get(&[0; 4])
         {
             let (numbers, _) = bytes.as_chunks::<8>();
             steps.iter_mut().zip(numbers).for_each(|((_, frames), now)| *frames = u64::from_ne_bytes(*now));
@@ -399,7 +401,7 @@ impl Installed {
 
 fn load(wanted: &Wanted<'_>) -> Result<Loaded, BpfError> {
     let maps = wanted.filters.maps.iter().map(make).collect::<std::io::Result<Vec<_>>>().map_err(BpfError::Map)?;
-    let descriptor = |MapIndex(at): MapIndex| maps[at].as_fd().as_raw_fd();
+    let descriptor = |MapIndex(at): MapIndex| maps[at].descriptor().as_raw_fd();
     let load = |filter: &Filter| {
         let program = filter.program.with_maps(descriptor);
         bpf::load_classifier(c"candor_route", &program).map_err(|error| BpfError::load(wanted.route_of(filter), error))
@@ -418,18 +420,18 @@ fn make(map: &Map) -> std::io::Result<bpf::Map> {
     let bytes = |len: usize| u32::try_from(len).map_err(std::io::Error::other);
     match map {
         Map::Array(value) => {
-            let made = bpf::Map::create(MapKind::Array, 4, bytes(value.len())?, 1)?;
-            made.write(&[0; 4], value)?;
+            let made = bpf::Map::new(MAP, MapKind::Array, 4, bytes(value.len())?, 1, None)?;
+            made.set(&[0; 4], value)?;
             Ok(made)
         }
         Map::Hash(entries) => {
-            let made = bpf::Map::create(MapKind::Hash, 4, 4, bytes(entries.len().max(1))?)?;
+            let made = bpf::Map::new(MAP, MapKind::Hash, 4, 4, bytes(entries.len().max(1))?, None)?;
             for (id, steps) in entries {
-                made.write(&id.to_ne_bytes(), &steps.to_ne_bytes())?;
+                made.set(&id.to_ne_bytes(), &steps.to_ne_bytes())?;
             }
             Ok(made)
         }
-        Map::Deleted(steps) => bpf::Map::create(MapKind::Array, 4, bytes(8 * steps)?, 1),
+        Map::Deleted(steps) => bpf::Map::new(MAP, MapKind::Array, 4, bytes(8 * steps)?, 1, None),
     }
 }
 

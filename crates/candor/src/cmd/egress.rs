@@ -104,7 +104,7 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
             Some(Queueing::Bands(policy)) => {
                 compile::band_places(policy).map(|(place, name)| (place, name.to_owned())).collect()
             }
-            Some(Queueing::Tree(_)) | None => BTreeMap::new(),
+            Some(Queueing::Arbitration(_) | Queueing::Tree(_)) | None => BTreeMap::new(),
         };
         let restarts = bus.restart_after.is_some();
         Wanted { bus: bus.name.clone(), interface: bus.interface.clone(), tree, restarts, names }

@@ -1,5 +1,6 @@
 //! Disciplines, classes and filters on a real kernel, created and read with candor's own messages.
 
+mod arbitration;
 mod claims;
 mod commands;
 mod counted;

@@ -14,6 +14,7 @@ pub(crate) const VCAN_AND_CANGW: &[Feature] = &[Feature::Root, Feature::Vcan, Fe
 /// A property that not every machine has, as docs/environment.md describes it. `CANDOR_REQUIRE` has the name in kebab case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
+    BpfQueues,
     CanUtils,
     Cangw,
     Clock,
@@ -54,7 +55,12 @@ impl Feature {
             Self::Clock => (!counts_instructions()).then(|| "the clock does not count instructions".to_owned()),
             Self::Cgroup => control_group::missing(),
             // Tests find out when they use it.
-            Self::Controllers | Self::Ets | Self::NoSelfJobs | Self::RelativeCrc8 | Self::SelfJobs => None,
+            Self::BpfQueues
+            | Self::Controllers
+            | Self::Ets
+            | Self::NoSelfJobs
+            | Self::RelativeCrc8
+            | Self::SelfJobs => None,
             Self::Guest => std::env::var_os("CANDOR_TESTBED").is_none().then(|| "this is not a guest".to_owned()),
             Self::Modules => {
                 let file = kernel::cangw_file().filter(|_| kernel::vcan_file().is_some());

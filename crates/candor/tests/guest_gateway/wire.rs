@@ -1,6 +1,7 @@
 //! `candor-lab wire` with the drivers of the kernel, with a gateway between two of its buses, and what it leaves.
 
 mod adapters;
+mod arbitration;
 mod injected;
 mod ordered;
 mod pace;

@@ -1,5 +1,6 @@
 //! `[egress.BUS]`: bands and limits as a policy, or a tree.
 
+mod arbitration;
 mod queue;
 mod selection;
 mod tree;
@@ -9,7 +10,7 @@ use std::num::{NonZeroU8, NonZeroU32};
 
 use crate::config::check::Checks;
 use crate::config::code;
-use crate::config::spec::{BandSpec, EgressSpec, LimitSpec, Spec};
+use crate::config::spec::{BandSpec, EgressSpec, LimitSpec, QueueSpec, Spec};
 use crate::placement::{KernelAbilities, Placement, Side};
 use crate::plan::{Bus, BusIndex, Egress, Plan, Queueing, RouteIndex};
 use candor_core::diagnostic::{Diagnostic, Findings};
@@ -28,9 +29,10 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
     let bus = index.and_then(|BusIndex(index)| buses.get(index));
     let name = quote(&spec.name.value);
     if let Some(tree) = &spec.tree {
+        arbitration::is_absent(spec, findings)?;
         let other = spec.bands.first().map(|band| &band.span);
         let other = other.or_else(|| spec.limits.first().map(|limit| &limit.span));
-        if let Some(other) = other.or_else(|| spec.queue.as_ref().map(|queue| &queue.span)) {
+        if let Some(other) = other.or_else(|| spec.queue.as_ref().map(QueueSpec::span)) {
             let message = format!("`egress` of bus {name} has both `tree` and bands, limits or a queue");
             findings.report(
                 Diagnostic::error(code::EGRESS, tree.text.span.clone(), message)
@@ -41,6 +43,15 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
         }
         return Some(Egress { queueing: Queueing::Tree(tree::tree(tree, bus, findings)?), bus: index? });
     }
+    let queue = match &spec.queue {
+        Some(QueueSpec::Arbitration(span)) => {
+            let arbitration = arbitration::arbitration(spec, span, findings)?;
+            return Some(Egress { queueing: Queueing::Arbitration(arbitration), bus: index? });
+        }
+        Some(QueueSpec::Frames(frames)) => Some(frames),
+        None => None,
+    };
+    arbitration::is_absent(spec, findings)?;
     if spec.bands.is_empty() {
         if !spec.is_incomplete {
             let bus = spec.name.value.escape_debug();
@@ -53,7 +64,7 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
     }
     names_are_unique(&spec.bands, findings);
     let errors = findings.errors();
-    let facts = Facts { bus, queue: spec.queue.as_ref() };
+    let facts = Facts { bus, queue };
     let bands = spec.bands.iter().filter_map(|written| band(written, facts, checks, findings)).collect();
     let limits = spec.limits.iter().filter_map(|written| limit(written, facts, checks, findings)).collect();
     if spec.is_incomplete || findings.errors() > errors {
@@ -207,7 +218,7 @@ fn why_not(
     }
     let has_own_ingress = plan.egress().iter().filter(|other| other.bus == from).any(|other| match &other.queueing {
         Queueing::Tree(tree) => tree.filters.iter().any(|filter| filter.parent == Handle::INGRESS),
-        Queueing::Bands(_) => false,
+        Queueing::Arbitration(_) | Queueing::Bands(_) => false,
     });
     has_own_ingress.then_some((
         "the tree of that bus has its own filters for received frames",

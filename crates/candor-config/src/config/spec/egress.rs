@@ -4,14 +4,17 @@ use toml::de::DeValue;
 
 use super::{BUS_NAME, IDENTIFIERS, ListSpec, MATCH, SOURCE, TEXTS};
 use crate::config::code;
-use candor_core::diagnostic::{Diagnostic, Findings};
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::entry::{Entry, entries, put, quote};
 use candor_core::document::keys::{Key, KeyTable, Keyed, Named, Shape, Table, Value, one_or_list, read, read_with};
 use candor_core::document::{Number, Spanned, Text};
 use candor_core::keys;
+use candor_egress::arbitration::MOST_FRAMES as QUEUE_FRAMES;
 use candor_egress::policy::Fair;
 
 const FRAMES: Key = Key::new("a number of frames, such as 100").range(1, i64::MAX);
+const ARBITRATION: &str = "arbitration";
+const MOST_FRAMES: i64 = Fair::No.most_frames() as i64;
 const RATE: Key = Key::new("a rate with its unit, such as \"200 frames/s\" or \"20 %\"");
 const TAKE: Key = Key::new("a list of selections, such as [{ match = \"123\" }, { mark = \"7\" }]")
     .shape(Shape::OneOrList(&Shape::Table(<SelectionSpec as Keyed>::KEYS)));
@@ -19,11 +22,32 @@ const TAKE: Key = Key::new("a list of selections, such as [{ match = \"123\" }, 
 keys! {
     /// `[egress.BUS]`, under the name of the bus.
     pub struct EgressSpec {}
-    "queue" => queue: Option<Spanned<u32>> = FRAMES
-        .range(1, Fair::No.most_frames() as i64)
+    "queue" => queue: Option<QueueSpec> = Key::new("a number of frames, such as 100, or \"arbitration\"")
+        .shape(Shape::AnyOf(&[Shape::Integer(1, MOST_FRAMES), Shape::Words(&[ARBITRATION])]))
         .help("write another number")
-        .about("queue length in frames of each band without a `queue` of its own")
+        .about("queue length in frames of each band without a `queue` of its own; or `\"arbitration\"` in place of bands: \
+            the frame that would win arbitration is sent first, and equal ones in the order in which they came (Linux \
+            6.16, see [egress.md](egress.md#the-order-of-arbitration))")
         .default("`100`");
+    "frames" => frames: Option<Spanned<u32>> = FRAMES
+        .range(1, QUEUE_FRAMES as i64)
+        .help("write another number")
+        .about("with `queue = \"arbitration\"`: frames that may wait")
+        .default("`100`");
+    "per-socket" => per_socket: Option<Spanned<u32>> = FRAMES
+        .range(1, QUEUE_FRAMES as i64)
+        .help("write another number")
+        .about("with `queue = \"arbitration\"`: frames of one socket that may wait, so that no program fills the queue. \
+            Frames that can-gw forwards have no socket")
+        .default("all");
+    "replace" => replace: Option<Text> = Key::words(&["same-id"])
+        .about("with `queue = \"arbitration\"`: `\"same-id\"`: a frame takes the place of one that waits with the same \
+            identifier, which is dropped without notification")
+        .default("none");
+    "max-age" => max_age: Option<Text> = Key::new("a time with its unit, such as \"50ms\"")
+        .about("with `queue = \"arbitration\"`: frames that have waited longer, in whole milliseconds, are dropped without \
+            notification")
+        .default("any age");
     "band" => bands: Vec<Table<BandSpec>> | tables = Key::new("")
         .shape(Shape::List(&Shape::Table(<BandSpec as Keyed>::KEYS)))
         .about("a list, [`[[egress.BUS.band]]`](#bands), highest priority first; 1 to 16");
@@ -140,6 +164,38 @@ keys! {
         Key::new("a parameter group number in hex, such as \"FEF1\", or a list of them")
         .shape(TEXTS)
         .about("parameter group number, hexadecimal, or a list");
+}
+
+/// `queue`: frames of a band, or the order of arbitration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueSpec {
+    Arbitration(Span),
+    Frames(Spanned<u32>),
+}
+
+impl QueueSpec {
+    pub(in crate::config) const fn span(&self) -> &Span {
+        match self {
+            Self::Arbitration(span) | Self::Frames(Spanned { span, .. }) => span,
+        }
+    }
+}
+
+impl Value for QueueSpec {
+    const SHAPE: Shape = Shape::Any;
+
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        if let DeValue::Integer(_) = entry.value.get_ref() {
+            return Value::read(entry, &key.range(1, MOST_FRAMES), findings).map(Self::Frames);
+        }
+        let Spanned { value, span } = entry.string(key.wanted, findings)?;
+        if value == ARBITRATION {
+            return Some(Self::Arbitration(span));
+        }
+        let message = format!("`queue` must be {}, not {}", key.wanted, quote(&value));
+        findings.error(code::EGRESS_WORD, &span, message, "write a number, or queue = \"arbitration\"");
+        None
+    }
 }
 
 /// `tree`.

@@ -64,6 +64,17 @@ fn reads_queues_and_rates() {
 }
 
 #[test]
+fn reads_a_queue_in_the_order_of_arbitration() {
+    let name = |keys: &str| {
+        let plan = loaded(&format!("{BUSES}[egress.a]\nqueue = \"arbitration\"\n{keys}"));
+        let Queueing::Arbitration(arbitration) = &plan.egress()[0].queueing else { panic!("{:?}", plan.egress()) };
+        arbitration.name().to_owned()
+    };
+    assert_eq!(name(""), "arb100");
+    assert_eq!(name("frames = 200\nper-socket = 20\nmax-age = \"50ms\"\nreplace = \"same-id\""), "arb200s20a50r");
+}
+
+#[test]
 fn underlines_errors_in_bands_and_limits() {
     check_cases(include_str!("egress.txt"), |text| format!("{BUSES}{text}\n"), findings);
 }

@@ -8,8 +8,10 @@ pub(super) use text::text;
 
 use candor_egress::canonical::Part;
 use candor_egress::control_group::ControlGroup;
+use candor_egress::discipline::Discipline;
 use candor_egress::filter::{Classifier, Filter};
 use candor_egress::handle::Handle;
+use candor_egress::netlink::arbitration::Statistics;
 use candor_egress::netlink::{ClassStats, FilterStats, Observed, QdiscStats};
 use candor_egress::outline::{Item, Node, outline};
 use candor_egress::text as egress_text;
@@ -77,6 +79,9 @@ pub(super) struct Counted {
     pub(super) overlimits: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) requeues: Option<u32>,
+    /// Reasons of drops in a queue in the order of arbitration.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(super) reasons: Option<Reasons>,
     #[serde(rename = "asked_frames", skip_serializing_if = "Option::is_none")]
     pub(super) asked: Option<u64>,
     /// Matches of each key of a `u32` filter.
@@ -87,6 +92,31 @@ pub(super) struct Counted {
     pub(super) lends: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) borrows: Option<u32>,
+}
+
+/// Frames that a queue in the order of arbitration has dropped.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Reasons {
+    /// The queue was full.
+    #[serde(rename = "full_frames")]
+    pub(super) full: u64,
+    /// Too many frames of their socket waited.
+    #[serde(rename = "per_socket_frames")]
+    pub(super) socket: u64,
+    /// They had waited too long.
+    #[serde(rename = "expired_frames")]
+    pub(super) expired: u64,
+    /// A newer one took their place.
+    #[serde(rename = "replaced_frames")]
+    pub(super) replaced: u64,
+}
+
+impl Reasons {
+    const fn of(queue: &Statistics) -> Self {
+        let Statistics { full, socket, expired, replaced, .. } = *queue;
+        Self { full, socket, expired, replaced }
+    }
 }
 
 impl Drawing {
@@ -175,7 +205,13 @@ impl Draw<'_> {
                 let qdisc = &tree.qdiscs[at];
                 let words = part_words(&Part::Qdisc(qdisc.clone()));
                 let name = if qdisc.handle == Handle::NONE { String::new() } else { qdisc.handle.to_string() };
-                (What::Qdisc, name, words, qdiscs.get(at).map(of_qdisc), Some(qdisc.handle))
+                let mut counted = qdiscs.get(at).map(of_qdisc);
+                if let (Discipline::Arbitration(_), Some(counted)) = (&qdisc.discipline, &mut counted) {
+                    counted.reasons = self.observed.queue.as_ref().map(Reasons::of);
+                    // No rate limits it: these are the drops of sockets, which anyone may know.
+                    counted.overlimits = None;
+                }
+                (What::Qdisc, name, words, counted, Some(qdisc.handle))
             }
         };
         let names = self.wanted.map(|wanted| &wanted.names);

@@ -109,6 +109,7 @@ impl<'a> After<'a, PrivilegesGivenUp> {
                 internet: matches!(self.args.metrics, Some(Address::Tcp(_))),
                 namespaces: privileges::tries_crc8(&self.plan),
                 programs: privileges::loads_programs(&self.plan),
+                queues: privileges::has_arbitration(&self.plan),
             })?;
         }
         Ok(self.then(SystemCallsFiltered))

@@ -19,7 +19,7 @@ const NAME: &str = "t-line";
 /// Longer than the driver needs to wake up.
 const QUIET: Duration = Duration::from_millis(20);
 /// Identifier of the frames that fill the driver.
-const PLUG: u32 = 0x7EF;
+pub(super) const PLUG: u32 = 0x7EF;
 /// More than any driver of this kind holds.
 const MOST_PLUGS: usize = 5;
 
@@ -40,16 +40,25 @@ impl Line {
 
     /// Fills the driver, so that no frame leaves, and makes the tree, which is empty.
     pub(super) fn block(&mut self, tree: &Tree) -> Result<(), TcError> {
+        self.plug();
+        // Its frames are dropped with the former discipline.
+        make(&mut self.kernel, tree)
+    }
+
+    /// Fills the driver, until a frame waits at the root.
+    pub(super) fn plug(&mut self) {
         let sender = sender_on(self.index);
-        let waits = |kernel: &mut Interface| kernel.observe().unwrap().defaults[0].1.backlog_frames > 0;
+        let waits = |kernel: &mut Interface| {
+            let found = kernel.observe().unwrap();
+            let default = found.defaults.first().map(|(_, stats)| stats);
+            default.or_else(|| found.qdiscs.first()).unwrap().backlog_frames > 0
+        };
         let mut plugs = 0;
         while !waits(&mut self.kernel) {
             assert!(plugs < MOST_PLUGS, "the driver takes everything");
             send(&sender, &classic(PLUG, &[]));
             plugs += 1;
         }
-        // Its frames are dropped with the former discipline.
-        make(&mut self.kernel, tree)
     }
 
     pub(super) fn backlog(&mut self) -> usize {
@@ -60,6 +69,24 @@ impl Line {
     pub(super) fn read(&mut self, count: usize) -> Vec<u8> {
         let mut text = Vec::new();
         let frames = |text: &[u8]| -> Vec<u8> { text.split(|byte| *byte == b'\r').filter_map(first_byte).collect() };
+        loop {
+            let patience = if frames(&text).len() < count { PATIENCE } else { QUIET };
+            match read_some(&mut self.serial.line, patience) {
+                bytes if bytes.is_empty() => return frames(&text),
+                bytes => text.extend(bytes),
+            }
+        }
+    }
+
+    /// The frames in the notation of the driver, without those that fill it, in the order in which they leave, at least this
+    /// many.
+    pub(super) fn texts(&mut self, count: usize) -> Vec<String> {
+        let plug = format!("t{PLUG:03X}0");
+        let mut text = Vec::new();
+        let frames = |text: &[u8]| -> Vec<String> {
+            let lines = text.split(|byte| *byte == b'\r').map(|line| String::from_utf8(line.to_vec()).unwrap());
+            lines.filter(|line| line.starts_with(['t', 'T', 'r', 'R']) && *line != plug).collect()
+        };
         loop {
             let patience = if frames(&text).len() < count { PATIENCE } else { QUIET };
             match read_some(&mut self.serial.line, patience) {

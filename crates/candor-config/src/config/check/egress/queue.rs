@@ -11,7 +11,7 @@ use candor_core::units::{WrittenFrameRate, parse_frame_rate};
 use candor_egress::policy::{Fair, FrameRate, Full, Queue};
 
 /// Ten times the default queue of a driver; 27 ms of the longest classic frames at 500 kbit/s.
-const DEFAULT_FRAMES: u32 = 100;
+pub(super) const DEFAULT_FRAMES: u32 = 100;
 
 /// `200 frames/s` or `20 %`.
 pub(super) fn rate(written: &Text, facts: Facts<'_>, findings: &mut Findings) -> Option<FrameRate> {

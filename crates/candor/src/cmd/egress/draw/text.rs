@@ -1,7 +1,7 @@
 //! A text tree, with columns of counters.
 
 use super::short;
-use super::{Counted, Drawing, TreeObject, What};
+use super::{Counted, Drawing, Reasons, TreeObject, What};
 
 /// A match may have hundreds of identifiers; JSON has all of them.
 const MOST_CHARACTERS: usize = 90;
@@ -63,6 +63,15 @@ fn columns(counted: Option<&Counted>) -> String {
     format!("{numbers}{}", remarks(counted))
 }
 
+/// Why a queue in the order of arbitration dropped frames.
+fn reasons(counted: &Counted) -> impl Iterator<Item = String> {
+    let of = |Reasons { full, socket, expired, replaced }: Reasons| {
+        [(full, "when full"), (socket, "by per-socket"), (expired, "by max-age"), (replaced, "replaced")]
+    };
+    let reasons = counted.reasons.map(of).into_iter().flatten().filter(|(count, _)| *count > 0);
+    reasons.map(|(count, why)| format!("{count} {why}"))
+}
+
 pub(super) fn remarks(counted: &Counted) -> String {
     let times = |number: Option<u32>| number.filter(|number| *number > 0);
     let remarks = [
@@ -71,6 +80,6 @@ pub(super) fn remarks(counted: &Counted) -> String {
         times(counted.requeues).map(|number| format!("requeued {number} times by the driver")),
         times(counted.borrows).map(|number| format!("{number} borrowed")),
     ];
-    let remarks: Vec<_> = remarks.into_iter().flatten().collect();
+    let remarks: Vec<_> = remarks.into_iter().flatten().chain(reasons(counted)).collect();
     if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
 }

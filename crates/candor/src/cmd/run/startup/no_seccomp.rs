@@ -9,6 +9,7 @@ pub(super) struct Needs {
     pub(super) internet: bool,
     pub(super) namespaces: bool,
     pub(super) programs: bool,
+    pub(super) queues: bool,
 }
 
 pub(super) fn confine(_needs: Needs) -> Result<(), SeccompError> {

@@ -33,6 +33,8 @@ pub(super) struct Needs {
     pub(super) namespaces: bool,
     /// Loading BPF programs and filling their maps, for routes and for classification by control group.
     pub(super) programs: bool,
+    /// Creating BPF maps, too, for queues in the order of arbitration.
+    pub(super) queues: bool,
 }
 
 /// Irrevocably restricts the calling thread and the threads that it starts. Needs `no_new_privs`.
@@ -70,10 +72,12 @@ fn rules(needs: Needs) -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> 
     let families = families.map(|family| first_argument(SeccompCmpOp::Eq, flags(*family)));
     rules.insert(libc::SYS_socket, families.collect::<Result<_, _>>()?);
     if needs.programs {
+        rules.insert(libc::SYS_name_to_handle_at, Vec::new());
+    }
+    if needs.programs || needs.queues {
         let commands = candor_io::bpf::COMMANDS.iter();
         let commands = commands.map(|command| first_argument(SeccompCmpOp::Eq, u64::from(*command)));
         rules.insert(libc::SYS_bpf, commands.collect::<Result<_, _>>()?);
-        rules.insert(libc::SYS_name_to_handle_at, Vec::new());
     }
     Ok(rules)
 }
@@ -174,7 +178,7 @@ mod tests {
 
     #[test]
     fn optional_calls_are_allowed_when_needed() {
-        confined(Needs { internet: true, namespaces: true, programs: true }, || {
+        confined(Needs { internet: true, namespaces: true, programs: true, queues: true }, || {
             UdpSocket::bind("127.0.0.1:0").unwrap();
             unshare(CloneFlags::CLONE_FILES).unwrap();
             // The call is allowed, whatever it returns for a directory outside cgroupfs.
