@@ -91,7 +91,8 @@ impl Map {
             MapKind::Hash => 1,
             MapKind::Array => 2,
         };
-        let attributes = MapAttributes { kind, key_bytes, value_bytes, entries, flags: 0, inner: 0, numa_node: 0, name };
+        let attributes =
+            MapAttributes { kind, key_bytes, value_bytes, entries, flags: 0, inner: 0, numa_node: 0, name };
         let place = &raw const attributes;
         // SAFETY: the kernel reads as many bytes as the live struct has, which holds no padding and no address.
         let returned = unsafe { libc::syscall(libc::SYS_bpf, CREATE_MAP, place, size_of::<MapAttributes>()) };

@@ -24,11 +24,7 @@ const MAP_LOOKUP: i32 = 1;
 /// With more values to compare, tables are faster.
 const FEW_VALUES: usize = 3;
 
-pub(super) fn generate(
-    jobs: &[Job],
-    steps: &[Step],
-    kind: (FrameFormat, Generation),
-) -> Result<Filters, CompileError> {
+pub(super) fn generate(jobs: &[Job], steps: &[Step], kind: (FrameFormat, Generation)) -> Result<Filters, CompileError> {
     let (format, _) = kind;
     let tables = Tables::of(jobs, steps)?;
     if let ([step], FrameFormat::Classic, Some((mask, value))) = (steps, format, tables.only_value())

@@ -219,7 +219,10 @@ fn changed_frames_are_restored_for_others() {
 fn what_no_program_can_do_is_refused() {
     let buses = |count: usize| (0..count).map(|route| Job { route: RouteIndex(route), ..plain(1 + route, "123") });
     assert!(classic(&buses(MAX_STEPS).collect::<Vec<_>>(), false).is_ok());
-    assert_eq!(classic(&buses(MAX_STEPS + 1).collect::<Vec<_>>(), false), Err(CompileError::Steps { steps: MAX_STEPS + 1 }));
+    assert_eq!(
+        classic(&buses(MAX_STEPS + 1).collect::<Vec<_>>(), false),
+        Err(CompileError::Steps { steps: MAX_STEPS + 1 })
+    );
     // Different in bits that all compare, so that no frame has two.
     let masks = |count: u32| -> Vec<Job> {
         (0..count).map(|one| plain(1, &format!("{:08X}:{:08X}", 0x8000_0000 | one << 8, 0x8000_FF00 | one))).collect()

@@ -165,6 +165,10 @@ fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cac
     let folder = format!("own/{key}");
     let cached = || {
         let kernel = read_manifest(&cache.path(&folder))?;
+        // Earlier versions also kept kernels without modules.
+        if !cache.path(&folder).join(tree::MODULES).is_dir() {
+            return None;
+        }
         Some(CachedKernel { name: name.to_owned(), pin: kernel.version.clone(), ..kernel })
     };
     let mut kernel = match cached() {
@@ -231,22 +235,27 @@ fn check_package(
 ) -> Result<(), OwnError> {
     let modules = tree::modules_in(unpacked, Testbed::Icount);
     match (modules.as_deref().and_then(|modules| tree::image_in(unpacked, modules)), &modules) {
-        (Some(image), _) => is_image(&image).then_some(()).ok_or_else(|| {
-            wrong(format!("{} is no kernel image", image.strip_prefix(unpacked).unwrap_or(&image).display()))
-        }),
-        (None, None) if tree::has_boot_image(unpacked) => {
-            let companions = companions(path, control);
-            let name = companions.first().and_then(|path| path.file_name());
-            let companion = name
-                .map_or_else(|| "the package of its modules".to_owned(), |name| name.to_string_lossy().into_owned());
-            Err(OwnError::NoCompanion { path: path.to_owned(), companion })
+        (Some(image), _) if !is_image(&image) => {
+            Err(wrong(format!("{} is no kernel image", image.strip_prefix(unpacked).unwrap_or(&image).display())))
         }
+        // The package of an image has a directory of modules, too, if that contains the image.
+        (Some(_), Some(modules)) if tree::has_modules(modules) => Ok(()),
+        (Some(_), _) => Err(no_modules(path, control)),
+        (None, None) if tree::has_boot_image(unpacked) => Err(no_modules(path, control)),
         (None, _) => match control.parts().join(" and ") {
             depends if !depends.is_empty() => Err(OwnError::OnlyDepends { path: path.to_owned(), depends }),
             _ if modules.is_some() => Err(wrong("it contains modules only; name the package of the kernel".to_owned())),
             _ => Err(wrong("it contains neither a kernel nor modules".to_owned())),
         },
     }
+}
+
+fn no_modules(path: &Path, control: &Control) -> OwnError {
+    let companions = companions(path, control).into_iter();
+    let mut names = companions.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let companion = names.find(|name| name.starts_with("linux-modules-"));
+    let companion = companion.unwrap_or_else(|| "the package of its modules".to_owned());
+    OwnError::NoCompanion { path: path.to_owned(), companion }
 }
 
 /// The kernel of a build tree. Only its unpacked image is in the cache.
@@ -463,6 +472,29 @@ mod tests {
         );
         assert!(obtained(folder, "DEBIAN").unwrap_err().starts_with("Cannot use DEBIAN"));
     }
+
+    #[test]
+    fn image_among_modules_needs_the_package_of_its_modules() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let modules = "usr/lib/modules/7.3.4-own";
+        let image_file = format!("{modules}/vmlinuz");
+        let binary = package(folder, "linux-binary-7.3.4-own", "a", &[(&image_file, &image())]);
+        let depends = "linux-binary-7.3.4-own (= 1), linux-modules-7.3.4-own (= 1)";
+        let meta = package(folder, "linux-image-7.3.4-own", depends, &[]);
+        for name in [&binary, &meta] {
+            let wanted =
+                "has no modules, and linux-modules-7.3.4-own_6.1.9-1_amd64.deb is not next to it: put it there";
+            assert_eq!(obtained(folder, name).unwrap_err(), format!("{name} {wanted}"));
+            assert!(!folder.join("cache/own").exists(), "half of it is cached");
+        }
+        let module = format!("{modules}/kernel/net/can/can.ko");
+        package(folder, "linux-modules-7.3.4-own", "a", &[(&module, b"m")]);
+        for name in [&binary, &meta] {
+            assert!(obtained(folder, name).unwrap().module_tree().unwrap().path("can").is_some());
+        }
+    }
+
     #[test]
     fn package_without_its_companion_names_it() {
         let folder = tempfile::tempdir().unwrap();
