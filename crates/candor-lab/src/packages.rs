@@ -107,10 +107,19 @@ pub struct Control {
 }
 
 impl Control {
-    /// The packages that it depends on and that contain parts of its kernel.
+    /// The packages that it depends on and that contain the image or the modules of its kernel.
     pub fn parts(&self) -> Vec<&str> {
-        let names = self.depends.split(',').filter_map(|item| item.split_whitespace().next());
-        names.filter(|name| name.starts_with("linux-binary-") || name.starts_with("linux-modules-")).collect()
+        let is_part = |name: &&str| name.starts_with("linux-binary-") || name.starts_with("linux-modules-");
+        self.depended().filter(is_part).collect()
+    }
+
+    /// The package that it depends on and that contains the options of its kernel and the list of built-in modules.
+    pub fn base(&self) -> Option<&str> {
+        self.depended().find(|name| name.starts_with("linux-base-"))
+    }
+
+    fn depended(&self) -> impl Iterator<Item = &str> {
+        self.depends.split(',').filter_map(|item| item.split_whitespace().next())
     }
 
     /// The usual file name of another package of the same build.
