@@ -559,6 +559,28 @@ mod tests {
         );
     }
 
+    #[test]
+    fn truncated_package_may_not_be_downloaded_completely() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        // Not repetitive, so that it is still long when it is packed.
+        let noise: Vec<u8> =
+            (0..20_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
+        let module = ("lib/modules/6.1.9-own/kernel/net/can/can.ko", noise.as_slice());
+        let whole = package(folder, "whole", "kmod", &[("boot/vmlinuz-6.1.9-own", &image()), module]);
+        let bytes = fs::read(folder.join(&whole)).unwrap();
+        // In the fields of the package, and in its files.
+        for (length, program) in [(100, "dpkg-deb"), (bytes.len() - 1000, "dpkg")] {
+            fs::write(folder.join("k.deb"), &bytes[..length]).unwrap();
+            let path = folder.join("k.deb").display().to_string();
+            let cache = Cache::at(folder.join("cache"));
+            let error = obtain(&cache, Testbed::Icount, &path, &mut Silent).unwrap_err();
+            let said = candor_core::causes::in_full(&error);
+            assert!(said.contains(&format!("{program} cannot read {path}; was it downloaded completely?")), "{said}");
+            assert!(!folder.join("cache/own").exists(), "half of it is cached");
+        }
+    }
+
     /// An object file that depends on these modules.
     fn module(depends: &str, code: &[u8]) -> Vec<u8> {
         use object::write::Object;
