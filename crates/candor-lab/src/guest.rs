@@ -1,6 +1,7 @@
 //! Runs a guest from its specification to its exit status.
 
 mod command_line;
+mod early;
 mod needs;
 mod output;
 mod running;
@@ -201,14 +202,16 @@ fn run_on(
         qemu: qemu.as_ref().map(|qemu| qemu.version.clone()),
         arch: spec.arch,
     };
-    let mut image = Vec::new();
-    let archive = image::build(&kernel, &lab, job(spec, &platform, size), &contents(spec, &lab, &cache, observer)?)?;
-    archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
-    drop(archive);
+    let build = |size: Option<TerminalSize>, observer: &mut dyn Observer| {
+        let mut image = Vec::new();
+        let contents = contents(spec, &lab, &cache, observer)?;
+        let archive = image::build(&kernel, &lab, job(spec, &platform, size), &contents)?;
+        archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
+        Ok::<_, LabError>(image)
+    };
+    let image = build(size, observer)?;
     // As late as possible: only the guard removes the directory if this process is killed.
-    // A guest may run in another working directory.
-    let parent = std::path::absolute(std::env::temp_dir()).map_err(file(&std::env::temp_dir()))?;
-    let folder = tempfile::Builder::new().prefix("candor-lab-").tempdir_in(&parent).map_err(file(&parent))?;
+    let folder = new_folder()?;
     let files = Files::new(folder.path());
     fs::write(&files.image, image).map_err(file(&files.image))?;
 
@@ -216,7 +219,7 @@ fn run_on(
     let command = match &qemu {
         Some(qemu) => command_line::icount(spec, qemu, &kernel, &files, socket.is_some()),
         None => {
-            let folders = vec!["/dev/shm".into(), parent, "/var/tmp".into()];
+            let folders = vec!["/dev/shm".into(), temporary()?, "/var/tmp".into()];
             let memory = memory_folder(folders, command_line::UML_MEMORY_BYTES)?;
             command_line::uml(&kernel, &files, &memory, socket.is_some())
         }
@@ -226,9 +229,16 @@ fn run_on(
     let mut output = Output::new(spec.out.as_deref());
     let received = listen(&mut running, &mut output, &files, begin, observer);
     // In this order: processes of the guest, its directory, the guard.
-    let last_lines = running::last_lines(&files.console);
+    let mut last_lines = running::last_lines(&files.console);
     let ending = running.end();
     let boot = received?;
+    let is_silent = last_lines.is_empty();
+    let says_nothing = is_silent && boot.is_none() && output.outcome().is_none();
+    if let Some(qemu) = qemu.as_ref().filter(|_| says_nothing && spec.arch == Arch::X86_64) {
+        observer.stage("Booting again with an early console");
+        let write = |path: &Path| fs::write(path, build(None, observer)?).map_err(file(path));
+        last_lines = early::last_lines(spec, qemu, &kernel, write).unwrap_or_default();
+    }
     let console = || last_lines;
     match (output.outcome(), boot) {
         (Some(Ok(status)), Some(boot)) => {
@@ -247,10 +257,20 @@ fn run_on(
         (_, Some(_)) => Err(LabError::Died { reason: ending.reason, console: console() }),
         (_, None) => {
             let console = console();
-            let remedy = kernel.if_damaged(&ending.reason, console.is_empty());
+            let remedy = kernel.if_damaged(&ending.reason, is_silent);
             Err(LabError::DidNotBoot { reason: ending.reason + &remedy, console })
         }
     }
+}
+
+/// A guest may run in another working directory.
+fn temporary() -> Result<PathBuf, LabError> {
+    std::path::absolute(std::env::temp_dir()).map_err(file(&std::env::temp_dir()))
+}
+
+fn new_folder() -> Result<tempfile::TempDir, LabError> {
+    let parent = temporary()?;
+    tempfile::Builder::new().prefix("candor-lab-").tempdir_in(&parent).map_err(file(&parent))
 }
 
 /// Reads messages until the last one or the end of the guest. Returns the boot time if it booted.

@@ -65,6 +65,8 @@ pub enum PackageError {
     NotFound { package: String },
     #[error(transparent)]
     Sources(#[from] SourcesError),
+    #[error("{program} cannot read {path}; was it downloaded completely? It says: {message}")]
+    Unreadable { program: &'static str, path: PathBuf, message: String },
 }
 
 /// A program of a package: `cached` looks for it, and if necessary the package is unpacked into this directory of the cache.
@@ -107,10 +109,19 @@ pub struct Control {
 }
 
 impl Control {
-    /// The packages that it depends on and that contain parts of its kernel.
+    /// The packages that it depends on and that contain the image or the modules of its kernel.
     pub fn parts(&self) -> Vec<&str> {
-        let names = self.depends.split(',').filter_map(|item| item.split_whitespace().next());
-        names.filter(|name| name.starts_with("linux-binary-") || name.starts_with("linux-modules-")).collect()
+        let is_part = |name: &&str| name.starts_with("linux-binary-") || name.starts_with("linux-modules-");
+        self.depended().filter(is_part).collect()
+    }
+
+    /// The package that it depends on and that contains the options of its kernel and the list of built-in modules.
+    pub fn base(&self) -> Option<&str> {
+        self.depended().find(|name| name.starts_with("linux-base-"))
+    }
+
+    fn depended(&self) -> impl Iterator<Item = &str> {
+        self.depends.split(',').filter_map(|item| item.split_whitespace().next())
     }
 
     /// The usual file name of another package of the same build.
@@ -131,7 +142,7 @@ pub fn control(cache: &Cache, package: &Path) -> Result<Option<Control>, Package
     }
     let path = package.to_string_lossy();
     let field = |name: &str| {
-        let output = apt::run(cache, "dpkg-deb", None, &["--field", &path, name])?;
+        let output = apt::run(cache, "dpkg-deb", None, &["--field", &path, name]).map_err(unreadable(package))?;
         Ok::<_, PackageError>(String::from_utf8_lossy(&output).trim().to_owned())
     };
     Ok(Some(Control {
@@ -152,9 +163,18 @@ pub fn unpack_local(
     let tree = cache.workshop(lock)?;
     for package in packages {
         observer.stage(&format!("Unpacking {}", package.display()));
-        apt::extract(cache, package, tree.path())?;
+        apt::extract(cache, package, tree.path()).map_err(unreadable(package))?;
     }
     Ok(tree)
+}
+
+/// The reason why a package file of the user cannot be read.
+fn unreadable(package: &Path) -> impl Fn(PackageError) -> PackageError {
+    let path = package.to_owned();
+    move |error| match error {
+        PackageError::Failed { program, message } => PackageError::Unreadable { program, path: path.clone(), message },
+        other => other,
+    }
 }
 
 /// In hexadecimal digits.

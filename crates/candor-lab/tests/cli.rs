@@ -54,6 +54,19 @@ fn output_has_the_published_schema() {
 }
 
 #[test]
+fn plan_with_a_missing_kernel_leaves_no_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    std::fs::write(&plan, "[factor]\ngateway = \"kernel\"\nkernel = \"./no-such.deb\"\n").unwrap();
+    let output = lab("measure").arg(&plan).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no-such.deb"), "{said}");
+    // The corrected plan may have the same results.
+    assert!(!folder.path().join("plan.results").exists());
+}
+
+#[test]
 fn invalid_gateway_files_are_reported_as_json() {
     const WRONG: &str = "../candor/tests/findings/five-mistakes.toml";
     for arguments in ["tester --json --send a --monitor b --receive c --records /nowhere", "bench --json"] {

@@ -164,7 +164,8 @@ pub(crate) struct PapersArgs {
 /// --fail-above is a gate: it compares the last kernel shown with the one before it, so that what an earlier kernel made slower
 /// does not fail forever.
 ///
-/// Exit status: 0 measured, and no measurement is slower than --fail-above allows; 1 one is, or a guest failed; 2 usage or other error.
+/// Exit status: 0 measured, and no measurement is slower than --fail-above allows; 1 one is, or a guest failed;
+/// 2 --fail-above cannot compare the two kernels, usage or other error.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

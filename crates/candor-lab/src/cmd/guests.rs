@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use candor_cli::{Exit, Outcome, render};
+use candor_core::causes;
 use candor_lab::cache::Cache;
 use candor_lab::guest::{self, ClockShift, GuestExit, GuestSpec, LabError, ShellError, guest_lab};
 use candor_lab::job::Topology;
@@ -176,12 +177,47 @@ pub(crate) fn report_platform(exit: &GuestExit, done: &str) {
 
 /// Shows the last lines of the guest's console where they explain an error.
 pub(crate) fn show_console(error: &LabError) {
-    if !error.console().is_empty() {
-        render::err("candor-lab: last output of the guest's console:\n");
-        for line in error.console() {
-            render::err(&format!("  | {line}\n"));
-        }
+    render::err(&console_text(error.console()));
+}
+
+/// The last lines of a guest's console; empty if there are none.
+fn console_text(lines: &[String]) -> String {
+    let lines: String = lines.iter().map(|line| format!("  | {line}\n")).collect();
+    if lines.is_empty() { lines } else { format!("candor-lab: last output of the guest's console:\n{lines}") }
+}
+
+/// The reason why one of several guests failed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Failure {
+    pub(crate) why: String,
+    /// The last lines of its console where they explain it.
+    console: Vec<String>,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Self { why, console: Vec::new() }
     }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Self { why: causes::in_full(&error), console: error.console().to_vec() }
+    }
+}
+
+/// A line for each failure, and its console unless that is the console of the failure before it.
+pub(crate) fn failures_text<'a>(failures: impl IntoIterator<Item = (String, &'a Failure)>) -> String {
+    let mut text = String::new();
+    let mut before: &[String] = &[];
+    for (what, Failure { why, console }) in failures {
+        text += &format!("candor-lab: {what}: {why}\n");
+        if console != before {
+            text += &console_text(console);
+        }
+        before = console;
+    }
+    text
 }
 
 #[cfg(test)]
@@ -208,6 +244,29 @@ mod tests {
         for unchanged in ["./no-such-file", "sh", &missing] {
             assert_eq!(brought(unchanged, &[]), (unchanged.to_owned(), Vec::new()));
         }
+    }
+
+    #[test]
+    fn failures_show_each_console_once() {
+        let failed = |console: &[&str]| {
+            let (reason, console) =
+                ("it powered off".to_owned(), console.iter().map(|&line| line.to_owned()).collect());
+            Failure::from(LabError::DidNotBoot { reason, console })
+        };
+        let failures = [failed(&["panic"]), failed(&["panic"]), failed(&["other", "panic"]), failed(&[])];
+        let text = failures_text((1..).zip(&failures).map(|(number, failure)| (format!("block {number}"), failure)));
+        let wanted = "candor-lab: block 1: The guest did not boot: it powered off
+candor-lab: last output of the guest's console:
+  | panic
+candor-lab: block 2: The guest did not boot: it powered off
+candor-lab: block 3: The guest did not boot: it powered off
+candor-lab: last output of the guest's console:
+  | other
+  | panic
+candor-lab: block 4: The guest did not boot: it powered off (and its console is empty)
+";
+        assert_eq!(text, wanted);
+        assert_eq!(failures_text([("b".to_owned(), &"no room".to_owned().into())]), "candor-lab: b: no room\n");
     }
 
     #[test]

@@ -56,6 +56,10 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
         return dry_run::show(args, &plan, &mine);
     }
     let out = args.out.clone().unwrap_or_else(|| folder_of(args));
+    if !Results::are_in(&out) {
+        // Before there are results: those of a wrong plan would keep out the corrected one.
+        kernel_files::check(&plan, &plan_folder(args))?;
+    }
     let results = Results::open(&out, &bytes, &plan.logs)?;
     let run = fill(&results, &plan, &plan_folder(args), &mine, args.limits)?;
     verdict::report(args, &plan, &mine, &results, &run, budgets.flatten().as_ref())

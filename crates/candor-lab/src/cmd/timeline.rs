@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 use super::papers::{Experiment, Extent, Measurement, Term};
 use crate::cli::TimelineArgs;
-use lines::{Line, Point};
+use lines::{Line, NotCompared, Point, Slower};
 pub(super) use output::View;
 
 fn is_real_time(kernel: &str) -> bool {
@@ -51,6 +51,29 @@ struct Row {
     of: Term,
 }
 
+/// The verdict of `--fail-above`.
+#[derive(Debug)]
+struct Gate<'a> {
+    slower: Vec<Slower<'a>>,
+    not_compared: Vec<NotCompared<'a>>,
+}
+
+impl<'a> Gate<'a> {
+    fn of(names: &[&'a str], lines: &'a [Line], share: f64) -> Self {
+        Self { slower: lines::slower(names, lines, share), not_compared: lines::not_compared(names, lines) }
+    }
+}
+
+/// `is_whole`: all kernels are measured.
+fn exit(is_whole: bool, gate: Option<&Gate<'_>>) -> Exit {
+    match gate {
+        Some(gate) if !gate.slower.is_empty() => Exit::No,
+        Some(gate) if !gate.not_compared.is_empty() => Exit::CouldNotRun,
+        _ if is_whole => Exit::Fine,
+        _ => Exit::No,
+    }
+}
+
 pub(crate) fn run(args: &TimelineArgs) -> Outcome {
     let fixed = fixed()?;
     let kernels = kernels(args)?;
@@ -71,13 +94,13 @@ pub(crate) fn run(args: &TimelineArgs) -> Outcome {
     }
     let names: Vec<&str> = fixed.rows.iter().map(|row| row.name.as_str()).collect();
     let lines = Line::all(points);
-    let slower = args.fail_above.map(|share| lines::slower(&names, &lines, share));
+    let gate = args.fail_above.map(|share| Gate::of(&names, &lines, share));
     output::write(&args.out, &names, &lines)?;
-    let exit = if is_whole && slower.as_ref().is_none_or(Vec::is_empty) { Exit::Fine } else { Exit::No };
+    let exit = exit(is_whole, gate.as_ref());
     if args.json {
-        return render::answer(&render::object(&View::of(&names, &lines, slower.as_deref())), exit);
+        return render::answer(&render::object(&View::of(&names, &lines, gate.as_ref())), exit);
     }
-    render::answer(&output::text(&names, &lines, slower.as_deref(), args), exit)
+    render::answer(&output::text(&names, &lines, gate.as_ref(), args), exit)
 }
 
 fn fixed() -> Result<Fixed, String> {
@@ -221,6 +244,21 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn gate_without_a_comparison_could_not_run() {
+        let names = ["x", "y"];
+        let exit_of = |last: [u64; 2]| {
+            let points = [lines::tests::point("a", [100, 100]), lines::tests::point("b", last)];
+            let lines = Line::all(points.to_vec());
+            exit(last.iter().all(|count| *count > 0), Some(&Gate::of(&names, &lines, 0.02)))
+        };
+        assert_eq!(
+            [[100, 100], [100, 0], [0, 0], [110, 0]].map(exit_of),
+            [Exit::Fine, Exit::CouldNotRun, Exit::CouldNotRun, Exit::No]
+        );
+        assert_eq!([true, false].map(|is_whole| exit(is_whole, None)), [Exit::Fine, Exit::No]);
     }
 
     #[test]

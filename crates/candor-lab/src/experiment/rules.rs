@@ -67,7 +67,7 @@ impl Rules {
             // One route: a program has few steps, of any number of filters.
             Engine::Bpf => {
                 let filters: Vec<_> = decoys.collect();
-                if filters.is_empty() { Vec::new() } else { vec![filters.join("\", \"")] }
+                if filters.is_empty() { Vec::new() } else { vec![filters.join("\",\n\"")] }
             }
             _ => decoys.collect(),
         };

@@ -25,6 +25,8 @@ pub(super) struct Own {
     pub(super) options: Option<Options>,
     /// Names of the modules that are part of the image.
     builtin: BTreeSet<String>,
+    /// File name of the package that contains the options, if they are in one of their own.
+    base: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -141,8 +143,10 @@ impl CachedKernel {
     /// A sentence for the user if the options of a kernel of the user are not known.
     pub(crate) fn without_options(&self) -> Option<String> {
         self.own.as_ref().is_some_and(|own| own.options.is_none()).then(|| {
+            let base = self.own.as_ref().and_then(|own| own.base.as_ref());
+            let remedy = base.map_or_else(String::new, |base| format!("; put {base} next to it"));
             format!(
-                "{} contains no config-{}, so it is not checked whether it has the options that guests need",
+                "{} contains no config-{}, so it is not checked whether it has the options that guests need{remedy}",
                 self.name, self.release
             )
         })
@@ -160,11 +164,16 @@ fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cac
         return Err(wrong(format!("it is for {}", control.architecture)).into());
     }
     let files = with_companions(path, &control);
+    let base = control.base().map(|base| control.file_of(base));
     let sums = packages::sha256_each(cache, &files).map_err(failed)?;
     let key = sums.iter().map(|sum| &sum[..16]).collect::<Vec<_>>().join("-");
     let folder = format!("own/{key}");
     let cached = || {
         let kernel = read_manifest(&cache.path(&folder))?;
+        // Earlier versions also kept kernels without modules.
+        if !cache.path(&folder).join(tree::MODULES).is_dir() {
+            return None;
+        }
         Some(CachedKernel { name: name.to_owned(), pin: kernel.version.clone(), ..kernel })
     };
     let mut kernel = match cached() {
@@ -187,6 +196,7 @@ fn package(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cac
         tree: None,
         options: fs::read_to_string(kernel.folder.join(tree::CONFIG)).ok().map(|text| Options::parse(&text)),
         builtin: built_in(&kernel.folder.join(tree::BUILT_IN)),
+        base,
     });
     Ok(kernel)
 }
@@ -197,11 +207,12 @@ fn with_companions(path: &Path, control: &Control) -> Vec<PathBuf> {
     std::iter::once(path.to_owned()).chain(others).collect()
 }
 
-/// Newer packagings have a package for the image and one for the modules, and one that only depends on both. Their names
-/// differ in one word, and so do their file names, unless a file was renamed.
+/// Newer packagings have a package for the image, one for the modules, one for the options and lists of modules, and one
+/// that only depends on the others. Their names differ in one word, and so do their file names, unless a file was renamed.
 fn companions(path: &Path, control: &Control) -> Vec<PathBuf> {
     let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let usual = siblings(&control.package).into_iter().chain(control.parts().into_iter().map(str::to_owned));
+    let depends = control.parts().into_iter().chain(control.base()).map(str::to_owned);
+    let usual = siblings(&control.package).into_iter().chain(depends);
     let mut names = siblings(file);
     names.extend(usual.map(|package| control.file_of(&package)));
     let mut paths = Vec::new();
@@ -216,10 +227,10 @@ fn companions(path: &Path, control: &Control) -> Vec<PathBuf> {
 /// The names of the other packages of a kernel, that of its modules first.
 fn siblings(name: &str) -> Vec<String> {
     if let Some(rest) = name.strip_prefix("linux-binary-") {
-        return vec![format!("linux-modules-{rest}")];
+        return ["modules", "base"].map(|part| format!("linux-{part}-{rest}")).to_vec();
     }
     let rest = name.strip_prefix("linux-image-unsigned-").or_else(|| name.strip_prefix("linux-image-"));
-    rest.map_or_else(Vec::new, |rest| ["modules", "binary"].map(|part| format!("linux-{part}-{rest}")).to_vec())
+    rest.map_or_else(Vec::new, |rest| ["modules", "binary", "base"].map(|part| format!("linux-{part}-{rest}")).to_vec())
 }
 
 /// Reports what a package lacks.
@@ -231,22 +242,27 @@ fn check_package(
 ) -> Result<(), OwnError> {
     let modules = tree::modules_in(unpacked, Testbed::Icount);
     match (modules.as_deref().and_then(|modules| tree::image_in(unpacked, modules)), &modules) {
-        (Some(image), _) => is_image(&image).then_some(()).ok_or_else(|| {
-            wrong(format!("{} is no kernel image", image.strip_prefix(unpacked).unwrap_or(&image).display()))
-        }),
-        (None, None) if tree::has_boot_image(unpacked) => {
-            let companions = companions(path, control);
-            let name = companions.first().and_then(|path| path.file_name());
-            let companion = name
-                .map_or_else(|| "the package of its modules".to_owned(), |name| name.to_string_lossy().into_owned());
-            Err(OwnError::NoCompanion { path: path.to_owned(), companion })
+        (Some(image), _) if !is_image(&image) => {
+            Err(wrong(format!("{} is no kernel image", image.strip_prefix(unpacked).unwrap_or(&image).display())))
         }
+        // The package of an image has a directory of modules, too, if that contains the image.
+        (Some(_), Some(modules)) if tree::has_modules(modules) => Ok(()),
+        (Some(_), _) => Err(no_modules(path, control)),
+        (None, None) if tree::has_boot_image(unpacked) => Err(no_modules(path, control)),
         (None, _) => match control.parts().join(" and ") {
             depends if !depends.is_empty() => Err(OwnError::OnlyDepends { path: path.to_owned(), depends }),
             _ if modules.is_some() => Err(wrong("it contains modules only; name the package of the kernel".to_owned())),
             _ => Err(wrong("it contains neither a kernel nor modules".to_owned())),
         },
     }
+}
+
+fn no_modules(path: &Path, control: &Control) -> OwnError {
+    let companions = companions(path, control).into_iter();
+    let mut names = companions.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let companion = names.find(|name| name.starts_with("linux-modules-"));
+    let companion = companion.unwrap_or_else(|| "the package of its modules".to_owned());
+    OwnError::NoCompanion { path: path.to_owned(), companion }
 }
 
 /// The kernel of a build tree. Only its unpacked image is in the cache.
@@ -280,6 +296,7 @@ fn built(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<Cache
         tree: Some(path.to_owned()),
         options: Some(options),
         builtin: built_in(&path.join("modules.builtin")),
+        base: None,
     };
     Ok(CachedKernel {
         name: name.to_owned(),
@@ -463,6 +480,58 @@ mod tests {
         );
         assert!(obtained(folder, "DEBIAN").unwrap_err().starts_with("Cannot use DEBIAN"));
     }
+
+    #[test]
+    fn image_among_modules_needs_the_package_of_its_modules() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let modules = "usr/lib/modules/7.3.4-own";
+        let image_file = format!("{modules}/vmlinuz");
+        let binary = package(folder, "linux-binary-7.3.4-own", "a", &[(&image_file, &image())]);
+        let depends = "linux-binary-7.3.4-own (= 1), linux-modules-7.3.4-own (= 1)";
+        let meta = package(folder, "linux-image-7.3.4-own", depends, &[]);
+        for name in [&binary, &meta] {
+            let wanted =
+                "has no modules, and linux-modules-7.3.4-own_6.1.9-1_amd64.deb is not next to it: put it there";
+            assert_eq!(obtained(folder, name).unwrap_err(), format!("{name} {wanted}"));
+            assert!(!folder.join("cache/own").exists(), "half of it is cached");
+        }
+        let module = format!("{modules}/kernel/net/can/can.ko");
+        package(folder, "linux-modules-7.3.4-own", "a", &[(&module, b"m")]);
+        for name in [&binary, &meta] {
+            assert!(obtained(folder, name).unwrap().module_tree().unwrap().path("can").is_some());
+        }
+    }
+
+    #[test]
+    fn options_and_lists_are_taken_from_a_package_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let modules = "usr/lib/modules/7.3.4-own";
+        let at = |name: &str| format!("{modules}/{name}");
+        let depends = "linux-base-7.3.4-own (= 1)";
+        let binary = package(folder, "linux-binary-7.3.4-own", depends, &[(&at("vmlinuz"), &image())]);
+        let depends = format!("{depends}, linux-binary-7.3.4-own, linux-modules-7.3.4-own, linux-base (>= 4.3)");
+        let meta = package(folder, "linux-image-7.3.4-own", &depends, &[]);
+        package(folder, "linux-modules-7.3.4-own", "a", &[(&at("kernel/net/can/can-gw.ko"), b"m")]);
+        for name in [&binary, &meta] {
+            let kernel = obtained(folder, name).unwrap();
+            let said = kernel.without_options().unwrap();
+            let base = "linux-base-7.3.4-own_6.1.9-1_amd64.deb";
+            assert!(said.ends_with(&format!("that guests need; put {base} next to it")), "{said}");
+            assert!(!kernel.has_built_in("can"));
+        }
+        let lists: [(&str, &[u8]); 2] =
+            [(&at("config"), b"CONFIG_CAN=y\n"), (&at("modules.builtin"), b"kernel/net/can/can.ko\n")];
+        package(folder, "linux-base-7.3.4-own", "a", &lists);
+        fs::copy(folder.join(&binary), folder.join("k.deb")).unwrap();
+        for name in [binary.as_str(), &meta, "k.deb"] {
+            let kernel = obtained(folder, name).unwrap();
+            assert_eq!((kernel.without_options(), kernel.options().unwrap().value("CAN")), (None, Some("y")));
+            assert!(kernel.has_built_in("can") && kernel.module_tree().unwrap().path("can_gw").is_some());
+        }
+    }
+
     #[test]
     fn package_without_its_companion_names_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -488,6 +557,28 @@ mod tests {
             ),
             "{said}"
         );
+    }
+
+    #[test]
+    fn truncated_package_may_not_be_downloaded_completely() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        // Not repetitive, so that it is still long when it is packed.
+        let noise: Vec<u8> =
+            (0..20_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
+        let module = ("lib/modules/6.1.9-own/kernel/net/can/can.ko", noise.as_slice());
+        let whole = package(folder, "whole", "kmod", &[("boot/vmlinuz-6.1.9-own", &image()), module]);
+        let bytes = fs::read(folder.join(&whole)).unwrap();
+        // In the fields of the package, and in its files.
+        for (length, program) in [(100, "dpkg-deb"), (bytes.len() - 1000, "dpkg")] {
+            fs::write(folder.join("k.deb"), &bytes[..length]).unwrap();
+            let path = folder.join("k.deb").display().to_string();
+            let cache = Cache::at(folder.join("cache"));
+            let error = obtain(&cache, Testbed::Icount, &path, &mut Silent).unwrap_err();
+            let said = candor_core::causes::in_full(&error);
+            assert!(said.contains(&format!("{program} cannot read {path}; was it downloaded completely?")), "{said}");
+            assert!(!folder.join("cache/own").exists(), "half of it is cached");
+        }
     }
 
     /// An object file that depends on these modules.

@@ -124,6 +124,11 @@ pub(super) fn image_in(tree: &Path, modules: &Path) -> Option<PathBuf> {
     images.into_iter().find(|image| image.is_file())
 }
 
+/// True if the directory of [`modules_in`] contains modules, and not only an image or lists.
+pub(super) fn has_modules(modules: &Path) -> bool {
+    modules.join("kernel").is_dir()
+}
+
 pub(super) fn has_boot_image(tree: &Path) -> bool {
     only_entry(&tree.join("boot")).is_some()
 }

@@ -6,7 +6,6 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use candor_core::causes;
 use candor_lab::cells::{self, Order, Said};
 use candor_lab::experiment::Block;
 use candor_lab::guest::{self, ClockShift, GuestSpec};
@@ -17,6 +16,7 @@ use super::machines::Supervisors;
 use super::progress::{Event, Progress};
 use super::results::{KernelFiles, Results};
 use crate::cli::GuestLimits;
+use crate::cmd::guests::{Failure, failures_text};
 use crate::cmd::progress::JsonLines;
 use crate::cmd::tester::processors;
 
@@ -31,7 +31,15 @@ pub(in crate::cmd) struct Run {
     /// Measured in this run.
     pub(super) cells: usize,
     /// Blocks whose guest or tester failed, and why.
-    pub(in crate::cmd) broken: Vec<(String, String)>,
+    pub(in crate::cmd) broken: Vec<(String, Failure)>,
+}
+
+impl Run {
+    /// A line for each block that was not measured, and the console of its guest; empty if all were.
+    pub(in crate::cmd) fn failures(&self) -> String {
+        let what = |block: &String| format!("block {block} was not measured");
+        failures_text(self.broken.iter().map(|(block, failure)| (what(block), failure)))
+    }
 }
 
 pub(super) type Ordered<'b, 'p> = (&'b Block<'p>, Order);
@@ -68,7 +76,7 @@ pub(super) fn run(
     let run = Mutex::new(Run::default());
     let begin = Instant::now();
     let (sender, events) = mpsc::channel();
-    let note = |block: &Block<'_>, outcome: Result<(Duration, Duration), String>| {
+    let note = |block: &Block<'_>, outcome: Result<(Duration, Duration), Failure>| {
         let mut run = run.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match outcome {
             Ok((boot, wall)) => {
@@ -89,7 +97,7 @@ pub(super) fn run(
             for ordered in alone {
                 let begin = Instant::now();
                 let outcome = supervisors.one(limits, results, ordered, &sender);
-                note(ordered.0, outcome.map(|()| (Duration::ZERO, begin.elapsed())));
+                note(ordered.0, outcome.map(|()| (Duration::ZERO, begin.elapsed())).map_err(Failure::from));
             }
         });
         events.iter().for_each(|event| progress.update(todo, event));
@@ -109,13 +117,13 @@ fn one(
     candor: &std::path::Path,
     files: &KernelFiles,
     events: &Sender<Event>,
-) -> Result<guest::GuestExit, String> {
+) -> Result<guest::GuestExit, Failure> {
     let part = results.begin(&block.name).map_err(|error| error.to_string())?;
     let spec = specification(limits, block, order, candor, files, part)?;
     let mut output = GuestOutput { events, lines: JsonLines::default(), states: Vec::new() };
-    let exit = guest::run(&spec, &mut output).map_err(|error| causes::in_full(&error))?;
+    let exit = guest::run(&spec, &mut output)?;
     if exit.status != 0 {
-        return Err(format!("the guest's command ended with status {}", exit.status));
+        return Err(format!("the guest's command ended with status {}", exit.status).into());
     }
     results.finish_block(block, order, &output.states)?;
     Ok(exit)

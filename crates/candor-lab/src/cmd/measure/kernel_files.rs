@@ -33,6 +33,19 @@ pub(super) fn find(results: &Results, plan: &Plan, folder: &Path) -> Result<Kern
     Ok(found)
 }
 
+/// Fails if a kernel or a module of a plan, whose paths are relative to `folder`, cannot be used.
+pub(super) fn check(plan: &Plan, folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let names = plan.kernel_files();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let cache = Cache::of_user()?;
+    for name in names {
+        kernel::checksum(&cache, &folder.join(name), &image::loadable())?;
+    }
+    Ok(())
+}
+
 /// The name of a file that differs in two sets of results of one plan.
 pub(super) fn difference(one: &KernelFiles, other: &KernelFiles) -> Option<String> {
     let differs =
@@ -57,10 +70,12 @@ mod tests {
         let results = Results::open(&folder.path().join("results"), text, &BTreeMap::new()).unwrap();
         let missing = find(&results, &plan, folder.path()).unwrap_err().to_string();
         assert!(missing.contains("own/vcan.ko"), "{missing}");
+        assert_eq!(check(&plan, folder.path()).unwrap_err().to_string(), missing);
 
         fs::create_dir(folder.path().join("own")).unwrap();
         let module = folder.path().join("own/vcan.ko");
         fs::write(&module, "1").unwrap();
+        check(&plan, folder.path()).unwrap();
         let found = find(&results, &plan, folder.path()).unwrap();
         assert_eq!(found["own/vcan.ko"].path, module);
         // From the results, whose copy of the plan is in another directory.

@@ -58,7 +58,7 @@ pub(super) fn report(
             cells: status_table::views(&cells),
             missing: status_table::missing(&cells),
             budgets: verdict.as_ref().map(|verdict| verdict.view(&names)),
-            broken_guests: run.broken.iter().map(|(block, why)| BrokenView { block, why }).collect(),
+            broken_guests: run.broken.iter().map(|(block, failure)| BrokenView { block, why: &failure.why }).collect(),
         };
         return render::answer(&render::object(&view), exit);
     }
@@ -77,9 +77,7 @@ pub(super) fn report(
             if run.boots.is_zero() { String::new() } else { format!(", of which boots took {boots:.0} %") }
         ));
     }
-    for (block, why) in &run.broken {
-        render::err(&format!("candor-lab: block {block} was not measured: {why}\n"));
-    }
+    render::err(&run.failures());
     if !run.broken.is_empty() {
         render::err("candor-lab: run the same command again to retry the missing cells\n");
     }

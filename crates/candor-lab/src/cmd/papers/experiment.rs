@@ -61,9 +61,7 @@ impl Experiment {
         let results = Results::open(&folder, text.as_bytes(), &plan.logs)?;
         let blocks = plan.blocks();
         let run = fill(&results, &plan, Path::new(""), &blocks.iter().collect::<Vec<_>>(), limits)?;
-        for (block, why) in &run.broken {
-            render::err(&format!("candor-lab: the guest of block {block} failed: {why}\n"));
-        }
+        render::err(&run.failures());
         if !run.broken.is_empty() {
             render::err("candor-lab: run the same command again to retry the missing cells\n");
         }

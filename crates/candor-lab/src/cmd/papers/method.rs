@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candor_config::engine::Engine;
-use candor_core::causes;
 use candor_core::frame::{Frame, RawId};
 use candor_lab::arch::Arch;
 use candor_lab::experiment::Rules;
@@ -17,6 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cli::GuestLimits;
+use crate::cmd::guests::{Failure, failures_text};
 use crate::cmd::measure::guests::in_parallel;
 use crate::cmd::tester::processors;
 use candor_cli::render;
@@ -104,11 +104,13 @@ impl Method {
         in_parallel(jobs, &todo, |kernel| {
             let path = answer_file(folder, extent, kernel);
             let outcome = self.ask(kernel, frames, extent, &candor, limits).and_then(|answer| {
-                fs::write(&path, answer).map_err(|error| format!("cannot write {}: {error}", path.display()))
+                fs::write(&path, answer).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
             });
             is_complete.fetch_and(outcome.is_ok(), Ordering::Relaxed);
-            let outcome = outcome.map_or_else(|why| why, |()| "ok".to_owned());
-            render::err(&format!("candor-lab: {kernel}: {outcome}\n"));
+            render::err(&match &outcome {
+                Ok(()) => format!("candor-lab: {kernel}: ok\n"),
+                Err(failure) => failures_text([(kernel.to_string(), failure)]),
+            });
         });
         Ok(is_complete.into_inner())
     }
@@ -138,7 +140,7 @@ impl Method {
         extent: Extent<'_>,
         candor: &Path,
         limits: GuestLimits,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, Failure> {
         let files: Vec<_> = self.gateways.iter().filter_map(|engine| gateway(engine)).collect();
         let words = self.words(frames, extent).chain(files.iter().map(|(name, _)| name.clone())).collect();
         let mut spec = GuestSpec::new(Testbed::Icount, self.topology, candor.to_owned(), words);
@@ -151,14 +153,15 @@ impl Method {
         spec.module_parameters = parameters.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         spec.files.extend(files.into_iter().map(|(name, text)| (format!("{HOME}/{name}"), text.into_bytes())));
         let mut output = Output::default();
-        let exit = guest::run(&spec, &mut output).map_err(|error| causes::in_full(&error))?;
+        let exit = guest::run(&spec, &mut output)?;
         if exit.status != 0 {
             return Err(format!(
                 "{} failed with exit status {}: {}",
                 self.command,
                 exit.status,
                 String::from_utf8_lossy(&output.complaints).trim_end()
-            ));
+            )
+            .into());
         }
         serde_json::from_slice::<Value>(&output.answer).map_err(|error| format!("the answer is not JSON: {error}"))?;
         Ok(output.answer)

@@ -82,6 +82,23 @@ pub(super) fn slower<'a>(names: &[&'a str], lines: &'a [Line], share: f64) -> Ve
     lines.iter().filter_map(Line::last).flat_map(of_pair).collect()
 }
 
+/// A measurement that cannot be compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NotCompared<'a> {
+    pub(super) name: &'a str,
+    /// Where it was not measured: the last kernel, or the one before it.
+    pub(super) kernel: &'a str,
+}
+
+/// What is missing on the last kernel of each line, or on the one before it.
+pub(super) fn not_compared<'a>(names: &[&'a str], lines: &'a [Line]) -> Vec<NotCompared<'a>> {
+    let on = |point: &'a Point| {
+        let rows = names.iter().zip(&point.instructions).filter(|(_, count)| count.is_none());
+        rows.map(|(name, _)| NotCompared { name, kernel: &point.kernel }).collect::<Vec<_>>()
+    };
+    lines.iter().filter_map(Line::last).flatten().flat_map(on).collect()
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -124,5 +141,10 @@ pub(super) mod tests {
         assert!(slower(&points[..1], 0.02).is_empty());
         let real_time = [point("a", [100, 100]), point("a-rt", [100, 0]), point("b-rt", [110, 100])];
         assert_eq!(slower(&real_time, 0.02), ["x on b-rt: 0.10"]);
+        let lines = Line::all(real_time.to_vec());
+        assert_eq!(not_compared(&names, &lines), [NotCompared { name: "y", kernel: "a-rt" }]);
+        // An earlier kernel is not compared.
+        let points = [point("a", [0, 0]), point("b", [1, 1]), point("c", [1, 1])];
+        assert!(not_compared(&names, &Line::all(points.to_vec())).is_empty());
     }
 }

@@ -7,14 +7,15 @@ use candor_lab::plot::grouped;
 use candor_lab::report::{Curve, Curves};
 use serde::Serialize;
 
-use super::lines::{Line, Slower};
+use super::Gate;
+use super::lines::{Line, NotCompared, Slower};
 use crate::cli::TimelineArgs;
 use crate::cmd::method::table;
 use crate::cmd::papers::series;
 
 const MARKDOWN: &str = "README.md";
 
-pub(super) fn text(names: &[&str], lines: &[Line], slower: Option<&[Slower<'_>]>, args: &TimelineArgs) -> String {
+pub(super) fn text(names: &[&str], lines: &[Line], gate: Option<&Gate<'_>>, args: &TimelineArgs) -> String {
     let mut text = String::new();
     for line in lines {
         text += &format!("Median in instructions, and as a multiple of that on {}\n\n", first(line));
@@ -22,25 +23,37 @@ pub(super) fn text(names: &[&str], lines: &[Line], slower: Option<&[Slower<'_>]>
         text += &table(head(line), rows);
         text.push('\n');
     }
-    if let (Some(slower), Some(share)) = (slower, args.fail_above) {
-        text += &gate(lines, slower, share);
+    if let (Some(gate), Some(share)) = (gate, args.fail_above) {
+        text += &verdict(lines, gate, share);
     }
     text + &format!("Table and curves: {}\n", args.out.join(MARKDOWN).display())
 }
 
-fn gate(lines: &[Line], slower: &[Slower<'_>], share: f64) -> String {
+fn verdict(lines: &[Line], gate: &Gate<'_>, share: f64) -> String {
     let mut text = String::new();
-    for [last, before] in lines.iter().filter_map(Line::last) {
-        let of_pair: Vec<_> = slower.iter().filter(|one| one.kernels[0] == last.kernel).collect();
-        let (last, before, percent) = (series(&last.kernel), series(&before.kernel), 100.0 * share);
-        if of_pair.is_empty() {
-            text += &format!("{last}: nothing is more than {percent} % slower than on {before}\n\n");
-            continue;
-        }
-        text += &format!("{last}: more than {percent} % slower than on {before}\n");
+    for pair in lines.iter().filter_map(Line::last) {
+        let of_pair: Vec<_> = gate.slower.iter().filter(|one| one.kernels[0] == pair[0].kernel).collect();
+        let ([last, before], percent) = (pair.map(|point| series(&point.kernel)), 100.0 * share);
+        let is_compared = |(now, then): (&Option<u64>, &Option<u64>)| now.is_some() && then.is_some();
+        let mut rows = pair[0].instructions.iter().zip(&pair[1].instructions);
+        text += &match (of_pair.is_empty(), rows.clone().all(is_compared), rows.any(is_compared)) {
+            (false, ..) => format!("{last}: more than {percent} % slower than on {before}\n"),
+            (_, true, _) => format!("{last}: nothing is more than {percent} % slower than on {before}\n"),
+            (_, _, true) => {
+                format!("{last}: of what was measured, nothing is more than {percent} % slower than on {before}\n")
+            }
+            _ => format!("{last} is not compared with {before}\n"),
+        };
         for one in of_pair {
             let [now, then] = one.instructions.map(|count| number(count, ' '));
             text += &format!("  {}: {then} to {now} instructions ({:+.1} %)\n", one.name, 100.0 * one.by());
+        }
+        for point in pair {
+            let missing = gate.not_compared.iter().filter(|one| one.kernel == point.kernel);
+            let missing: Vec<&str> = missing.map(|one| one.name).collect();
+            if !missing.is_empty() {
+                text += &format!("  not measured on {}: {}\n", series(&point.kernel), missing.join(", "));
+            }
         }
         text.push('\n');
     }
@@ -127,6 +140,8 @@ pub(in crate::cmd) struct View<'a> {
     lines: Vec<LineView<'a>>,
     /// `null` without `--fail-above`.
     slower: Option<Vec<SlowerView<'a>>>,
+    /// What was not measured on one of two kernels to compare. `null` without `--fail-above`.
+    not_compared: Option<Vec<NotComparedView<'a>>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -165,8 +180,16 @@ struct SlowerView<'a> {
     than_p50_instructions: u64,
 }
 
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct NotComparedView<'a> {
+    name: &'a str,
+    /// It was not measured there.
+    kernel: &'a str,
+}
+
 impl<'a> View<'a> {
-    pub(super) fn of(names: &[&'a str], lines: &'a [Line], slower: Option<&[Slower<'a>]>) -> Self {
+    pub(super) fn of(names: &[&'a str], lines: &'a [Line], gate: Option<&Gate<'a>>) -> Self {
         let line = |line: &'a Line| LineView {
             kernels: line.points.iter().map(|at| KernelView { name: &at.kernel, version: &at.version }).collect(),
             measurements: (0..)
@@ -182,7 +205,12 @@ impl<'a> View<'a> {
             let [p50_instructions, than_p50_instructions] = instructions;
             SlowerView { name, kernel, than, p50_instructions, than_p50_instructions }
         };
-        Self { lines: lines.iter().map(line).collect(), slower: slower.map(|slower| slower.iter().map(one).collect()) }
+        let missing = |&NotCompared { name, kernel }: &NotCompared<'a>| NotComparedView { name, kernel };
+        Self {
+            lines: lines.iter().map(line).collect(),
+            slower: gate.map(|gate| gate.slower.iter().map(one).collect()),
+            not_compared: gate.map(|gate| gate.not_compared.iter().map(missing).collect()),
+        }
     }
 }
 
@@ -203,9 +231,32 @@ mod tests {
     #[test]
     fn gate_names_what_became_slower() {
         let lines = lines();
-        let found = super::super::lines::slower(&["can-gw", "can_send()"], &lines, 0.02);
-        insta::assert_snapshot!(gate(&lines, &found, 0.02));
-        assert!(gate(&lines, &[], 0.02).starts_with("7.3: nothing is more than 2 % slower than on 6.1\n"));
+        let gate = Gate::of(&["can-gw", "can_send()"], &lines, 0.02);
+        insta::assert_snapshot!(verdict(&lines, &gate, 0.02));
+        let same = Line::all(["debian-6.1", "debian-7.3"].map(|kernel| point(kernel, [100, 100])).to_vec());
+        let gate = Gate::of(&["can-gw", "can_send()"], &same, 0.02);
+        assert_eq!(verdict(&same, &gate, 0.02), "7.3: nothing is more than 2 % slower than on 6.1\n\n");
+    }
+
+    #[test]
+    fn gate_names_what_was_not_measured() {
+        let names = ["can-gw", "can_send()"];
+        for (last, wanted) in [
+            ([0, 0], "7.3 is not compared with 6.1\n  not measured on 7.3: can-gw, can_send()\n\n"),
+            (
+                [100, 0],
+                "7.3: of what was measured, nothing is more than 2 % slower than on 6.1\n  not measured on 7.3: can_send()\n\n",
+            ),
+        ] {
+            let lines = Line::all(vec![point("debian-6.1", [100, 100]), point("debian-7.3", last)]);
+            let gate = Gate::of(&names, &lines, 0.02);
+            assert_eq!(verdict(&lines, &gate, 0.02), wanted);
+            let json = serde_json::to_value(View::of(&names, &lines, Some(&gate))).unwrap();
+            assert_eq!(json["slower"], serde_json::json!([]));
+            let missing = json["not_compared"].as_array().unwrap();
+            assert_eq!(missing.last(), Some(&serde_json::json!({ "name": "can_send()", "kernel": "debian-7.3" })));
+            assert_eq!(missing.len(), last.iter().filter(|&&count| count == 0).count());
+        }
     }
 
     #[test]
