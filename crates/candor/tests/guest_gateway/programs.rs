@@ -85,7 +85,7 @@ struct Seen {
 fn programs_do_what_the_oracle_predicts() {
     let Some(_machine) = require(FEATURES) else { return };
     let wires = Wires::new();
-    let near: Vec<_> = wires.near().map(|index| Wires::open(index)).collect();
+    let near: Vec<_> = wires.near().map(Wires::open).collect();
     let seen = std::cell::RefCell::new(Seen::default());
     let cases = if counts_instructions() { CASES.1 } else { CASES.0 };
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
