@@ -129,7 +129,7 @@ impl BpfGateway {
     ) -> Result<(), BpfError> {
         let mut gone = Vec::new();
         for at in (0..self.installed.len()).rev() {
-            if self.installed[at].read(&mut self.client) {
+            if self.installed[at].read(&mut self.client)? {
                 continue;
             }
             let interface = self.installed[at].source.interface;
@@ -213,9 +213,9 @@ impl BpfGateway {
                 }
                 Err(error) => {
                     self.installed.extend(before);
-                    // If an interface has gone meanwhile, the next check sees it.
-                    let is_temporary = matches!(&error, BpfError::Attach(error) if is_gone(error));
-                    if !is_temporary {
+                    // If an interface has gone meanwhile, the next check sees it. A kernel without a classifier says the same.
+                    let is_gone = matches!(&error, BpfError::Attach(error) if is_gone(error));
+                    if !is_gone || self.are_there(buses.values().copied())? {
                         return Err(error);
                     }
                 }
@@ -228,6 +228,12 @@ impl BpfGateway {
             }
         }
         Ok(())
+    }
+
+    /// True if all these interfaces exist now.
+    fn are_there(&mut self, mut interfaces: impl Iterator<Item = InterfaceIndex>) -> Result<bool, BpfError> {
+        let links = link::list(&mut self.client).map_err(BpfError::List)?;
+        Ok(interfaces.all(|index| links.iter().any(|link| link.index == index)))
     }
 
     /// The filters of the jobs whose interfaces are there.

@@ -11,7 +11,10 @@ use crate::owner::Owner;
 #[non_exhaustive]
 pub enum BpfError {
     /// The kernel refused a filter or the discipline that holds it.
-    #[error("cannot attach an eBPF program to the interface")]
+    #[error(
+        "cannot attach an eBPF program to the interface, which needs CONFIG_NET_CLS_BPF, CONFIG_NET_ACT_MIRRED and \
+         CONFIG_NET_SCH_INGRESS in the kernel"
+    )]
     Attach(#[source] TcError),
     /// Another candor has programs on the same interface.
     #[error(

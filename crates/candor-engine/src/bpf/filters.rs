@@ -223,7 +223,8 @@ impl Installed {
         next.deleted = loaded.deleted;
         leave();
         if let Some(before) = before {
-            before.read(client);
+            // Without an answer, the counters stay those of the last reading.
+            let _ = before.read(client);
             for sending in &mut next.sending {
                 if let Some(same) = before.sending.iter().find(|same| same.action == sending.action) {
                     (sending.before, sending.now) = (same.now, same.now);
@@ -351,8 +352,11 @@ impl Installed {
     }
 
     /// Reads the counters; returns true if all filters are there.
-    pub(super) fn read(&mut self, client: &mut Client) -> bool {
-        let Ok(all) = program::attached(client, self.source.interface) else { return false };
+    ///
+    /// # Errors
+    /// The filters cannot be listed now.
+    pub(super) fn read(&mut self, client: &mut Client) -> Result<bool, BpfError> {
+        let all = program::attached(client, self.source.interface).map_err(BpfError::List)?;
         for sending in &mut self.sending {
             let found = all.iter().find(|found| found.action == sending.action && found.action != 0);
             if let Some(Attached { stats, .. }) = found {
@@ -365,7 +369,7 @@ impl Installed {
             let (numbers, _) = bytes.as_chunks::<8>();
             steps.iter_mut().zip(numbers).for_each(|((_, frames), now)| *frames = u64::from_ne_bytes(*now));
         }
-        self.places.iter().all(|place| all.iter().any(|found| found.place == *place))
+        Ok(self.places.iter().all(|place| all.iter().any(|found| found.place == *place)))
     }
 
     /// Counters of each route since the filters were attached, at the last reading. A route may come several times.
