@@ -72,6 +72,7 @@ candor_core::codes! {
     ERROR_FRAMES = "W0510";
     REALTIME_IS_IDLE = "W0511";
     SPINNERS_SHARE = "W0512";
+    TAKES_FROM_ROUTE = "W0513";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

@@ -7,12 +7,13 @@ use crate::config::check::selection::place as matched;
 use crate::config::code;
 use crate::config::spec::{RouteSpec, Spec, is_true};
 use crate::placement::{
-    self, Because, KernelAbilities, KernelOnly, MAX_WALKED_FILTERS, NotForBpf, Placement, Unplaceable,
+    self, Because, KernelAbilities, KernelOnly, MAX_WALKED_FILTERS, NotForBpf, Placement, Side, Unplaceable,
 };
-use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
+use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex, Selection};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::quote;
+use candor_core::filter::ReceiveList;
 
 pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings: &mut Findings) {
     // The opposite direction of a route has the same errors.
@@ -40,7 +41,7 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
 /// Checks the routes together: `"auto"` may find no engine for one of them.
 pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     match plan.engine() {
-        Engine::Auto => {}
+        Engine::Auto => takes_from_routes(plan, spec, findings),
         Engine::Bpf => return programs_can_together(plan, spec, findings),
         Engine::Kernel | Engine::User(_) => return,
     }
@@ -97,6 +98,56 @@ fn programs_can_together(plan: &Plan, spec: &Spec, findings: &mut Findings) {
             findings.error(code::ENGINE_CANNOT, &place(spec, kernel), message, help);
         }
     }
+}
+
+/// Pairs of filters that are compared; a gateway with more is not checked further.
+const MOST_PAIRS: usize = 4_000_000;
+
+/// Exclusive routes whose program takes frames that a route of another engine is for.
+fn takes_from_routes(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    let Ok(placement) = Placement::of(plan, KernelAbilities::NEWEST) else { return };
+    let specs = spec.by_route();
+    let side = |at: usize| placement.side(RouteIndex(at));
+    let mut pairs = 0;
+    let takes = |at: &usize| side(*at) == Side::Bpf && plan.routes()[*at].is_exclusive;
+    for at in (0..plan.routes().len()).filter(takes) {
+        let exclusive = &plan.routes()[at];
+        let goes_without = |other: &usize| {
+            let route = &plan.routes()[*other];
+            pairs += exclusive.selections.len() * route.selections.len();
+            let is_possible = side(*other) != Side::Bpf && route.from == exclusive.from && pairs <= MOST_PAIRS;
+            is_possible && have_common_frames(exclusive, route)
+        };
+        let Some(other) = (0..plan.routes().len()).find(goes_without) else { continue };
+        let (Some(spec), Some(loser)) = (specs.get(at), specs.get(other)) else { continue };
+        let place = spec.exclusive.as_ref().map_or(&spec.span, |exclusive| &exclusive.span).clone();
+        let name = quote(&plan.routes()[other].name);
+        let message = format!("Route {name} does not receive the frames that this exclusive route takes");
+        findings.report(
+            Diagnostic::warning(code::TAKES_FROM_ROUTE, place, message)
+                .also(loser.span.clone(), "runs in can-gw or user space, behind the program")
+                .help("remove `exclusive`, or exclude the common identifiers from one of the two"),
+        );
+    }
+}
+
+/// True if some frame may match both routes; their payloads are not compared.
+fn have_common_frames(one: &Route, other: &Route) -> bool {
+    let formats = one.formats.list().iter().any(|format| other.formats.list().contains(format));
+    let is_value = |list| matches!(list, ReceiveList::Masked | ReceiveList::Exact);
+    let meet = |one: &Selection, other: &Selection| {
+        let (one, other) = (one.filter.normalise(), other.filter.normalise());
+        let is_error = |list| list == ReceiveList::Error;
+        match (is_error(one.list), is_error(other.list)) {
+            (true, true) => one.mask & other.mask != 0,
+            (false, false) if is_value(one.list) && is_value(other.list) => {
+                (one.id ^ other.id) & one.mask & other.mask == 0
+            }
+            (false, false) => true,
+            _ => false,
+        }
+    };
+    formats && one.selections.iter().any(|one| other.selections.iter().any(|other| meet(one, other)))
 }
 
 fn capital(words: &str) -> String {

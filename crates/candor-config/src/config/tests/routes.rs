@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::{auto, codes, only_route};
-use crate::config::load;
+use crate::config::{code, load};
 use crate::placement::MAX_WALKED_FILTERS;
 use crate::plan::{BusIndex, Engine, Formats, IdChange, Incoming, Selection, SendAs};
 use crate::testing::{BUSES, findings, loaded, with_route};
@@ -365,4 +365,23 @@ fn makes_a_job_for_each_filter_and_format() {
     let shown: Vec<_> = jobs.iter().map(|job| (job.filter.id, job.format)).collect();
     let formats = [FrameFormat::Classic, FrameFormat::Fd];
     assert_eq!(shown, [0x123, 0x456].iter().flat_map(|&id| formats.map(|format| (id, format))).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_exclusive_route_takes_frames_from_others() {
+    let file = |matched: &str, keys: &str| {
+        format!(
+            "engine = \"auto\"\n[bus.a]\ninterface = \"a\"\n[bus.b]\ninterface = \"b\"\n\
+             [[route]]\nname = \"fast\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"120:7F0\"\nexclusive = true\n\
+             [[route]]\nname = \"other\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"{matched}\"\n{keys}\n"
+        )
+    };
+    let warns = |matched: &str, keys: &str| {
+        let loaded = load(file(matched, keys).as_bytes()).unwrap();
+        loaded.warnings.iter().any(|finding| finding.code == code::TAKES_FROM_ROUTE)
+    };
+    assert!(warns("123", "echo = true"), "can-gw");
+    assert!(warns("123", "max-age = \"1ms\""), "user space");
+    assert!(!warns("130", "echo = true"), "other frames");
+    assert!(!warns("123", "exclusive = true"), "in the same program");
 }
