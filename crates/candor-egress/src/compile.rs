@@ -199,7 +199,8 @@ fn clsact(tree: &mut Tree) {
 
 fn mark_what_comes_in(tree: &mut Tree, bus: BusIndex) {
     clsact(tree);
-    let action = Action::Skbedit { priority: None, mark: Some(source_mark(bus)), verdict: Verdict::Pipe };
+    // Programs that forward frames come after it.
+    let action = Action::Skbedit { priority: None, mark: Some(source_mark(bus)), verdict: Verdict::Continue };
     push(tree, Filter { actions: vec![action], ..filter(Handle::INGRESS, Classifier::Matchall) });
 }
 

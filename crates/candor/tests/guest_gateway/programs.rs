@@ -9,7 +9,7 @@ use candor_core::arbitrary;
 use candor_core::filter::Filter;
 use candor_core::oracle::{self, Delivery};
 use candor_core::rule::{Checksums, Modifications};
-use candor_egress::netlink::program;
+use candor_egress::netlink::{self, program};
 use candor_engine::Gateway;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -324,5 +324,25 @@ fn programs_need_two_capabilities() {
     assert_eq!(candor.event(&["reloaded", "not-reloaded", "invalid"])["event"], "reloaded");
     assert!(way.forwards(0x200));
     candor.end(Signal::Terminate);
+    way.assert_clean();
+}
+
+/// The queue of the outgoing bus selects by the bus that a frame comes from, whose ingress has a filter for that.
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_share_an_interface_with_queues() {
+    let Some(way) = Way::new() else { return };
+    let bands = "[[egress.right.band]]\nname = \"left\"\nfrom = \"left\"\n[[egress.right.band]]\nname = \"rest\"\n";
+    let candor = way.place.start(&(gateway(&["100", "200"]) + bands), "bpf");
+    assert!(way.forwards(0x100) && way.forwards(0x200) && !way.forwards(0x300));
+    let mut client = Client::open().unwrap();
+    let names = netlink::InterfaceNames::read(&mut client).unwrap();
+    let observed = netlink::observe(&mut client, way.right.near, &names).unwrap();
+    let sent: Vec<_> = observed.bands.iter().map(|(_, band)| band.queue.frames).collect();
+    assert_eq!(sent.first(), Some(&2), "frames from the left bus: {sent:?}");
+    let observed = netlink::observe(&mut client, way.left(), &names).unwrap();
+    assert_eq!(observed.tree.filters.len(), 1, "without those of the programs: {:?}", observed.tree);
+    let ended = candor.end(Signal::Terminate);
+    assert_eq!(notices(&ended.events), Vec::<&str>::new());
     way.assert_clean();
 }

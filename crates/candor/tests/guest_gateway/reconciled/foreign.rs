@@ -56,7 +56,7 @@ fn prunes_and_adopts_nothing_with_a_list_of_another_version() {
     let list = fs::read_dir(place.run_dir.path()).unwrap().map(|file| file.unwrap().path());
     let list = list.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
     let text = fs::read_to_string(&list).unwrap();
-    let later = text.replacen("\"version\":3", "\"version\":4", 1);
+    let later = text.replacen("\"version\":4", "\"version\":5", 1);
     assert_ne!(later, text);
     fs::write(&list, later).unwrap();
     for option in ["--prune", "--adopt"] {
