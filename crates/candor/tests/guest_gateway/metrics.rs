@@ -11,7 +11,7 @@ pub(crate) fn split_gateway() -> String {
     let left = "[bus.left]\ninterface = \"t-left\"\nbitrate = \"500kbit/s\"\n".to_owned();
     left + &buses(&["right"])
         + &route("kernel", "left", "right", "match = \"123\"")
-        + &route("user", "left", "right", "match = \"456\"\npayload = \"01\"")
+        + &route("user", "left", "right", "match = \"456\"\npayload = \"01\"\nmax-age = \"10s\"")
 }
 
 #[test]

@@ -20,7 +20,7 @@ const ROUTES: [(&str, &str, &str); 3] =
 
 fn gateway(user_routes: &[&str]) -> String {
     let one = |(name, from, to): &(&str, &str, &str)| {
-        let user = if user_routes.contains(name) { "payload = \"0?\"" } else { "" };
+        let user = if user_routes.contains(name) { "payload = \"0?\"\nmax-age = \"10s\"" } else { "" };
         route(name, from, to, &format!("frames = \"classic\"\necho = true\n{user}"))
     };
     buses(&["left", "right", "third", "fourth"]) + &ROUTES.iter().map(one).collect::<String>()
