@@ -13,7 +13,7 @@ mod probe;
 pub use error::BpfError;
 pub use probe::no_programs;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use candor_bpf::gateway::{self, Filters, Generation};
@@ -46,6 +46,8 @@ pub(crate) struct BpfGateway {
     /// Buses whose interfaces also need a place for filters of `[egress]`.
     both_ways: Vec<BusIndex>,
     installed: Vec<Installed>,
+    /// The interfaces for which they were made.
+    fitted: BTreeMap<BusIndex, InterfaceIndex>,
     /// Counters of filters that are gone, by name of the route.
     past: HashMap<String, RouteCounters>,
     entry: Option<Entry>,
@@ -78,6 +80,7 @@ impl BpfGateway {
             exclusive: Vec::new(),
             both_ways: Vec::new(),
             installed: Vec::new(),
+            fitted: BTreeMap::new(),
             past: HashMap::new(),
             entry,
             fights: Fights::default(),
@@ -150,8 +153,10 @@ impl BpfGateway {
                 return Err(BpfError::Contested { interface });
             }
             notices.push(Notice::FiltersPutBack { interface });
+            self.fitted.clear();
         }
-        self.fit(interfaces)
+        // Otherwise nothing has changed since.
+        if there(interfaces) == self.fitted { Ok(()) } else { self.fit(interfaces) }
     }
 
     /// Changes the programs to those of another plan, and returns the final counters of the old ones, by name. After an error
@@ -193,8 +198,9 @@ impl BpfGateway {
     /// Attaches, exchanges and removes filters until they are those of the jobs.
     fn fit(&mut self, interfaces: &Interfaces) -> Result<(), BpfError> {
         let wanted = self.wanted(interfaces)?;
-        let buses: HashMap<BusIndex, InterfaceIndex> =
-            interfaces.there().map(|(bus, link)| (bus, link.index)).collect();
+        let buses = there(interfaces);
+        self.fitted.clear();
+        let mut is_complete = true;
         for FromBus { source, rules, filters } in &wanted {
             let needs_both = self.both_ways.iter().any(|bus| buses.get(bus) == Some(&source.interface));
             let to = |bus: BusIndex| buses.get(&bus).copied().unwrap_or(source.interface);
@@ -218,6 +224,7 @@ impl BpfGateway {
                     if !is_gone || self.are_there(buses.values().copied())? {
                         return Err(error);
                     }
+                    is_complete = false;
                 }
             }
         }
@@ -226,6 +233,9 @@ impl BpfGateway {
                 let gone = self.installed.swap_remove(at).remove(&mut self.client)?;
                 add(&mut self.past, gone.as_slice());
             }
+        }
+        if is_complete {
+            self.fitted = buses;
         }
         Ok(())
     }
@@ -238,9 +248,9 @@ impl BpfGateway {
 
     /// The filters of the jobs whose interfaces are there.
     fn wanted(&self, interfaces: &Interfaces) -> Result<Vec<FromBus>, BpfError> {
-        let there: BTreeSet<BusIndex> = interfaces.there().map(|(bus, _)| bus).collect();
-        let jobs: Vec<Job> =
-            self.jobs.iter().filter(|job| there.contains(&job.from) && there.contains(&job.to)).cloned().collect();
+        let there = there(interfaces);
+        let is_possible = |job: &&Job| there.contains_key(&job.from) && there.contains_key(&job.to);
+        let jobs: Vec<Job> = self.jobs.iter().filter(is_possible).cloned().collect();
         let mut wanted = Vec::new();
         for (from, link) in interfaces.there() {
             for format in FORMATS {
@@ -281,6 +291,11 @@ impl Drop for BpfGateway {
         }
         self.forget_entry();
     }
+}
+
+/// The interfaces that exist, by bus.
+fn there(interfaces: &Interfaces) -> BTreeMap<BusIndex, InterfaceIndex> {
+    interfaces.there().map(|(bus, link)| (bus, link.index)).collect()
 }
 
 fn add(sum: &mut HashMap<String, RouteCounters>, installed: &[Installed]) {

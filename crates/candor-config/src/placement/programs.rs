@@ -1,6 +1,6 @@
 //! Routes in eBPF programs: what they cannot do, and which buses have too much for one program.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use candor_bpf::gateway::{self, CompileError, Generation};
@@ -67,15 +67,15 @@ pub(super) fn all_not_for_bpf(routes: &[Route]) -> Vec<Option<NotForBpf>> {
 
 /// Buses whose routes do not fit into programs together.
 pub(super) fn too_much(plan: &Plan, in_bpf: impl Fn(RouteIndex) -> bool) -> HashMap<BusIndex, CompileError> {
-    let mut buses: Vec<_> = plan.routes().iter().enumerate().filter(|(at, _)| in_bpf(RouteIndex(*at))).collect();
-    buses.dedup_by_key(|(_, route)| route.from);
+    let routes = plan.routes().iter().enumerate().filter(|(at, _)| in_bpf(RouteIndex(*at)));
+    let buses: BTreeSet<BusIndex> = routes.map(|(_, route)| route.from).collect();
     if buses.is_empty() {
         return HashMap::new();
     }
     let mut jobs = lower(plan);
     jobs.retain(|job| in_bpf(job.route));
     let mut found = HashMap::new();
-    for from in buses.into_iter().map(|(_, route)| route.from) {
+    for from in buses {
         for format in [FrameFormat::Classic, FrameFormat::Fd] {
             let is_exclusive = |route| plan.route(route).is_exclusive;
             if let Err(error) = gateway::compile(&jobs, from, format, Generation::Even, is_exclusive) {

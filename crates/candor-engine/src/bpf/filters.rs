@@ -15,6 +15,7 @@ use candor_bpf::assembler::MapIndex;
 use candor_bpf::gateway::{Action, Filter, Filters, Generation, How, Map, idle};
 use candor_core::frame::FrameFormat;
 use candor_core::job::{BusIndex, RouteIndex};
+use candor_egress::filter::{ETH_P_CAN, ETH_P_CANFD};
 use candor_egress::netlink::TcError;
 use candor_egress::netlink::program::{self, Act, Attached, Ingress, OURS, Place};
 use candor_io::bpf::{self, MapKind};
@@ -77,9 +78,8 @@ impl Source {
         Self { interface, is_fd: matches!(format, FrameFormat::Fd) }
     }
 
-    /// `ETH_P_CAN` or `ETH_P_CANFD`.
     const fn protocol(self) -> u16 {
-        if self.is_fd { 0x0D } else { 0x0C }
+        if self.is_fd { ETH_P_CANFD } else { ETH_P_CAN }
     }
 
     const fn place(self, preference: u16, handle: u32) -> Place {
@@ -253,9 +253,7 @@ impl Installed {
         let has_head = before.is_some_and(|before| before.places.contains(&head));
         if !has_head {
             // Without it, the further filters would take what others left in a buffer for steps.
-            let name = label(String::new());
-            program::attach(client, interface, (head, &name), loaded.idle.as_fd(), None)
-                .map_err(BpfError::attaching)?;
+            attach_idle(client, self.source, (head, made_ingress, wanted.pid), loaded, None)?;
             self.places.push(head);
         }
         let acts: Vec<_> = wanted.filters.filters.iter().map(|filter| self.act(before, wanted, filter)).collect();
@@ -278,9 +276,7 @@ impl Installed {
         }
         if wanted.filters.filters.is_empty() {
             self.keep_action_of_head(client, before, loaded)?;
-            let name = label(String::new());
-            program::attach(client, interface, (head, &name), loaded.idle.as_fd(), None)
-                .map_err(BpfError::attaching)?;
+            attach_idle(client, self.source, (head, made_ingress, wanted.pid), loaded, None)?;
             self.places = vec![head];
         }
         // The kernel has numbered new actions.
@@ -313,10 +309,8 @@ impl Installed {
             return Ok(());
         };
         let act = Act::Send { to: of_head.to, is_copy: of_head.how == How::Mirror, action: of_head.action };
-        let name = Label { pid: 0, made_ingress: self.made_ingress, route: String::new() }.text();
         let keeper = self.source.place(FURTHER, KEEPER);
-        program::attach(client, self.source.interface, (keeper, &name), loaded.idle.as_fd(), Some(act))
-            .map_err(BpfError::attaching)
+        attach_idle(client, self.source, (keeper, self.made_ingress, 0), loaded, Some(act))
     }
 
     /// Removes what a failed attempt has attached; the first filter is still the old one, or was not there.
@@ -437,6 +431,18 @@ fn make(map: &Map) -> std::io::Result<bpf::Map> {
         }
         Map::Deleted(steps) => bpf::Map::new(MAP, MapKind::Array, 4, bytes(8 * steps)?, 1, None),
     }
+}
+
+/// Attaches a filter that runs for no frame.
+fn attach_idle(
+    client: &mut Client,
+    source: Source,
+    (place, made_ingress, pid): (Place, bool, u32),
+    loaded: &Loaded,
+    act: Option<Act>,
+) -> Result<(), BpfError> {
+    let name = Label { pid, made_ingress, route: String::new() }.text();
+    program::attach(client, source.interface, (place, &name), loaded.idle.as_fd(), act).map_err(BpfError::attaching)
 }
 
 /// Waits until no frame is inside a filter that was replaced.

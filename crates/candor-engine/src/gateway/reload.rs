@@ -177,7 +177,7 @@ impl Gateway {
             None => Ok(()),
         };
         if let Err(error) = outcome {
-            return self.refuse_reload(error.into(), next, entry.as_ref());
+            return self.refuse_reload(error.into(), next, entry.as_ref(), run_dir.is_some());
         }
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let of_kernel: Vec<_> = owned.iter().filter(|job| job.side == Side::Kernel).cloned().collect();
@@ -200,7 +200,7 @@ impl Gateway {
                 let before = of_side(&self.jobs, &self.placement, Side::Bpf);
                 bpf.exchange_back(&self.plan, &before, &self.interfaces, counted)?;
             }
-            return self.refuse_reload(error.into(), next, entry.as_ref());
+            return self.refuse_reload(error.into(), next, entry.as_ref(), run_dir.is_some());
         }
 
         let mut reloaded = Reloaded::default();
@@ -271,13 +271,14 @@ impl Gateway {
         error: GatewayError,
         next: Next,
         entry: Option<&Entry>,
+        has_run_dir: bool,
     ) -> Result<Reload, GatewayError> {
         if let (Some(user), Next::Exchanged(prepared)) = (&self.user, next) {
             user.abandon(prepared)?;
         }
         entry.into_iter().for_each(Entry::forget);
         // The record lists more than is installed, until the next check updates it.
-        if self.announced != Announced::Never {
+        if has_run_dir {
             self.announced = Announced::Once;
         }
         Ok(Reload::Refused(error))

@@ -125,13 +125,7 @@ impl Map {
     /// As the kind of the map has them; `InvalidInput` if key or value have another size than those of the map.
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.check(key.len(), value.len())?;
-        let mut element = Element {
-            map: self.descriptor.as_raw_fd(),
-            padding: 0,
-            key: key.as_ptr().expose_provenance() as u64,
-            value: value.as_ptr().expose_provenance() as u64,
-            flags: 0,
-        };
+        let mut element = self.element(key, value.as_ptr());
         // SAFETY: no padding; the kernel reads a key and a value behind the two addresses, whose sizes were compared with
         // those of the map, and which are borrowed until it returns.
         unsafe { super::call(UPDATE, &mut element) }.map(drop)
@@ -145,17 +139,16 @@ impl Map {
         self.check(key.len(), self.value_bytes)?;
         // The kernel writes multiples of 8 bytes per processor only for kinds that do not exist here.
         let mut value = vec![0; self.value_bytes];
-        let mut element = Element {
-            map: self.descriptor.as_raw_fd(),
-            padding: 0,
-            key: key.as_ptr().expose_provenance() as u64,
-            value: value.as_mut_ptr().expose_provenance() as u64,
-            flags: 0,
-        };
+        let mut element = self.element(key, value.as_mut_ptr());
         // SAFETY: no padding; the kernel reads a key behind the first address, whose size was compared, and writes a value
         // behind the second one, which is as long as those of the map; both are borrowed until it returns.
         unsafe { super::call(LOOK_UP, &mut element) }?;
         Ok(value)
+    }
+
+    fn element(&self, key: &[u8], value: *const u8) -> Element {
+        let [key, value] = [key.as_ptr(), value].map(|address| address.expose_provenance() as u64);
+        Element { map: self.descriptor.as_raw_fd(), padding: 0, key, value, flags: 0 }
     }
 
     /// All arrays of the machine with this name.
