@@ -105,7 +105,8 @@ fn selects_forwarded_frames_by_source() {
     let trees = compile::trees(plan.egress());
     assert_eq!(trees.keys().copied().collect::<Vec<_>>(), [BusIndex(0), BusIndex(1)]);
     let incoming = text::script(&trees[&BusIndex(1)], "can1").unwrap();
-    let mark = format!("skbedit mark 0x{:x} pipe", compile::source_mark(BusIndex(1)));
+    // Programs that forward frames come after it.
+    let mark = format!("skbedit mark 0x{:x} continue", compile::source_mark(BusIndex(1)));
     assert!(incoming.contains(&mark), "{incoming}");
     // candor sends them from its own socket.
     assert_eq!(codes(&format!("engine = \"read-write\"\n{text}")), [code::SOURCE]);
