@@ -20,7 +20,7 @@ fn every_baseline_forwards_bytes_in_order() {
     let [sender, listener] = [left.near, right.far].map(listener_on);
     for (engine, seed) in UserEngine::all().zip(1..) {
         let arguments = ["baseline", engine.name(), "--from", "t-l1", "--to", "t-r0"];
-        let mut running = Command::new(lab()).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut running = Guarded::spawn(Command::new(lab()).args(arguments).stdout(Stdio::piped()));
         let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), format!("ready: {engine} without rules, t-l1 to t-r0"));
         let mut traffic = Traffic::from_seed(seed);

@@ -1,6 +1,7 @@
 //! The programs as processes.
 
 use std::io::{BufRead, BufReader, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::process::CommandExt;
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver};
@@ -100,9 +101,41 @@ pub(crate) fn output_of(command: &mut Command, input: &str) -> Output {
     from(command, output)
 }
 
+/// A process that a failed test does not leave behind.
+#[derive(Debug)]
+pub(crate) struct Guarded(Child);
+
+impl Guarded {
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Deref for Guarded {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Guarded {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // One that has ended and was waited for is not killed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Ends a process with SIGTERM, which must succeed.
 #[track_caller]
-pub(crate) fn terminate(mut child: Child) {
+pub(crate) fn terminate(mut child: Guarded) {
     signal::send(child.id(), Signal::Terminate).unwrap();
     assert!(child.wait().unwrap().success());
 }
@@ -114,7 +147,7 @@ pub(crate) fn lab_output(arguments: &[&str]) -> Output {
 /// A running command that prints events, such as `candor run --json`.
 #[derive(Debug)]
 pub(crate) struct Candor {
-    child: Child,
+    child: Guarded,
     events: Receiver<Value>,
     /// The last is `ready`.
     pub(crate) before_ready: Vec<Value>,
@@ -159,7 +192,7 @@ impl Run<'_> {
 impl Candor {
     pub(crate) fn spawn(command: &mut Command, input: &str) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut child = Guarded::spawn(command);
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let (sender, events) = mpsc::channel();
         let schema = schema(command);
@@ -259,14 +292,6 @@ impl Candor {
         }
         let status = self.child.wait().unwrap();
         Ended { status, events, errors: self.errors.take().unwrap().join().unwrap() }
-    }
-}
-
-impl Drop for Candor {
-    fn drop(&mut self) {
-        // Only after a failed assertion; a candor that has ended cannot be killed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -154,7 +154,7 @@ fn a_full_disk_ends_nothing() {
         let file = scene.file("candor.toml", &gateway);
         let full = || Stdio::from(OpenOptions::new().write(true).open("/dev/full").unwrap());
         let mut command = scene.command(&["run", &file, "--stats", "20ms", "--engine", engine]);
-        let mut candor = command.stdin(Stdio::null()).stdout(full()).stderr(full()).spawn().unwrap();
+        let mut candor = Guarded::spawn(command.stdin(Stdio::null()).stdout(full()).stderr(full()));
         let (sender, listener) = (scene.sender("left"), scene.listener("right"));
         let mut number = 0;
         let mut passes = || {

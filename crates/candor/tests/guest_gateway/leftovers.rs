@@ -141,7 +141,7 @@ fn a_reader_that_stalls_or_leaves_keeps_no_jobs_in_the_kernel() {
     for stalls in [true, false] {
         let mut command = scene.command(&["run", "-", "--json", "--stats", "1ms"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut candor = command.spawn().unwrap();
+        let mut candor = Guarded::spawn(&mut command);
         candor.stdin.take().unwrap().write_all(gateway(&filters).as_bytes()).unwrap();
         let mut reader = BufReader::new(candor.stdout.take().unwrap());
         let mut line = String::new();

@@ -20,10 +20,12 @@ fn metrics_cover_both_engines() {
     let Some(scene) = Scenario::new(VCAN_AND_CANGW, ["left", "right"]) else { return };
     let place = scene.files.path().join("metrics.sock");
     let mut candor = command(&scene, &format!("unix:{}", place.display()));
-    let candor = candor.arg("--latency").spawn().unwrap();
-    wait_until("the socket exists", || place.exists());
+    let candor = Guarded::spawn(candor.arg("--latency"));
+    // The file exists a moment before anything listens.
+    wait_until("the gateway runs", || {
+        UnixStream::connect(&place).is_ok_and(|stream| talk(stream).contains("candor_uptime_seconds"))
+    });
     let ask = || talk(UnixStream::connect(&place).unwrap());
-    wait_until("the gateway runs", || ask().contains("candor_uptime_seconds"));
 
     let sender = scene.sender("left");
     for (id, payload) in [(0x123, &[1][..]), (0x123, &[1]), (0x456, &[1, 2, 3])] {
@@ -81,7 +83,7 @@ fn a_port_in_use_keeps_the_gateway_from_starting() {
     let address = taken.local_addr().unwrap().to_string();
     output(&mut command(&scene, &address)).assert(2, &["address in use"]);
     drop(taken);
-    let candor = command(&scene, &address).spawn().unwrap();
+    let candor = Guarded::spawn(&mut command(&scene, &address));
     wait_until("the port answers", || {
         TcpStream::connect(&address).is_ok_and(|stream| talk(stream).contains("candor_build_info"))
     });

@@ -18,8 +18,8 @@ pub(crate) use candor_netlink::link;
 pub(crate) use serde_json::{Value, json};
 
 pub(crate) use crate::candor::{
-    Candor, Ended, Output, Run, counts_instructions, lab, lab_output, notices, output, output_of, program, terminate,
-    wait_until,
+    Candor, Ended, Guarded, Output, Run, counts_instructions, lab, lab_output, notices, output, output_of, program,
+    terminate, wait_until,
 };
 pub(crate) use crate::frames::{
     PATIENCE, bytes_of, classic, hear, listener_on, next_frame, number_of, numbered, send, sender_on, try_send,

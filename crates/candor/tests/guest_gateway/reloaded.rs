@@ -278,7 +278,7 @@ fn a_new_engine_needs_a_restart() {
     let with = |engine: &str| format!("engine = \"{engine}\"\n{}", files()[0]);
     write(&place.reloadable(), &with("read-write"));
     let mut command = place.command(&["run", place.reloadable().to_str().unwrap(), "--json"]);
-    let mut candor = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut candor = Guarded::spawn(command.stdout(Stdio::null()));
     while ask(&place, &[]).status != 0 {
         assert_eq!(candor.try_wait().unwrap(), None);
     }

@@ -33,7 +33,7 @@ fn notifies_systemd_of_start_reload_and_end() {
     let file = scene.file("gateway.toml", &gateway());
     let mut command = scene.command(&["run", &file]);
     command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "200000");
-    let mut candor = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let mut candor = Guarded::spawn(command.stdin(Stdio::null()).stdout(Stdio::null()));
     let news = || loop {
         let text = next(&systemd);
         if text != ALIVE {
@@ -76,7 +76,7 @@ fn journal_gets_a_field_for_each_fact() {
         let text = std::iter::from_fn(|| Some(next(&journal))).find(|text| !text.is_empty()).unwrap();
         assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text:?}");
     };
-    let mut candor = start().spawn().unwrap();
+    let mut candor = Guarded::spawn(&mut start());
     let priority = |level: &str| format!("PRIORITY\n\u{1}\0\0\0\0\0\0\0{level}");
     has(&[&priority("5"), "ready: 1 route of ", "CANDOR_EVENT", "ready", "SYSLOG_IDENTIFIER"]);
     scene.bus("right").set_down();
