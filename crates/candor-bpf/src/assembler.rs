@@ -95,7 +95,7 @@ pub struct Label(usize);
 pub struct MapIndex(pub usize);
 
 /// Where the descriptor of a map belongs in a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct MapUse {
     instruction: usize,
     map: MapIndex,
@@ -117,7 +117,7 @@ pub struct Assembler {
 }
 
 /// A program whose maps have no descriptors yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
     instructions: Vec<Instruction>,
     maps: Vec<MapUse>,

@@ -16,7 +16,7 @@ pub use plan::MAX_STEPS;
 ///
 /// The first one decides which of the others run, which must not be attached without one. So the rules change between two frames if the others of the next
 /// [`Generation`] are attached beside those of the last one, in front of them or behind, and the first one is then replaced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Filters {
     pub filters: Vec<Filter>,
     pub maps: Vec<Map>,
@@ -49,7 +49,7 @@ impl Generation {
 }
 
 /// A filter: its program returns 1 for frames that get its action, otherwise 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Filter {
     pub program: Program,
     pub action: Action,
@@ -77,7 +77,7 @@ pub enum How {
 }
 
 /// A map of the kernel with its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Map {
     /// An array with one value, which programs address directly.
     Array(Vec<u8>),

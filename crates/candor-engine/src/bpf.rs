@@ -13,7 +13,7 @@ mod probe;
 pub use error::BpfError;
 pub use probe::no_programs;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 use candor_bpf::gateway::{self, Filters, Generation};
@@ -22,22 +22,26 @@ use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
 use candor_egress::netlink::program::{self, Ingress};
 use candor_io::can::InterfaceIndex;
+use candor_netlink::cangw::JobCounters;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use crate::counters::RouteCounters;
 use crate::fights::Fights;
 use crate::notice::Notice;
+use crate::owner::Owner;
 use crate::preflight::Interfaces;
 use crate::run_dir::{Entry, OwnedJob, RunDir};
-use filters::{Installed, Label, Source, Wanted, is_gone};
+use filters::{Digest, Installed, Prepared, Source, Wanted, is_gone};
 
 const FORMATS: [FrameFormat; 2] = [FrameFormat::Classic, FrameFormat::Fd];
 
-/// Attached programs, removed when this is dropped.
+/// Attached programs, removed when this is dropped, unless they are those of an applied file.
 #[derive(Debug)]
 pub(crate) struct BpfGateway {
     client: Client,
+    /// The process with which the programs end; `None` for those of an applied file, which stay.
+    process: Option<u32>,
     /// Jobs of the routes in programs.
     jobs: Vec<Job>,
     /// Names by route of the plan.
@@ -57,10 +61,28 @@ pub(crate) struct BpfGateway {
 /// The programs from one bus.
 struct FromBus {
     source: Source,
-    /// Of the generation [`Generation::Even`].
-    rules: Filters,
+    made_from: Digest,
     /// Of the generation to attach.
     filters: Filters,
+}
+
+/// What a change does with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Added,
+    /// Its counters continue.
+    Changed,
+    Kept,
+}
+
+/// A change that is prepared in the kernel, and runs for no frame yet.
+#[derive(Debug)]
+pub(crate) struct Change {
+    prepared: Vec<Prepared>,
+    /// Where nothing is wanted any more.
+    unwanted: Vec<Source>,
+    /// The interfaces for which it was made, if all of them were there.
+    fitted: Option<BTreeMap<BusIndex, InterfaceIndex>>,
 }
 
 impl BpfGateway {
@@ -73,8 +95,29 @@ impl BpfGateway {
         (run_dir, entry): (Option<&RunDir>, Option<Entry>),
         notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, BpfError> {
+        let who = run_dir.and_then(|run_dir| run_dir.me());
+        let process = (Some(std::process::id()), entry);
+        let mut gateway = Self::adopt(plan, jobs, interfaces, (run_dir, who), process, notify)?;
+        gateway.fit(interfaces)?;
+        gateway.past.clear();
+        Ok(gateway)
+    }
+
+    /// The programs that an owner has, and those of dead processes, before they are changed to those of these jobs.
+    ///
+    /// # Errors
+    /// Another owner has programs on one of the interfaces.
+    pub(crate) fn adopt(
+        plan: &Plan,
+        jobs: &[&Job],
+        interfaces: &Interfaces,
+        (run_dir, who): (Option<&RunDir>, Option<&Owner>),
+        (process, entry): (Option<u32>, Option<Entry>),
+        notify: &mut dyn FnMut(Notice),
+    ) -> Result<Self, BpfError> {
         let mut gateway = Self {
             client: Client::open().map_err(BpfError::Netlink)?,
+            process,
             jobs: Vec::new(),
             routes: Vec::new(),
             exclusive: Vec::new(),
@@ -87,11 +130,9 @@ impl BpfGateway {
         };
         gateway.take(plan, jobs);
         if let Some(run_dir) = run_dir {
-            refuse_others(plan, jobs, interfaces, run_dir)?;
+            refuse_others(plan, jobs, interfaces, (run_dir, who))?;
         }
-        gateway.installed = left_over(&mut gateway.client, run_dir, notify)?;
-        gateway.fit(interfaces)?;
-        gateway.past.clear();
+        gateway.installed = left_over(&mut gateway.client, (run_dir, who), notify)?;
         Ok(gateway)
     }
 
@@ -143,7 +184,7 @@ impl BpfGateway {
                 gone.push(name);
                 // What is left of it, with what the next attempt replaces.
                 let all = program::attached(&mut self.client, interface).unwrap_or_default();
-                self.installed.extend(Installed::left_over(torn.source, &all));
+                self.installed.extend(Installed::find(torn.source, &all).map(Installed::counting_from_0));
             }
         }
         gone.sort();
@@ -169,7 +210,7 @@ impl BpfGateway {
         run_dir: Option<&RunDir>,
     ) -> Result<HashMap<String, RouteCounters>, BpfError> {
         if let Some(run_dir) = run_dir {
-            refuse_others(plan, jobs, interfaces, run_dir)?;
+            refuse_others(plan, jobs, interfaces, (run_dir, run_dir.me()))?;
         }
         let before = (self.jobs.clone(), self.routes.clone(), self.exclusive.clone(), self.both_ways.clone());
         self.take(plan, jobs);
@@ -197,47 +238,121 @@ impl BpfGateway {
 
     /// Attaches, exchanges and removes filters until they are those of the jobs.
     fn fit(&mut self, interfaces: &Interfaces) -> Result<(), BpfError> {
-        let wanted = self.wanted(interfaces)?;
+        let change = self.prepare(interfaces)?;
+        self.commit(change)
+    }
+
+    /// Attaches what is missing, so that no frame meets it yet. After an error, nothing is left.
+    pub(crate) fn prepare(&mut self, interfaces: &Interfaces) -> Result<Change, BpfError> {
         let buses = there(interfaces);
+        let to = |from: Source| {
+            let buses = &buses;
+            move |bus: BusIndex| buses.get(&bus).copied().unwrap_or(from.interface)
+        };
+        let (routes, pid) = (self.routes.clone(), self.process.unwrap_or_default());
+        let route = |RouteIndex(at): RouteIndex| routes[at].clone();
+        let wanted = self.wanted(interfaces, to, route)?;
         self.fitted.clear();
-        let mut is_complete = true;
-        for FromBus { source, rules, filters } in &wanted {
+        let is_unwanted = |source: &Source| wanted.iter().all(|wanted| wanted.source != *source);
+        let unwanted = self.installed.iter().map(|installed| installed.source).filter(is_unwanted).collect();
+        let mut change = Change { prepared: Vec::new(), unwanted, fitted: Some(buses.clone()) };
+        for FromBus { source, made_from, filters } in &wanted {
+            let (source, made_from) = (*source, *made_from);
             let needs_both = self.both_ways.iter().any(|bus| buses.get(bus) == Some(&source.interface));
-            let to = |bus: BusIndex| buses.get(&bus).copied().unwrap_or(source.interface);
-            let route = |RouteIndex(at): RouteIndex| self.routes[at].clone();
             let ingress = if needs_both { Ingress::Both } else { Ingress::Plain };
-            let wanted = Wanted { filters, rules, to: &to, route: &route, pid: std::process::id(), ingress };
-            let at = self.installed.iter().position(|installed| installed.source == *source);
-            if at.is_some_and(|at| self.installed[at].runs(&wanted)) {
+            let to = to(source);
+            let wanted = Wanted { filters, made_from, to: &to, route: &route, pid, ingress };
+            let at = self.installed.iter().position(|installed| installed.source == source);
+            if at.is_some_and(|at| self.installed[at].runs(made_from, filters)) {
                 continue;
             }
-            let mut before = at.map(|at| self.installed.swap_remove(at));
-            match Installed::exchange(&mut self.client, *source, &mut before, &wanted) {
-                Ok(installed) => {
-                    add(&mut self.past, before.as_slice());
-                    self.installed.push(installed);
-                }
-                Err(error) => {
-                    self.installed.extend(before);
-                    // If an interface has gone meanwhile, the next check sees it. A kernel without a classifier says the same.
-                    let is_gone = matches!(&error, BpfError::Attach(error) if is_gone(error));
-                    if !is_gone || self.are_there(buses.values().copied())? {
+            let before = at.map(|at| self.installed.swap_remove(at));
+            match Installed::prepare(&mut self.client, source, before, &wanted) {
+                Ok(prepared) => change.prepared.push(prepared),
+                Err(refused) => {
+                    change.fitted = None;
+                    if let Err(error) = self.unless_gone(*refused, buses.values().copied()) {
+                        self.take_back(change);
                         return Err(error);
                     }
-                    is_complete = false;
                 }
             }
         }
-        for at in (0..self.installed.len()).rev() {
-            if wanted.iter().all(|wanted| wanted.source != self.installed[at].source) {
+        Ok(change)
+    }
+
+    /// Carries out a prepared change, between two frames on each interface.
+    pub(crate) fn commit(&mut self, change: Change) -> Result<(), BpfError> {
+        let Change { mut prepared, unwanted, mut fitted } = change;
+        let interfaces: Vec<_> = prepared.iter().flat_map(Prepared::interfaces).collect();
+        while let Some(next) = prepared.pop() {
+            match next.commit(&mut self.client) {
+                Ok((installed, before)) => {
+                    add(&mut self.past, before.as_slice());
+                    self.installed.push(installed);
+                }
+                Err(refused) => {
+                    fitted = None;
+                    if let Err(error) = self.unless_gone(*refused, interfaces.iter().copied()) {
+                        self.take_back(Change { prepared, unwanted, fitted });
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        for source in unwanted {
+            if let Some(at) = self.installed.iter().position(|installed| installed.source == source) {
                 let gone = self.installed.swap_remove(at).remove(&mut self.client)?;
                 add(&mut self.past, gone.as_slice());
             }
         }
-        if is_complete {
-            self.fitted = buses;
-        }
+        self.fitted = fitted.unwrap_or_default();
         Ok(())
+    }
+
+    /// Undoes a prepared change.
+    pub(crate) fn take_back(&mut self, change: Change) {
+        for prepared in change.prepared {
+            self.installed.extend(prepared.take_back(&mut self.client));
+        }
+    }
+
+    /// If an interface has gone meanwhile, the next check sees it, so it is no error. A kernel without a classifier says the same.
+    fn unless_gone(
+        &mut self,
+        (error, before): (BpfError, Option<Installed>),
+        interfaces: impl Iterator<Item = InterfaceIndex>,
+    ) -> Result<(), BpfError> {
+        self.installed.extend(before);
+        let is_gone = matches!(&error, BpfError::Attach(error) if is_gone(error));
+        if is_gone && !self.are_there(interfaces)? { Ok(()) } else { Err(error) }
+    }
+
+    /// What a change would do: with each job, and to how many interfaces and formats.
+    pub(crate) fn fates(&self, interfaces: &Interfaces) -> Result<(Vec<Fate>, usize), BpfError> {
+        let buses = there(interfaces);
+        let to = |from: Source| {
+            let buses = &buses;
+            move |bus: BusIndex| buses.get(&bus).copied().unwrap_or(from.interface)
+        };
+        let route = |RouteIndex(at): RouteIndex| self.routes[at].clone();
+        let wanted = self.wanted(interfaces, to, route)?;
+        let installed = |source: Source| self.installed.iter().find(move |installed| installed.source == source);
+        let is_kept = |FromBus { source, made_from, filters }: &FromBus| {
+            installed(*source).is_some_and(|now| now.runs(*made_from, filters))
+        };
+        let fate = |job: &Job| {
+            let source = Source::new(interfaces.index(job.from), job.format);
+            match installed(source) {
+                _ if wanted.iter().any(|wanted| wanted.source == source && is_kept(wanted)) => Fate::Kept,
+                Some(now) if now.routes().any(|known| known == self.routes[job.route.0]) => Fate::Changed,
+                _ => Fate::Added,
+            }
+        };
+        let is_unwanted = |now: &&Installed| wanted.iter().all(|wanted| wanted.source != now.source);
+        let changes =
+            wanted.iter().filter(|wanted| !is_kept(wanted)).count() + self.installed.iter().filter(is_unwanted).count();
+        Ok((self.jobs.iter().map(fate).collect(), changes))
     }
 
     /// True if all these interfaces exist now.
@@ -247,7 +362,12 @@ impl BpfGateway {
     }
 
     /// The filters of the jobs whose interfaces are there.
-    fn wanted(&self, interfaces: &Interfaces) -> Result<Vec<FromBus>, BpfError> {
+    fn wanted<To: Fn(BusIndex) -> InterfaceIndex>(
+        &self,
+        interfaces: &Interfaces,
+        to: impl Fn(Source) -> To,
+        route: impl Fn(RouteIndex) -> String,
+    ) -> Result<Vec<FromBus>, BpfError> {
         let there = there(interfaces);
         let is_possible = |job: &&Job| there.contains_key(&job.from) && there.contains_key(&job.to);
         let jobs: Vec<Job> = self.jobs.iter().filter(is_possible).cloned().collect();
@@ -264,8 +384,9 @@ impl BpfGateway {
                 };
                 let rules = compile(Generation::Even)?;
                 if !rules.filters.is_empty() {
-                    let filters = if generation == Generation::Even { rules.clone() } else { compile(generation)? };
-                    wanted.push(FromBus { source, rules, filters });
+                    let made_from = Digest::of(&rules, to(source), &route);
+                    let filters = if generation == Generation::Even { rules } else { compile(generation)? };
+                    wanted.push(FromBus { source, made_from, filters });
                 }
             }
         }
@@ -285,6 +406,9 @@ impl BpfGateway {
 
 impl Drop for BpfGateway {
     fn drop(&mut self) {
+        if self.process.is_none() {
+            return;
+        }
         for installed in std::mem::take(&mut self.installed) {
             // The next candor run removes what is left.
             let _ = installed.remove(&mut self.client);
@@ -304,13 +428,15 @@ fn add(sum: &mut HashMap<String, RouteCounters>, installed: &[Installed]) {
     }
 }
 
-/// Fails if another candor has programs on one of the interfaces that frames come from.
-fn refuse_others(plan: &Plan, jobs: &[&Job], interfaces: &Interfaces, run_dir: &RunDir) -> Result<(), BpfError> {
-    for other in run_dir.others(None).filter(|other| other.pid() != Some(std::process::id())) {
-        let busy = jobs.iter().find(|job| {
-            let name = &interfaces.link(job.from).name;
-            other.all_jobs().any(|owned| owned.is_bpf() && owned.from == *name)
-        });
+/// Fails if another owner has programs on one of the interfaces that frames come from.
+fn refuse_others(
+    plan: &Plan,
+    jobs: &[&Job],
+    interfaces: &Interfaces,
+    (run_dir, who): (&RunDir, Option<&Owner>),
+) -> Result<(), BpfError> {
+    for other in run_dir.others(who) {
+        let busy = jobs.iter().find(|job| other.has_programs_on(interfaces.index(job.from)));
         if let Some(job) = busy {
             let interface = plan.bus(job.from).interface.clone();
             return Err(BpfError::Busy { interface, owner: other.owner.clone() });
@@ -319,30 +445,76 @@ fn refuse_others(plan: &Plan, jobs: &[&Job], interfaces: &Interfaces, run_dir: &
     Ok(())
 }
 
-/// Filters of processes that are gone.
+/// Filters of this owner, and of processes that are gone.
 fn left_over(
     client: &mut Client,
-    run_dir: Option<&RunDir>,
+    (run_dir, who): (Option<&RunDir>, Option<&Owner>),
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Vec<Installed>, BpfError> {
     let mut found = Vec::new();
     for link in link::list(client).map_err(BpfError::List)?.into_iter().filter(|link| link.can.is_some()) {
-        let all = program::attached(client, link.index).map_err(BpfError::List)?;
-        let owners = run_dir.into_iter().flat_map(|run_dir| run_dir.others(None));
-        let is_owned =
-            owners.flat_map(|owner| owner.all_jobs()).any(|job: &OwnedJob| job.is_bpf() && job.from == link.name);
-        if is_owned {
+        let mut owners = run_dir.into_iter().flat_map(|run_dir| run_dir.others(None));
+        let owner = owners.find(|owner| owner.has_programs_on(link.index)).map(|owner| &owner.owner);
+        if owner.is_some() && owner != who {
             continue;
         }
-        for format in FORMATS {
-            let source = Source::new(link.index, format);
-            let Some(installed) = Installed::left_over(source, &all) else { continue };
-            let pid = source.ours(&all).find_map(|found| Label::of(&found.name)).map_or(0, |label| label.pid);
-            notify(Notice::LeftoverFilters { filters: installed.len(), interface: link.name.clone(), pid });
+        for mut installed in on(client, link.index)? {
+            if owner.is_none() {
+                installed.made_from = Digest::default();
+                notify(Notice::LeftoverFilters { filters: installed.len(), interface: link.name.clone() });
+            }
             found.push(installed);
         }
     }
     Ok(found)
+}
+
+/// The programs on an interface, of whichever owner.
+fn on(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<Installed>, BpfError> {
+    let all = program::attached(client, interface).map_err(BpfError::List)?;
+    Ok(FORMATS.into_iter().filter_map(|format| Installed::find(Source::new(interface, format), &all)).collect())
+}
+
+/// Removes the programs of these jobs, and returns the number of filters.
+pub(crate) fn remove_of(client: &mut Client, jobs: &[OwnedJob]) -> Result<usize, BpfError> {
+    let interfaces: BTreeSet<_> = jobs.iter().map(|owned| owned.job.job().source).collect();
+    let mut removed = 0;
+    for interface in interfaces {
+        for installed in on(client, interface)? {
+            removed += installed.len();
+            installed.remove(client)?;
+        }
+    }
+    Ok(removed)
+}
+
+/// Routes in the programs of an interface. Their processes or the kernel may know more than these counters.
+pub(crate) fn routes_on(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<InProgram>, BpfError> {
+    let mut found = Vec::new();
+    for installed in on(client, interface)? {
+        let mut by_route = HashMap::new();
+        add(&mut by_route, std::slice::from_ref(&installed));
+        let is_fd = installed.source.is_fd;
+        found.extend(by_route.into_iter().map(|(route, RouteCounters { handled, dropped, .. })| {
+            let [handled, dropped] = [handled, dropped].map(as_in_cangw);
+            InProgram { route, is_fd, counters: Some(JobCounters { handled, dropped, deleted: 0 }) }
+        }));
+    }
+    Ok(found)
+}
+
+/// A counter that starts at 0 again after 2^32 - 1.
+fn as_in_cangw(frames: u64) -> u32 {
+    u32::try_from(frames & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+/// A route in a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InProgram {
+    pub(crate) route: String,
+    pub(crate) is_fd: bool,
+    /// Handled and dropped frames.
+    pub(crate) counters: Option<JobCounters>,
 }
 
 /// Removes filters of processes that are gone, and returns their number; for a gateway without programs. Leaves them if this
@@ -350,7 +522,7 @@ fn left_over(
 pub(crate) fn remove_leftovers(run_dir: Option<&RunDir>, notify: &mut dyn FnMut(Notice)) -> Result<usize, BpfError> {
     let mut client = Client::open().map_err(BpfError::Netlink)?;
     let mut removed = 0;
-    for installed in left_over(&mut client, run_dir, notify)? {
+    for installed in left_over(&mut client, (run_dir, None), notify)? {
         let (interface, filters) = (installed.source.interface, installed.len());
         match installed.remove(&mut client) {
             Err(error) if error.is_privilege() => {

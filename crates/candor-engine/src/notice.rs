@@ -110,10 +110,8 @@ pub enum Notice {
          echo = true to all routes to it"
     )]
     NoEcho { route: String, interface: String },
-    #[error(
-        "Found {filters} eBPF filters on {interface} of candor process {pid}, which died; they are replaced or removed"
-    )]
-    LeftoverFilters { filters: usize, interface: String, pid: u32 },
+    #[error("Found {filters} eBPF filters on {interface} of a candor that died; they are replaced or removed")]
+    LeftoverFilters { filters: usize, interface: String },
     /// `--latency` without receive timestamps. The engine is `None` if all routes are in the kernel.
     #[error("Cannot measure latency: {}", without_stamps(*.engine))]
     NoLatency { engine: Option<UserEngine> },

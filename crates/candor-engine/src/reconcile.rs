@@ -20,6 +20,7 @@ mod error;
 mod exchange;
 mod owners;
 mod parts;
+mod programs;
 mod status;
 mod target;
 mod undo;

@@ -143,6 +143,12 @@ impl RunDir {
         &self.alive
     }
 
+    /// This process, if it has a record.
+    pub(crate) fn me(&self) -> Option<&Owner> {
+        let mut owners = self.alive.iter().map(|instance| &instance.owner);
+        owners.find(|owner| matches!(owner, Owner::Process { pid, .. } if *pid == std::process::id()))
+    }
+
     /// Applied files of this network namespace.
     pub(crate) fn applied(&self) -> impl Iterator<Item = &Instance> {
         self.applied.iter().map(|(_path, instance)| instance)

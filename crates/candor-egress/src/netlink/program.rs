@@ -31,6 +31,8 @@ use crate::tree::Qdisc;
 const KIND: &str = "bpf";
 const TCA_BPF_ACT: u16 = 1;
 const OPTIONS: usize = 13;
+const GACT: &str = "gact";
+const MIRRED: &str = "mirred";
 
 /// Start of the names of the filters that forward frames. They are not part of the tree of an interface.
 pub const OURS: &str = "candor bpf ";
@@ -68,6 +70,8 @@ pub struct Attached {
     pub name: String,
     /// Number of its first action, by which others can share it; 0 without one.
     pub action: u32,
+    /// The action, if [`attach`] makes such and the interface that it sends to exists.
+    pub act: Option<Act>,
     /// Of its first action.
     pub stats: QdiscStats,
 }
@@ -107,13 +111,13 @@ fn encode(act: Act) -> Result<AttributeList, EncodeError> {
     let general =
         |index, verdict: Verdict| StructWriter::default().u32(index).u32(0).i32(verdict.number()).i32(0).i32(0);
     let (kind, parameters) = match act {
-        Act::End => ("gact", general(0, Verdict::Stolen)),
+        Act::End => (GACT, general(0, Verdict::Stolen)),
         Act::Send { to, is_copy, action } => {
             let (how, verdict) = match is_copy {
                 true => (Mirred::EgressMirror, Verdict::Continue),
                 false => (Mirred::EgressRedirect, Verdict::Stolen),
             };
-            ("mirred", general(action, verdict).i32(how.number()).u32(to.number()))
+            (MIRRED, general(action, verdict).i32(how.number()).u32(to.number()))
         }
     };
     let (mut options, mut list) = (AttributeList::default(), AttributeList::default());
@@ -160,22 +164,33 @@ fn read(message: &Message<'_>) -> Result<Option<Attached>, DecodeError> {
     let options: [_; OPTIONS] = codec::by_number(options.value)?;
     let name = options[usize::from(TCA_BPF_NAME)].map(|name| name.text()).unwrap_or_default();
     let actions = options[usize::from(TCA_BPF_ACT)];
-    let (action, stats) = match actions.and_then(|actions| Attributes::new(actions.value).next()) {
+    let (action, act, stats) = match actions.and_then(|actions| Attributes::new(actions.value).next()) {
         Some(first) => read_action(first?.value)?,
         None => Default::default(),
     };
     let [high, low] = [header.info >> 16, header.info & 0xFFFF].map(|half| u16::try_from(half).unwrap_or(u16::MAX));
     let place = Place { preference: high, protocol: u16::from_be(low), handle: header.handle.0 };
-    Ok(Some(Attached { place, name, action, stats }))
+    Ok(Some(Attached { place, name, action, act, stats }))
 }
 
-/// Number and counters.
-fn read_action(action: &[u8]) -> Result<(u32, QdiscStats), DecodeError> {
-    let [_, _, options, _, counted] = codec::by_number(action)?;
+/// The number of an action, the action and its counters.
+fn read_action(action: &[u8]) -> Result<(u32, Option<Act>, QdiscStats), DecodeError> {
+    let [_, kind, options, _, counted] = codec::by_number(action)?;
     let [_, _, parameters] = options.map_or(Ok([None; 3]), |options| codec::by_number(options.value))?;
-    let number = parameters.map(|parameters| Fields::of(parameters).u32()).transpose()?.unwrap_or_default();
+    let Some(mut fields) = parameters.map(Fields::of) else { return Ok(Default::default()) };
+    let action = fields.u32()?;
+    let act = match kind.map(|kind| kind.text()).as_deref() {
+        Some(GACT) => Some(Act::End),
+        Some(MIRRED) => {
+            fields.take::<16>()?; // Capabilities, verdict, references and bindings.
+            let how = Mirred::of_number(fields.i32()?);
+            let to = InterfaceIndex::new(fields.u32()?);
+            to.map(|to| Act::Send { to, is_copy: how == Some(Mirred::EgressMirror), action })
+        }
+        _ => None,
+    };
     let stats = counted.map(|counted| stats::queue(counted.value)).transpose()?.unwrap_or_default();
-    Ok((number, stats))
+    Ok((action, act, stats))
 }
 
 /// True for options of a filter whose name starts with [`OURS`].

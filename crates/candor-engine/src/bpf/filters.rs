@@ -9,6 +9,7 @@
 //! first filter is replaced, which the kernel does at once, and after the last frame has left the old ones they are removed. A
 //! route keeps its action, and so its counters, over this.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use candor_bpf::assembler::MapIndex;
@@ -16,8 +17,8 @@ use candor_bpf::gateway::{Action, Filter, Filters, Generation, How, Map, idle};
 use candor_core::frame::FrameFormat;
 use candor_core::job::{BusIndex, RouteIndex};
 use candor_egress::filter::{ETH_P_CAN, ETH_P_CANFD};
-use candor_egress::netlink::TcError;
 use candor_egress::netlink::program::{self, Act, Attached, Ingress, OURS, Place};
+use candor_egress::netlink::{QdiscStats, TcError};
 use candor_io::bpf::{self, MapKind};
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::{Client, Errno};
@@ -47,29 +48,53 @@ pub(super) struct Source {
     pub(super) is_fd: bool,
 }
 
-/// The name of a filter: who made it, whether it made the ingress, and for which route.
+/// The name of a filter: who made it, whether it made the ingress, from what, and for which route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     /// 0 for an applied file.
     pub(super) pid: u32,
     pub(super) made_ingress: bool,
+    pub(super) made_from: Digest,
     pub(super) route: String,
+}
+
+/// Programs, routes and interfaces that differ have different digests. It holds as long as candor itself does not change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Digest(u64);
+
+impl Digest {
+    /// Of the filters of the generation [`Generation::Even`].
+    pub(super) fn of(
+        filters: &Filters,
+        to: impl Fn(BusIndex) -> InterfaceIndex,
+        route: impl Fn(RouteIndex) -> String,
+    ) -> Self {
+        let mut hasher = DefaultHasher::new();
+        filters.hash(&mut hasher);
+        for filter in &filters.filters {
+            if let Action::Send { route: of, to: bus, .. } = filter.action {
+                (to(bus), route(of)).hash(&mut hasher);
+            }
+        }
+        Self(hasher.finish())
+    }
 }
 
 impl Label {
     fn text(&self) -> String {
         let made = if self.made_ingress { '+' } else { '-' };
-        let mut text = format!("{OURS}{} {made} {}", self.pid, self.route);
+        let mut text = format!("{OURS}{} {made} {:016x} {}", self.pid, self.made_from.0, self.route);
         let fits = (0..=MOST_NAME_BYTES).rev().find(|&end| text.is_char_boundary(end.min(text.len())));
         text.truncate(fits.unwrap_or_default().min(text.len()));
         text
     }
 
     pub(super) fn of(text: &str) -> Option<Self> {
-        let mut words = text.strip_prefix(OURS)?.splitn(3, ' ');
+        let mut words = text.strip_prefix(OURS)?.splitn(4, ' ');
         let pid = words.next()?.parse().ok()?;
         let made_ingress = words.next()? == "+";
-        Some(Self { pid, made_ingress, route: words.next().unwrap_or_default().to_owned() })
+        let made_from = Digest(u64::from_str_radix(words.next()?, 16).ok()?);
+        Some(Self { pid, made_ingress, made_from, route: words.next().unwrap_or_default().to_owned() })
     }
 }
 
@@ -130,9 +155,22 @@ pub(super) struct Installed {
     /// All of them.
     places: Vec<Place>,
     deleted: Option<DeletedFrames>,
-    /// What they were made from, of any generation; `None` if another process made them.
-    rules: Option<Filters>,
+    /// The default if they are replaced in any case.
+    pub(super) made_from: Digest,
 }
+
+/// Filters of the next generation that are attached, and run for no frame yet.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    next: Installed,
+    before: Option<Installed>,
+    loaded: Loaded,
+    /// Name and action of the first filter.
+    head: (String, Option<Act>),
+}
+
+/// What could not be attached, and the filters that still run.
+pub(super) type Refused = Box<(BpfError, Option<Installed>)>;
 
 /// Frames that each step deleted.
 #[derive(Debug)]
@@ -154,8 +192,7 @@ struct Counted {
 /// What is attached instead.
 pub(super) struct Wanted<'a> {
     pub(super) filters: &'a Filters,
-    /// The same of the generation [`Generation::Even`].
-    pub(super) rules: &'a Filters,
+    pub(super) made_from: Digest,
     pub(super) to: &'a dyn Fn(BusIndex) -> InterfaceIndex,
     pub(super) route: &'a dyn Fn(RouteIndex) -> String,
     /// Process id; 0 for an applied file.
@@ -163,7 +200,8 @@ pub(super) struct Wanted<'a> {
     pub(super) ingress: Ingress,
 }
 
-/// Programs in the kernel that nothing uses yet.
+/// Programs in the kernel.
+#[derive(Debug)]
 struct Loaded {
     programs: Vec<OwnedFd>,
     idle: OwnedFd,
@@ -177,21 +215,41 @@ impl Wanted<'_> {
 }
 
 impl Installed {
-    /// What was installed by a process that is gone, as far as filters show it.
-    pub(super) fn left_over(source: Source, all: &[Attached]) -> Option<Self> {
+    /// What is attached, of whichever process, as far as filters show it.
+    pub(super) fn find(source: Source, all: &[Attached]) -> Option<Self> {
         let ours: Vec<_> = source.ours(all).collect();
         let first = ours.first()?;
-        let is_odd =
-            ours.iter().any(|found| found.place.preference & FURTHER == FURTHER && found.place.handle > OF_GENERATION);
+        let label = |found: &Attached| Label::of(&found.name);
+        let made_from = label(first).map(|label| label.made_from).unwrap_or_default();
+        // After an exchange that was interrupted, both generations are there.
+        let is_odd = |found: &&&Attached| (OF_GENERATION + 1..KEEPER).contains(&found.place.handle);
+        let runs = |found: &Attached| label(found).is_some_and(|label| label.made_from == made_from);
+        let sending = ours.iter().filter_map(|found| {
+            let Some(Act::Send { to, is_copy, action }) = found.act else { return None };
+            let label = label(found).filter(|label| !label.route.is_empty())?;
+            let how = if is_copy { How::Mirror } else { How::Redirect };
+            let (before, now) = (Counted::default(), Counted::of(&found.stats));
+            Some(Sending { place: found.place, route: label.route, to, how, action, before, now })
+        });
         Some(Self {
             source,
-            generation: if is_odd { Generation::Odd } else { Generation::Even },
-            made_ingress: Label::of(&first.name).is_some_and(|label| label.made_ingress),
-            sending: Vec::new(),
+            generation: if ours.iter().filter(is_odd).any(|found| runs(found)) {
+                Generation::Odd
+            } else {
+                Generation::Even
+            },
+            made_ingress: label(first).is_some_and(|label| label.made_ingress),
+            sending: sending.collect(),
             places: ours.iter().map(|found| found.place).collect(),
             deleted: None,
-            rules: None,
+            made_from,
         })
+    }
+
+    /// With counters that start at 0.
+    pub(super) fn counting_from_0(mut self) -> Self {
+        self.sending.iter_mut().for_each(|sending| sending.before = sending.now);
+        self
     }
 
     /// The generation of what is attached next.
@@ -199,14 +257,17 @@ impl Installed {
         before.map_or(Generation::Even, |before| before.generation.next())
     }
 
-    /// Attaches filters in place of earlier ones, which get their final counters. After an error, they work as before.
-    pub(super) fn exchange(
+    /// Attaches filters beside earlier ones, which work as before, until [`Prepared::commit`] replaces them.
+    pub(super) fn prepare(
         client: &mut Client,
         source: Source,
-        before: &mut Option<Self>,
+        before: Option<Self>,
         wanted: &Wanted<'_>,
-    ) -> Result<Self, BpfError> {
-        let loaded = load(wanted)?;
+    ) -> Result<Prepared, Refused> {
+        let loaded = match load(wanted) {
+            Ok(loaded) => loaded,
+            Err(error) => return Err(Box::new((error, before))),
+        };
         let mut next = Self {
             source,
             generation: Self::next_generation(before.as_ref()),
@@ -214,77 +275,63 @@ impl Installed {
             sending: Vec::new(),
             places: Vec::new(),
             deleted: None,
-            rules: Some(wanted.rules.clone()),
+            made_from: wanted.made_from,
         };
-        if let Err(error) = next.attach(client, before.as_ref(), wanted, &loaded) {
-            next.take_back(client, before.is_some());
-            return Err(error);
-        }
-        next.deleted = loaded.deleted;
-        leave();
-        if let Some(before) = before {
-            // Without an answer, the counters stay those of the last reading.
-            let _ = before.read(client);
-            for sending in &mut next.sending {
-                if let Some(same) = before.sending.iter().find(|same| same.action == sending.action) {
-                    (sending.before, sending.now) = (same.now, same.now);
-                }
+        match next.attach(client, before.as_ref(), wanted, &loaded) {
+            Ok(head) => Ok(Prepared { next, before, loaded, head }),
+            Err(error) => {
+                next.take_back(client, before.is_some());
+                Err(Box::new((error, before)))
             }
-            let gone = before.places.iter().filter(|place| !next.places.contains(place)).copied();
-            remove(client, source, gone.chain([source.place(FURTHER, KEEPER)]));
         }
-        Ok(next)
     }
 
+    /// Attaches all but the first filter, and returns the name and action of that.
     fn attach(
         &mut self,
         client: &mut Client,
         before: Option<&Self>,
         wanted: &Wanted<'_>,
         loaded: &Loaded,
-    ) -> Result<(), BpfError> {
+    ) -> Result<(String, Option<Act>), BpfError> {
         let Source { interface, .. } = self.source;
         if program::make_ingress(client, interface, wanted.ingress).map_err(BpfError::attaching)? {
             self.made_ingress = true;
         }
-        let made_ingress = self.made_ingress;
-        let label = |route: String| Label { pid: wanted.pid, made_ingress, route }.text();
+        let (made_ingress, made_from) = (self.made_ingress, self.made_from);
+        let label = |route: String| Label { pid: wanted.pid, made_ingress, made_from, route }.text();
         let head = self.source.head();
-        let has_head = before.is_some_and(|before| before.places.contains(&head));
-        if !has_head {
+        if !before.is_some_and(|before| before.places.contains(&head)) {
             // Without it, the further filters would take what others left in a buffer for steps.
-            attach_idle(client, self.source, (head, made_ingress, wanted.pid), loaded, None)?;
-            self.places.push(head);
+            attach_idle(client, interface, (head, &label(String::new())), loaded, None)?;
         }
-        let acts: Vec<_> = wanted.filters.filters.iter().map(|filter| self.act(before, wanted, filter)).collect();
-        // The kernel puts a new filter in front of the others, so the last one is attached first, and the first one at the end.
-        let numbered = (0_u32..).zip(&wanted.filters.filters).zip(&loaded.programs).zip(&acts);
-        for (((number, filter), program), act) in numbered.collect::<Vec<_>>().into_iter().rev() {
-            let place = if number == 0 { head } else { self.source.further(self.generation, number) };
-            if number == 0 {
-                self.keep_action_of_head(client, before, loaded)?;
-            }
+        self.places.push(head);
+        let mut of_head = (label(String::new()), None);
+        // The kernel puts a new filter in front of the others, so the last one is attached first.
+        let numbered = (0_u32..).zip(&wanted.filters.filters).zip(&loaded.programs);
+        for ((number, filter), program) in numbered.collect::<Vec<_>>().into_iter().rev() {
+            let act = self.act(before, wanted, filter);
             let name = label(wanted.route_of(filter));
-            program::attach(client, interface, (place, &name), program.as_fd(), *act).map_err(BpfError::attaching)?;
-            if !self.places.contains(&place) {
-                self.places.push(place);
-            }
-            if let (Action::Send { how, .. }, &Some(Act::Send { to, action, .. })) = (filter.action, act) {
+            let place = if number == 0 { head } else { self.source.further(self.generation, number) };
+            if let (Action::Send { how, .. }, &Some(Act::Send { to, action, .. })) = (filter.action, &act) {
                 let (route, before, now) = (wanted.route_of(filter), Counted::default(), Counted::default());
                 self.sending.push(Sending { place, route, to, how, action, before, now });
             }
+            if number == 0 {
+                of_head = (name, act);
+            } else {
+                program::attach(client, interface, (place, &name), program.as_fd(), act)
+                    .map_err(BpfError::attaching)?;
+                self.places.push(place);
+            }
         }
-        if wanted.filters.filters.is_empty() {
-            self.keep_action_of_head(client, before, loaded)?;
-            attach_idle(client, self.source, (head, made_ingress, wanted.pid), loaded, None)?;
-            self.places = vec![head];
+        // The counters of the first filter's action are read after it was replaced, so another filter keeps the action until then.
+        if let Some(kept) = before.and_then(|before| before.sending.iter().find(|sending| sending.place == head)) {
+            let act = Act::Send { to: kept.to, is_copy: kept.how == How::Mirror, action: kept.action };
+            let keeper = self.source.place(FURTHER, KEEPER);
+            attach_idle(client, interface, (keeper, &label(String::new())), loaded, Some(act))?;
         }
-        // The kernel has numbered new actions.
-        let all = program::attached(client, interface).map_err(BpfError::List)?;
-        for sending in &mut self.sending {
-            sending.action = all.iter().find(|found| found.place == sending.place).map_or(0, |found| found.action);
-        }
-        Ok(())
+        Ok(of_head)
     }
 
     /// The action of a filter: that of an earlier filter of the same route, if there is one.
@@ -301,18 +348,6 @@ impl Installed {
         }
     }
 
-    /// The counters of the first filter's action are read after it was replaced, so another filter keeps the action until then.
-    fn keep_action_of_head(&self, client: &mut Client, before: Option<&Self>, loaded: &Loaded) -> Result<(), BpfError> {
-        let head = self.source.head();
-        let Some(of_head) = before.and_then(|before| before.sending.iter().find(|sending| sending.place == head))
-        else {
-            return Ok(());
-        };
-        let act = Act::Send { to: of_head.to, is_copy: of_head.how == How::Mirror, action: of_head.action };
-        let keeper = self.source.place(FURTHER, KEEPER);
-        attach_idle(client, self.source, (keeper, self.made_ingress, 0), loaded, Some(act))
-    }
-
     /// Removes what a failed attempt has attached; the first filter is still the old one, or was not there.
     fn take_back(&self, client: &mut Client, had_head: bool) {
         let head = self.source.head();
@@ -326,16 +361,18 @@ impl Installed {
     /// Detaches everything, and returns it with its final counters.
     pub(super) fn remove(self, client: &mut Client) -> Result<Option<Self>, BpfError> {
         let source = self.source;
-        let mut before = Some(self);
         let nothing = Filters { filters: Vec::new(), maps: Vec::new() };
         let (to, route) = (|_bus| source.interface, |_route| String::new());
-        let wanted =
-            Wanted { filters: &nothing, rules: &nothing, to: &to, route: &route, pid: 0, ingress: Ingress::Plain };
-        let idle = match Self::exchange(client, source, &mut before, &wanted) {
-            Ok(idle) => idle,
-            // The interface is gone, with its filters.
-            Err(BpfError::Attach(error)) if is_gone(&error) => return Ok(before),
-            Err(error) => return Err(error),
+        let (made_from, ingress) = (Digest::default(), Ingress::Plain);
+        let wanted = Wanted { filters: &nothing, made_from, to: &to, route: &route, pid: 0, ingress };
+        let prepared = Self::prepare(client, source, Some(self), &wanted);
+        let (idle, before) = match prepared.and_then(|prepared| prepared.commit(client)) {
+            Ok(done) => done,
+            Err(refused) => match *refused {
+                // The interface is gone, with its filters.
+                (BpfError::Attach(error), before) if is_gone(&error) => return Ok(before),
+                (error, _) => return Err(error),
+            },
         };
         remove(client, source, [source.head()].into_iter());
         if idle.made_ingress && program::ingress_is_empty(client, source.interface).unwrap_or(false) {
@@ -352,9 +389,8 @@ impl Installed {
     pub(super) fn read(&mut self, client: &mut Client) -> Result<bool, BpfError> {
         let all = program::attached(client, self.source.interface).map_err(BpfError::List)?;
         for sending in &mut self.sending {
-            let found = all.iter().find(|found| found.action == sending.action && found.action != 0);
-            if let Some(Attached { stats, .. }) = found {
-                sending.now = Counted { frames: stats.frames, failed: stats.overlimits };
+            if let Some(found) = all.iter().find(|found| found.action == sending.action && found.action != 0) {
+                sending.now = Counted::of(&found.stats);
             }
         }
         if let Some(DeletedFrames { map, steps }) = &mut self.deleted
@@ -379,21 +415,76 @@ impl Installed {
         sent.chain(deleted)
     }
 
-    /// True if this is what is wanted.
-    pub(super) fn runs(&self, wanted: &Wanted<'_>) -> bool {
-        let is_there = |filter: &Filter| match filter.action {
-            Action::Send { route, to, how } => {
-                let (route, to) = ((wanted.route)(route), (wanted.to)(to));
-                self.sending.iter().any(|known| known.route == route && known.to == to && known.how == how)
-            }
-            Action::End | Action::Nothing => true,
-        };
-        self.rules.as_ref() == Some(wanted.rules) && wanted.rules.filters.iter().all(is_there)
+    /// Names of the routes; one may come several times.
+    pub(super) fn routes(&self) -> impl Iterator<Item = &str> {
+        self.sending.iter().map(|sending| sending.route.as_str())
+    }
+
+    /// True if this is what is wanted, and complete.
+    pub(super) fn runs(&self, made_from: Digest, filters: &Filters) -> bool {
+        let further = (1..).take(filters.filters.len().saturating_sub(1));
+        let mut places = further.map(|number| self.source.further(self.generation, number)).chain([self.source.head()]);
+        self.made_from == made_from && places.all(|place| self.places.contains(&place))
     }
 
     /// Number of filters.
     pub(super) fn len(&self) -> usize {
         self.places.len()
+    }
+}
+
+impl Prepared {
+    /// Replaces the first filter, which the kernel does between two frames. Returns what runs now, and what ran before, with
+    /// its final counters.
+    pub(super) fn commit(self, client: &mut Client) -> Result<(Installed, Option<Installed>), Refused> {
+        let Self { mut next, mut before, loaded, head: (name, act) } = self;
+        let source = next.source;
+        let program = loaded.programs.first().unwrap_or(&loaded.idle).as_fd();
+        // The kernel numbers new actions.
+        let all = program::attach(client, source.interface, (source.head(), &name), program, act)
+            .map_err(BpfError::attaching)
+            .and_then(|()| program::attached(client, source.interface).map_err(BpfError::List));
+        let all = match all {
+            Ok(all) => all,
+            Err(error) => {
+                next.take_back(client, before.is_some());
+                return Err(Box::new((error, before)));
+            }
+        };
+        for sending in &mut next.sending {
+            sending.action = all.iter().find(|found| found.place == sending.place).map_or(0, |found| found.action);
+        }
+        next.deleted = loaded.deleted;
+        leave();
+        if let Some(before) = &mut before {
+            // Without an answer, the counters stay those of the last reading.
+            let _ = before.read(client);
+            for sending in &mut next.sending {
+                if let Some(same) = before.sending.iter().find(|same| same.action == sending.action) {
+                    (sending.before, sending.now) = (same.now, same.now);
+                }
+            }
+            let gone = before.places.iter().filter(|place| !next.places.contains(place)).copied();
+            remove(client, source, gone.chain([source.place(FURTHER, KEEPER)]));
+        }
+        Ok((next, before))
+    }
+
+    /// Where frames come from and go to.
+    pub(super) fn interfaces(&self) -> impl Iterator<Item = InterfaceIndex> {
+        [self.next.source.interface].into_iter().chain(self.next.sending.iter().map(|sending| sending.to))
+    }
+
+    /// Removes the filters that were attached. Returns those that run.
+    pub(super) fn take_back(self, client: &mut Client) -> Option<Installed> {
+        self.next.take_back(client, self.before.is_some());
+        self.before
+    }
+}
+
+impl Counted {
+    fn of(stats: &QdiscStats) -> Self {
+        Self { frames: stats.frames, failed: stats.overlimits }
     }
 }
 
@@ -436,13 +527,12 @@ fn make(map: &Map) -> std::io::Result<bpf::Map> {
 /// Attaches a filter that runs for no frame.
 fn attach_idle(
     client: &mut Client,
-    source: Source,
-    (place, made_ingress, pid): (Place, bool, u32),
+    interface: InterfaceIndex,
+    place: (Place, &str),
     loaded: &Loaded,
     act: Option<Act>,
 ) -> Result<(), BpfError> {
-    let name = Label { pid, made_ingress, route: String::new() }.text();
-    program::attach(client, source.interface, (place, &name), loaded.idle.as_fd(), act).map_err(BpfError::attaching)
+    program::attach(client, interface, place, loaded.idle.as_fd(), act).map_err(BpfError::attaching)
 }
 
 /// Waits until no frame is inside a filter that was replaced.

@@ -10,7 +10,8 @@ use candor_netlink::client::Client;
 use super::difference::{Difference, Names};
 use super::error::ReconcileError;
 use super::owners::Owners;
-use super::target::{Intent, Target};
+use super::programs::Programs;
+use super::target::{FileTarget, Intent, Target};
 use super::{Action, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
 use crate::notice::Notice;
 use crate::owner::Owner;
@@ -40,21 +41,23 @@ pub fn plan(
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Difference, ReconcileError> {
     let mut client = Client::open().map_err(ReconcileError::Netlink)?;
-    let target = Target::of(&mut client, plan, Intent::Compare, notify)?;
+    let target = FileTarget::of(&mut client, plan, Intent::Compare, notify)?;
     let run_dir = RunDir::open_applied(notify)?;
     let owner = Owner::Applied { file: file.to_owned() };
-    let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target, foreign)?;
-    let refused_by_lists = |run_dir: RunDir| {
-        knows_foreign(&run_dir, foreign)?;
-        run_dir.refuse_twins(&target.jobs, Some(&owner))
+    let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target.cangw, foreign)?;
+    let programs = Programs::find(plan, &target, (run_dir.as_ref(), &owner), notify)?;
+    let refused_by_lists = |run_dir: &RunDir| {
+        knows_foreign(run_dir, foreign)?;
+        run_dir.refuse_twins(&target.all, Some(&owner))
     };
     let refusal = run_dir
+        .as_ref()
         .map_or(Ok(()), refused_by_lists)
         .map_err(ReconcileError::from)
-        .and_then(|()| compared.refuse(&target))
+        .and_then(|()| compared.refuse(&target.cangw))
         .err()
         .map(|error| error.to_string());
-    Ok(Difference { refusal, ..compared.difference(&mut client, &target)? })
+    Ok(Difference { refusal, ..compared.difference(&mut client, &target, &programs)? })
 }
 
 /// Installs the jobs of a gateway file. After an error the kernel is as before.
@@ -68,17 +71,18 @@ pub fn apply(
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Applied, ReconcileError> {
     let mut client = Client::open().map_err(ReconcileError::Netlink)?;
-    let target = Target::of(&mut client, plan, Intent::Apply, notify)?;
+    let target = FileTarget::of(&mut client, plan, Intent::Apply, notify)?;
     let mut run_dir = RunDir::open(notify)?;
     let owner = Owner::Applied { file: file.to_owned() };
     knows_foreign(&run_dir, foreign)?;
-    run_dir.refuse_twins(&target.jobs, Some(&owner))?;
-    if let Some((route, other)) = run_dir.first_circle(&target.jobs, Some(&owner)) {
+    run_dir.refuse_twins(&target.all, Some(&owner))?;
+    if let Some((route, other)) = run_dir.first_circle(&target.all, Some(&owner)) {
         notify(Notice::MayCircle { route, other });
     }
-    let compared = Compared::of(&mut client, Some(&run_dir), &owner, &target, foreign)?;
-    compared.refuse(&target)?;
-    let difference = compared.difference(&mut client, &target)?;
+    let compared = Compared::of(&mut client, Some(&run_dir), &owner, &target.cangw, foreign)?;
+    let programs = Programs::find(plan, &target, (Some(&run_dir), &owner), notify)?;
+    compared.refuse(&target.cangw)?;
+    let difference = compared.difference(&mut client, &target, &programs)?;
     let leftovers = run_dir.dead().iter().map(|dead| dead.kernel_jobs().count()).sum();
 
     let earlier = run_dir.applied().find(|instance| instance.owner == owner).cloned();
@@ -86,12 +90,13 @@ pub fn apply(
         Some(earlier) if difference.is_none() => earlier.since,
         _ => Since::now().map_err(RunDirError::from)?,
     };
-    let wanted = Instance { owner: owner.clone(), since, jobs: target.jobs.clone(), change: None };
-    if !compared.found.steps.is_empty() {
-        let begun = Instance { change: Some(compared.change(&target)), ..wanted.clone() };
-        run_dir.keep_applied(begun)?;
-        if let Err(error) = compared.carry_out(&mut client, &target) {
-            if !matches!(error, ReconcileError::NotUndone { .. }) {
+    let wanted = Instance { owner: owner.clone(), since, jobs: target.all.clone(), change: None };
+    if !compared.found.steps.is_empty() || programs.changes > 0 {
+        let change = compared.change(&target.cangw, earlier.as_ref());
+        run_dir.keep_applied(Instance { change: Some(change), ..wanted.clone() })?;
+        let carry_out = || compared.carry_out(&mut client, &target.cangw);
+        if let Err(error) = programs.carry_out(&target, carry_out) {
+            if !matches!(error, ReconcileError::NotUndone { .. } | ReconcileError::ProgramsBehind(_)) {
                 // Everything was reverted. If the old record cannot be written, the record of the change stays, which
                 // is correct for the jobs of both sides; the error of the change matters more.
                 let nothing = Instance { jobs: Vec::new(), ..wanted };
@@ -126,7 +131,10 @@ impl Compared {
         target: &Target,
         foreign: Foreign,
     ) -> Result<Self, ReconcileError> {
-        let present = super::list(client)?;
+        let present = match super::list(client) {
+            Err(ReconcileError::CangwMissing) if target.wanted.is_empty() => Vec::new(),
+            listed => listed?,
+        };
         let owners = Owners::of(run_dir, Some(owner), &present);
         Ok(Self::with(present, owners, foreign, target))
     }
@@ -142,9 +150,16 @@ impl Compared {
         Situation { wanted: &target.wanted, present, owned, others, foreign: self.foreign }
     }
 
-    fn difference(&self, client: &mut Client, target: &Target) -> Result<Difference, ReconcileError> {
+    fn difference(
+        &self,
+        client: &mut Client,
+        FileTarget { all, cangw, .. }: &FileTarget,
+        programs: &Programs,
+    ) -> Result<Difference, ReconcileError> {
         let names = Names::read(client)?;
-        Ok(Difference::new(target, &self.situation(target), &self.found, &self.owners, &names))
+        let lines = programs.lines(all, &names);
+        let difference = Difference::new(cangw, &self.situation(cangw), &self.found, &self.owners, &names);
+        Ok(difference.with_programs(all, lines, programs.changes))
     }
 
     /// Refuses changes that would duplicate frames or change foreign jobs.
@@ -175,14 +190,15 @@ impl Compared {
     }
 
     /// The ownership record during the change.
-    fn change(&self, target: &Target) -> Change {
+    fn change(&self, target: &Target, earlier: Option<&Instance>) -> Change {
         let undo = Undo::new(&self.situation(target), &self.found);
         let mine = |job: &&ExactJob| {
             let ours = self.owners.mine.iter().map(|owned| &owned.job).chain(&target.wanted);
             ours.into_iter().any(|own| own.is_same_job(job))
         };
         let strangers = undo.strangers().iter().filter(mine).cloned().collect();
-        Change { before: self.owners.mine.clone(), strangers }
+        let in_programs = earlier.into_iter().flat_map(Instance::all_jobs).filter(|owned| owned.is_bpf());
+        Change { before: self.owners.mine.iter().chain(in_programs).cloned().collect(), strangers }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use candor_config::placement::Side;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;
@@ -13,6 +14,7 @@ use super::target::Target;
 use super::{Action, Reconciliation, Situation, Standing};
 use crate::owner::Owner;
 use crate::preflight::InterfaceError;
+use crate::run_dir::OwnedJob;
 
 /// Difference between a gateway file and the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,9 @@ pub struct Line {
     pub from: String,
     /// Current name of the destination interface.
     pub to: String,
-    /// The job, with its counters if installed.
+    /// can-gw, or an eBPF program.
+    pub side: Side,
+    /// The job, with its counters if can-gw has installed it.
     pub job: CangwJob,
 }
 
@@ -90,7 +94,7 @@ impl Difference {
                 Action::Added | Action::Moved(_) => owned.job.job().counters,
             };
             let job = CangwJob { counters: counted, ..*owned.job.job() };
-            names.line(kind, Some(owned.route.clone()), job)
+            names.line(kind, Some(owned.route.clone()), Side::Kernel, job)
         });
         let present = situation.present.iter().zip(&found.standings).filter_map(|(exact, standing)| {
             let known = owners.route(exact);
@@ -105,9 +109,18 @@ impl Difference {
                     (LineKind::Foreign { duplicate: twin.is_some() }, of_twin)
                 }
             };
-            Some(names.line(kind, route, *exact.job()))
+            Some(names.line(kind, route, Side::Kernel, *exact.job()))
         });
         Self { lines: wanted.chain(present).collect(), steps: found.steps.len(), refusal: None }
+    }
+
+    /// Adds the lines of jobs in programs, which take `changes` changes. Those of the file stand in its order.
+    pub(super) fn with_programs(self, all: &[OwnedJob], programs: Vec<Line>, changes: usize) -> Self {
+        let (mut cangw, mut programs) = (self.lines.into_iter(), programs.into_iter());
+        let next = |owned: &OwnedJob| if owned.is_bpf() { programs.next() } else { cangw.next() };
+        let lines: Vec<_> = all.iter().filter_map(next).collect();
+        let lines = lines.into_iter().chain(programs).chain(cangw).collect();
+        Self { lines, steps: self.steps + changes, ..self }
     }
 }
 
@@ -147,7 +160,7 @@ impl Names {
         self.0.get(&index).map(String::as_str)
     }
 
-    fn line(&self, kind: LineKind, route: Option<String>, job: CangwJob) -> Line {
-        Line { kind, route, from: self.of(job.source), to: self.of(job.destination), job }
+    pub(super) fn line(&self, kind: LineKind, route: Option<String>, side: Side, job: CangwJob) -> Line {
+        Line { kind, route, from: self.of(job.source), to: self.of(job.destination), side, job }
     }
 }

@@ -24,6 +24,8 @@ pub struct Down {
 /// Counts for one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DownCount {
+    /// Filters with eBPF programs.
+    pub filters: usize,
     pub removed: usize,
     /// Jobs that had already disappeared.
     pub missing: usize,
@@ -49,12 +51,14 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
     for instance in meant {
         let present = list(&mut client)?;
         let claimed = claim(&instance, &present);
+        let programs: Vec<_> = instance.all_jobs().filter(|owned| owned.is_bpf()).cloned().collect();
         let nothing = Instance { jobs: Vec::new(), change: None, ..instance };
         // If this process is killed halfway, the next one must not remove equal foreign jobs. If the record cannot be
         // written, the jobs are removed nevertheless.
         let begun = Instance { change: Some(going(claimed.clone(), &present)), ..nothing.clone() };
         let _ = run_dir.keep_applied(begun);
-        let count = remove(&mut client, &claimed)?;
+        let filters = bpf::remove_of(&mut client, &programs)?;
+        let count = DownCount { filters, ..remove(&mut client, &claimed)? };
         let owner = nothing.owner.clone();
         run_dir.keep_applied(nothing)?;
         done.owners.push((owner, count));

@@ -33,16 +33,17 @@ pub enum ReconcileError {
     #[error(transparent)]
     Interface(#[from] InterfaceError),
     /// Routes that need a running process.
-    #[error("candor apply can install only what can-gw does by itself{}\n  run the file instead: candor run FILE", list(.0))]
+    #[error("candor apply can install only what the kernel does by itself{}\n  run the file instead: candor run FILE", list(.0))]
     InUserSpace(Vec<InUserSpace>),
     /// Programs that cannot be listed or removed.
     #[error(transparent)]
     Bpf(#[from] BpfError),
-    /// The engine `"bpf"`.
+    /// The can-gw jobs are already those of the file.
     #[error(
-        "candor apply can install only can-gw jobs, and the file has engine = \"bpf\"; run it instead: candor run FILE"
+        "the can-gw jobs are those of the file, but not all eBPF programs, and candor has a record of both; run candor apply FILE \
+         again, or candor down"
     )]
-    Programs,
+    ProgramsBehind(#[source] BpfError),
     /// The jobs cannot be listed.
     #[error("cannot list the can-gw jobs")]
     List(#[source] CangwError),

@@ -8,7 +8,6 @@ use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::Target;
 use super::{Action, Foreign, Standing};
-use crate::owner::Owner;
 use crate::run_dir::{OwnedJob, RunDir};
 
 /// Installed and wanted jobs of a process.
@@ -33,12 +32,9 @@ impl Exchange {
     /// The jobs cannot be listed, or a wanted uid is in use.
     pub(crate) fn of(client: &mut Client, run_dir: &RunDir, mine: Mine) -> Result<Self, ReconcileError> {
         let present = super::list(client)?;
-        let this_process = |owner: &Owner| matches!(owner, Owner::Process { pid, .. } if *pid == std::process::id());
-        let me = run_dir.alive().iter().map(|instance| &instance.owner).find(|owner| this_process(owner));
-        let mut owners = Owners::of(Some(run_dir), me, &present);
+        let mut owners = Owners::of(Some(run_dir), run_dir.me(), &present);
         owners.owned.extend(mine.owned);
-        let wanted = mine.wanted.iter().map(|owned| owned.job.clone()).collect();
-        let target = Target { jobs: mine.wanted, wanted };
+        let target = Target::of(mine.wanted);
         let compared = Compared::with(present, owners, Foreign::default(), &target);
         compared.uids_are_free(&target)?;
         Ok(Self { target, compared })

@@ -55,7 +55,8 @@ pub(super) fn claim(instance: &Instance, present: &[ExactJob]) -> Vec<OwnedJob> 
     let Some(change) = &instance.change else { return instance.kernel_jobs().cloned().collect() };
     let mut free = Counts::of_jobs(present).without(&Counts::of_jobs(&change.strangers));
     let mut also_before = Counts::of_jobs(instance.jobs.iter().map(|owned| &owned.job));
-    let before = change.before.iter().filter(|owned| !also_before.take(&Identity::of(&owned.job)));
+    let before = change.before.iter().filter(|owned| owned.side == Side::Kernel);
+    let before = before.filter(|owned| !also_before.take(&Identity::of(&owned.job)));
     let all: Vec<_> = instance.kernel_jobs().chain(before).collect();
     all.into_iter().filter(|owned| free.take(&Identity::of(&owned.job))).cloned().collect()
 }

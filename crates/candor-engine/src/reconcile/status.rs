@@ -1,15 +1,19 @@
 //! Status: the kernel's jobs with routes and owners.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use candor_config::placement::Side;
+use candor_core::frame::FrameFormat;
 use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob};
+use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob, JobCounters};
 use candor_netlink::client::Client;
 
 use super::difference::Names;
 use super::error::ReconcileError;
 use super::owners::claim;
+use crate::bpf::{self, InProgram};
 use crate::job_identity::Identity;
 use crate::notice::Notice;
 use crate::owner::Owner;
@@ -51,10 +55,12 @@ pub struct JobState {
     pub to: End,
     /// The job, with counters if installed.
     pub job: CangwJob,
-    /// Kernel or user space.
+    /// can-gw, an eBPF program or user space.
     pub side: Side,
     /// Installed; always true in user space.
     pub present: bool,
+    /// The counters are of this job; otherwise its process counts, or the first job of its route in the same program.
+    pub counted: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +85,8 @@ pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> 
     };
     let has_cangw = present.as_ref().is_some_and(|present| !present.is_empty()) || super::has_cangw();
     let names = Names::read(&mut client)?;
-    let mut left = Left(present.unwrap_or_default().into_iter().map(Some).collect());
+    let mut left =
+        Left { jobs: present.unwrap_or_default().into_iter().map(Some).collect(), programs: BTreeMap::new() };
     let mut status = Status {
         unreadable: opened.denied.into_iter().map(|error| error.path).collect(),
         has_cangw,
@@ -89,22 +96,38 @@ pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> 
     let alive = opened.open.iter().flat_map(RunDir::alive).map(|instance| (instance, false));
     let dead = opened.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true));
     for (instance, dead) in applied.chain(alive).chain(dead) {
+        for owned in instance.all_jobs().filter(|owned| owned.is_bpf()) {
+            let interface = owned.job.job().source;
+            if let Entry::Vacant(unknown) = left.programs.entry(interface) {
+                // An interface that is gone has none.
+                let there =
+                    if names.known(interface).is_some() { bpf::routes_on(&mut client, interface)? } else { Vec::new() };
+                unknown.insert(there);
+            }
+        }
         status.owners.push(left.state_of(instance, dead, &names));
     }
-    status.foreign = left.0.into_iter().flatten().map(|exact| foreign(*exact.job(), &names)).collect();
+    status.foreign = left.jobs.into_iter().flatten().map(|exact| foreign(*exact.job(), &names)).collect();
     Ok(status)
 }
 
-/// Jobs without an owner so far.
-struct Left(Vec<Option<ExactJob>>);
+/// What has no owner so far.
+struct Left {
+    jobs: Vec<Option<ExactJob>>,
+    /// By incoming interface.
+    programs: BTreeMap<InterfaceIndex, Vec<InProgram>>,
+}
 
 impl Left {
     fn state_of(&mut self, instance: &Instance, dead: bool, names: &Names) -> OwnerState {
-        let present: Vec<_> = self.0.iter().flatten().cloned().collect();
-        let jobs = match &instance.change {
-            Some(_) => claim(instance, &present),
+        let present: Vec<_> = self.jobs.iter().flatten().cloned().collect();
+        let jobs: Vec<_> = match &instance.change {
+            Some(_) => {
+                let in_programs = instance.all_jobs().filter(|owned| owned.is_bpf()).cloned();
+                claim(instance, &present).into_iter().chain(in_programs).collect()
+            }
             // User-space routes ended with the process.
-            None => instance.jobs.iter().filter(|job| !dead || job.side == Side::Kernel).cloned().collect(),
+            None => instance.jobs.iter().filter(|job| !dead || job.side != Side::User).cloned().collect(),
         };
         OwnerState {
             owner: instance.owner.clone(),
@@ -116,9 +139,17 @@ impl Left {
     }
 
     fn job(&mut self, owned: &OwnedJob, names: &Names) -> JobState {
-        let found = if owned.side == Side::Kernel { self.take(&owned.job) } else { None };
-        let present = found.is_some() || owned.side != Side::Kernel;
-        let job = *found.as_ref().unwrap_or(&owned.job).job();
+        let mut job = *owned.job.job();
+        let (present, counters) = match owned.side {
+            Side::Kernel => {
+                let found = self.take(&owned.job);
+                job = found.as_ref().map_or(job, |found| *found.job());
+                (found.is_some(), found.map(|_| job.counters))
+            }
+            Side::Bpf => take_program(self.programs.entry(job.source).or_default(), owned),
+            Side::User => (true, None),
+        };
+        job.counters = counters.unwrap_or_default();
         JobState {
             route: Some(owned.route.clone()),
             from: end(names, job.source, Some(&owned.from)),
@@ -126,6 +157,7 @@ impl Left {
             job,
             side: owned.side,
             present,
+            counted: counters.is_some(),
         }
     }
 
@@ -133,14 +165,21 @@ impl Left {
     fn take(&mut self, job: &ExactJob) -> Option<ExactJob> {
         let identity = Identity::of(job);
         let is_it = |other: &Option<ExactJob>| other.as_ref().is_some_and(|other| Identity::of(other) == identity);
-        let at = self.0.iter().rposition(is_it)?;
-        self.0[at].take()
+        let at = self.jobs.iter().rposition(is_it)?;
+        self.jobs[at].take()
     }
+}
+
+/// True if the route of a job is in a program, with the counters of the route for its first job.
+fn take_program(programs: &mut [InProgram], owned: &OwnedJob) -> (bool, Option<JobCounters>) {
+    let is_fd = owned.job.job().flags.format() == FrameFormat::Fd;
+    let found = programs.iter_mut().find(|program| program.route == owned.route && program.is_fd == is_fd);
+    found.map_or((false, None), |program| (true, program.counters.take()))
 }
 
 fn foreign(job: CangwJob, names: &Names) -> JobState {
     let (from, to) = (end(names, job.source, None), end(names, job.destination, None));
-    JobState { route: None, from, to, job, side: Side::Kernel, present: true }
+    JobState { route: None, from, to, job, side: Side::Kernel, present: true, counted: true }
 }
 
 fn end(names: &Names, index: InterfaceIndex, was: Option<&String>) -> End {

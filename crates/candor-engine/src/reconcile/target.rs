@@ -1,6 +1,6 @@
 //! Jobs of a gateway file on this machine.
 
-use candor_config::placement::{Because, KernelAbilities, Missing, Placement, Side};
+use candor_config::placement::{Because, KernelAbilities, Missing, NoPrograms, Placement, Side};
 use candor_config::plan::{Engine, Plan, RouteIndex};
 use candor_core::job::Job;
 use candor_netlink::cangw::ExactJob;
@@ -8,6 +8,7 @@ use candor_netlink::client::Client;
 
 use super::error::{InUserSpace, ReconcileError};
 use crate::abilities;
+use crate::bpf;
 use crate::notice::Notice;
 use crate::placement::{self, PlacementError};
 use crate::preflight::{self, Interfaces};
@@ -20,7 +21,7 @@ pub(super) enum Intent {
     Compare,
 }
 
-/// The jobs of a plan with the interfaces of this machine.
+/// can-gw jobs with the interfaces of this machine.
 #[derive(Debug)]
 pub(super) struct Target {
     /// In file order.
@@ -29,7 +30,25 @@ pub(super) struct Target {
     pub(super) wanted: Vec<ExactJob>,
 }
 
+/// The jobs of a plan.
+#[derive(Debug)]
+pub(super) struct FileTarget {
+    /// In file order.
+    pub(super) all: Vec<OwnedJob>,
+    pub(super) cangw: Target,
+    /// Those in eBPF programs.
+    pub(super) programs: Vec<Job>,
+    pub(super) interfaces: Interfaces,
+}
+
 impl Target {
+    pub(super) fn of(jobs: Vec<OwnedJob>) -> Self {
+        let wanted = jobs.iter().map(|owned| owned.job.clone()).collect();
+        Self { jobs, wanted }
+    }
+}
+
+impl FileTarget {
     /// Resolves interfaces and jobs; notices go to `notify`.
     ///
     /// # Errors
@@ -44,7 +63,10 @@ impl Target {
         let (interfaces, notices) = Interfaces::find(client, plan)?;
         notices.into_iter().for_each(notify);
         let mut jobs = candor_config::lower(plan);
-        let found = abilities::find(client, &jobs, &interfaces).map_err(PlacementError::from)?;
+        let found = match plan.engine() {
+            Engine::Bpf => KernelAbilities::NEWEST,
+            _ => abilities::find(client, &jobs, &interfaces).map_err(PlacementError::from)?,
+        };
         let kernel = match (found.missing, intent) {
             (None, _) => found,
             (Some(Missing::Module), _) => return Err(ReconcileError::CangwMissing),
@@ -54,21 +76,26 @@ impl Target {
                 KernelAbilities { missing: None, relative_crc8: true, ..KernelAbilities::EVERY }
             }
         };
-        if plan.engine() == Engine::Bpf {
-            return Err(ReconcileError::Programs);
-        }
+        let no_programs = match plan.engine() {
+            Engine::Kernel | Engine::User(_) => kernel.no_programs,
+            Engine::Auto | Engine::Bpf => bpf::no_programs()
+                .map_err(PlacementError::from)?
+                .filter(|why| intent == Intent::Apply || *why != NoPrograms::Privilege),
+        };
+        let kernel = KernelAbilities { no_programs, ..kernel };
         let placement = in_kernel(plan, kernel)?;
         if plan.engine() == Engine::Auto && kernel.max_hops > 1 {
             placement::one_hop(&mut jobs, &placement);
         }
         uids_differ(plan, &jobs)?;
-        let jobs = OwnedJob::list(plan, &interfaces, &jobs, |_job| Side::Kernel);
-        let wanted = jobs.iter().map(|owned| owned.job.clone()).collect();
-        Ok(Self { jobs, wanted })
+        let all = OwnedJob::list(plan, &interfaces, &jobs, |job| placement.side(job.route));
+        let cangw = Target::of(all.iter().filter(|owned| owned.side == Side::Kernel).cloned().collect());
+        let programs = jobs.into_iter().filter(|job| placement.side(job.route) == Side::Bpf).collect();
+        Ok(Self { all, cangw, programs, interfaces })
     }
 }
 
-/// Requires that can-gw runs all routes: `candor apply` leaves no process behind.
+/// Requires that the kernel runs all routes: `candor apply` leaves no process behind.
 fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, ReconcileError> {
     let reason = |route, because: Because| {
         let because = because.in_words(plan);
@@ -76,7 +103,7 @@ fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, Reconcil
     };
     let placement = Placement::of(plan, kernel).or_else(|refused| match refused.kernel {
         // These have a remedy on this machine.
-        Because::FdJobs | Because::HopLimit { .. } | Because::Missing(_) | Because::RelativeCrc8 => {
+        Because::Bpf(_) | Because::FdJobs | Because::HopLimit { .. } | Because::Missing(_) | Because::RelativeCrc8 => {
             Err(placement::refusal(plan, refused, kernel)?.into())
         }
         because => Err(ReconcileError::InUserSpace(vec![reason(refused.route, because)])),

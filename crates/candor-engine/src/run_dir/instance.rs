@@ -3,6 +3,7 @@
 use candor_config::placement::Side;
 use candor_config::plan::Plan;
 use candor_core::job::Job;
+use candor_io::can::InterfaceIndex;
 use candor_io::clock;
 use candor_netlink::cangw::{CangwJob, ExactJob};
 
@@ -91,6 +92,10 @@ impl Instance {
     /// All jobs that it may have, including those of an interrupted change.
     pub(crate) fn all_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
         self.jobs.iter().chain(self.change.iter().flat_map(|change| &change.before))
+    }
+
+    pub(crate) fn has_programs_on(&self, interface: InterfaceIndex) -> bool {
+        self.all_jobs().any(|owned| owned.is_bpf() && owned.job.job().source == interface)
     }
 
     pub(crate) fn kernel_jobs(&self) -> impl Iterator<Item = &OwnedJob> {

@@ -69,7 +69,7 @@ pub(crate) struct StatusArgs {
     pub(crate) kernel: KernelArgs,
 }
 
-/// Remove the can-gw jobs that `candor apply` installed.
+/// Remove the can-gw jobs and eBPF programs that `candor apply` installed.
 ///
 /// Without a file, removes the jobs of all applied files and of `candor run` processes that died. Jobs of running gateways
 /// and of other programs are left untouched. The file itself need not exist any more.

@@ -37,6 +37,8 @@ struct OwnerView<'a> {
     pid: Option<u32>,
     removed_jobs: usize,
     missing_jobs: usize,
+    /// Filters with its eBPF programs.
+    removed_filters: usize,
 }
 
 impl<'a> View<'a> {
@@ -46,7 +48,13 @@ impl<'a> View<'a> {
                 Owner::Applied { file } => (Some(file.as_str()), None),
                 Owner::Process { pid, .. } => (None, Some(*pid)),
             };
-            OwnerView { file, pid, removed_jobs: count.removed, missing_jobs: count.missing }
+            OwnerView {
+                file,
+                pid,
+                removed_jobs: count.removed,
+                missing_jobs: count.missing,
+                removed_filters: count.filters,
+            }
         };
         Self { owners: down.owners.iter().map(owner).collect(), removed_filters: down.removed_filters }
     }
@@ -59,7 +67,13 @@ fn text(down: &Down, file: Option<&str>) -> String {
             0 => String::new(),
             missing => format!("; {missing} had already been removed"),
         };
-        format!("Removed {} of {owner}{died}{missing}\n", plural(count.removed, "can-gw job"))
+        let jobs = plural(count.removed, "can-gw job");
+        let removed = match (count.removed + count.missing, count.filters) {
+            (_, 0) => jobs,
+            (0, filters) => plural(filters, "eBPF filter"),
+            (_, filters) => format!("{jobs} and {}", plural(filters, "eBPF filter")),
+        };
+        format!("Removed {removed} of {owner}{died}{missing}\n")
     });
     let mut text: String = lines.collect();
     if down.removed_filters > 0 {

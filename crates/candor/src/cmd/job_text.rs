@@ -79,6 +79,11 @@ impl JobView {
         }
     }
 
+    /// An eBPF program counts them where only its process reads them.
+    pub(crate) fn without_deleted(self) -> Self {
+        Self { deleted: None, ..self }
+    }
+
     /// The process of a user-space route counts, not the kernel.
     pub(crate) fn without_counters(self) -> Self {
         Self { handled: None, dropped: None, deleted: None, ..self }

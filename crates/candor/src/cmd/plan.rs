@@ -2,6 +2,7 @@
 
 use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
 use candor_cli::{Exit, Outcome, render};
+use candor_config::placement::Side;
 use candor_engine::reconcile::{self, Difference, Foreign, Line, LineKind};
 use serde::Serialize;
 
@@ -83,7 +84,8 @@ const fn describe(kind: &LineKind) -> (&'static str, &'static str, &'static str)
 fn line(line: &Line) -> String {
     let (_, sign, remark) = describe(&line.kind);
     let route = line.route.as_ref().map_or_else(String::new, |route| format!("route {route:?}: "));
-    format!("  {sign:<3} {route}{} -> {}, {}{remark}\n", line.from, line.to, job_text::text(&line.job))
+    let place = if line.side == Side::Bpf { ", in an eBPF program" } else { "" };
+    format!("  {sign:<3} {route}{} -> {}, {}{place}{remark}\n", line.from, line.to, job_text::text(&line.job))
 }
 
 fn summary(difference: &Difference, name: &str) -> String {
@@ -131,6 +133,8 @@ struct LineView {
     route: Option<String>,
     from: String,
     to: String,
+    /// `kernel` for can-gw, or `bpf`.
+    side: &'static str,
     #[serde(flatten)]
     job: JobView,
 }
@@ -153,6 +157,8 @@ impl LineView {
         let (change, ..) = describe(&line.kind);
         let owner = if let LineKind::Other(owner) = &line.kind { Some(owner.to_string()) } else { None };
         let (route, from, to) = (line.route.clone(), line.from.clone(), line.to.clone());
-        Self { change, owner, route, from, to, job: JobView::of(&line.job) }
+        let job = JobView::of(&line.job);
+        let job = if line.side == Side::Kernel { job } else { job.without_counters() };
+        Self { change, owner, route, from, to, side: job_text::side_name(line.side), job }
     }
 }

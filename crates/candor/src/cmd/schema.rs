@@ -64,20 +64,35 @@ fn job() -> CangwJob {
 fn jobs_have_the_published_keys() {
     let applied = || Owner::Applied { file: "car.toml".into() };
     let process = || Owner::Process { pid: 812, engine: Engine::Auto };
-    let line = |kind| Line { kind, route: Some("r".into()), from: "can0".into(), to: "can1".into(), job: job() };
+    let line = |kind| Line {
+        kind,
+        route: Some("r".into()),
+        from: "can0".into(),
+        to: "can1".into(),
+        side: Side::Bpf,
+        job: job(),
+    };
     let lines = [LineKind::Add, LineKind::Other(process()), LineKind::Foreign { duplicate: true }].map(line).into();
     let difference = Difference { lines, steps: 1, refusal: Some("can-gw is missing".into()) };
     is_valid("plan", &plan::View::of("car.toml", &difference, vec!["a notice".into()]));
     is_valid("apply", &apply::View::of("car.toml", &difference, Vec::new(), 3));
-    let count = DownCount { removed: 2, missing: 1 };
+    let count = DownCount { filters: 3, removed: 2, missing: 1 };
     let down = Down { owners: vec![(applied(), count), (process(), count)], removed_filters: 2, others: Vec::new() };
     is_valid("down", &down::View::of(&down));
     let end = |name: &str| End { name: Some(name.into()), was: None };
-    let state = |side| JobState { route: None, from: end("can0"), to: end("can1"), job: job(), side, present: true };
+    let state = |side| JobState {
+        route: None,
+        from: end("can0"),
+        to: end("can1"),
+        job: job(),
+        side,
+        present: true,
+        counted: true,
+    };
     let since = Since { unix_s: 1, boot_s: 1 };
     let owner = |owner, side| OwnerState { owner, dead: false, unfinished: false, since, jobs: vec![state(side)] };
     let status = Status {
-        owners: vec![owner(applied(), Side::Kernel), owner(process(), Side::User)],
+        owners: vec![owner(applied(), Side::Kernel), owner(applied(), Side::Bpf), owner(process(), Side::User)],
         foreign: vec![state(Side::Kernel)],
         unreadable: vec!["/run/candor/1".into()],
         has_cangw: true,

@@ -71,13 +71,17 @@ fn jobs_table(jobs: &[JobState]) -> String {
         let counters = state.job.counters;
         let counted = match (state.side, state.present) {
             (Side::User, _) => "in user space (see candor top)".into(),
-            (Side::Bpf, _) => "in an eBPF program (see candor top)".into(),
             (_, false) => "NOT in the kernel".into(),
-            _ => format!("{:>10}  {:>10}  {:>10}", counters.handled, counters.dropped, counters.deleted),
+            (Side::Bpf, true) if !state.counted => "counted with the job above".into(),
+            (Side::Bpf, true) => format!("{:>10}  {:>10}  {:>10}", counters.handled, counters.dropped, "-"),
+            (Side::Kernel, true) => {
+                format!("{:>10}  {:>10}  {:>10}", counters.handled, counters.dropped, counters.deleted)
+            }
         };
         let route = state.route.clone().unwrap_or_else(|| "-".into());
         let path = format!("{} -> {}", name(&state.from), name(&state.to));
-        vec![String::new(), route, path, counted, job_text::text(&state.job)]
+        let place = if state.side == Side::Bpf { ", in an eBPF program" } else { "" };
+        vec![String::new(), route, path, counted, job_text::text(&state.job) + place]
     };
     let counters = format!("{:>10}  {:>10}  {:>10}", "handled", "dropped", "deleted");
     let titles = cells(["", "route", "from -> to", &counters, "job"]);
@@ -133,6 +137,8 @@ struct JobStateView<'a> {
     to: Option<&'a str>,
     to_was: Option<&'a str>,
     in_kernel: bool,
+    /// `kernel` for can-gw, `bpf` or `user`.
+    side: &'static str,
     present: bool,
     #[serde(flatten)]
     job: JobView,
@@ -176,8 +182,13 @@ impl<'a> JobStateView<'a> {
             to: state.to.name.as_deref(),
             to_was: state.to.was.as_deref(),
             in_kernel: state.side == Side::Kernel,
+            side: job_text::side_name(state.side),
             present: state.present,
-            job: if state.side == Side::Kernel { job } else { job.without_counters() },
+            job: match state.side {
+                Side::Kernel => job,
+                Side::Bpf if state.counted => job.without_deleted(),
+                Side::Bpf | Side::User => job.without_counters(),
+            },
         }
     }
 }
