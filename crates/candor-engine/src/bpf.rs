@@ -8,6 +8,7 @@
 
 mod error;
 mod filters;
+mod listeners;
 mod probe;
 
 pub use error::BpfError;
@@ -100,6 +101,7 @@ impl BpfGateway {
         let mut gateway = Self::adopt(plan, jobs, interfaces, (run_dir, who), process, notify)?;
         gateway.fit(interfaces)?;
         gateway.past.clear();
+        gateway.deaf(interfaces).into_iter().for_each(notify);
         Ok(gateway)
     }
 
@@ -134,6 +136,18 @@ impl BpfGateway {
         }
         gateway.installed = left_over(&mut gateway.client, (run_dir, who), notify)?;
         Ok(gateway)
+    }
+
+    /// What is to be said about programs of this machine that do not receive the frames of exclusive routes.
+    fn deaf(&self, interfaces: &Interfaces) -> Vec<Notice> {
+        let exclusive = self.jobs.iter().filter(|job| self.exclusive[job.route.0]);
+        let from: BTreeMap<_, _> = exclusive.rev().map(|job| (job.from, &self.routes[job.route.0])).collect();
+        let deaf = |(bus, route): (BusIndex, &String)| {
+            let interface = interfaces.link(bus).name.clone();
+            let sockets = listeners::count(&interface);
+            (sockets > 0).then(|| Notice::Deaf { route: route.clone(), interface, sockets })
+        };
+        from.into_iter().filter_map(deaf).collect()
     }
 
     fn take(&mut self, plan: &Plan, jobs: &[&Job]) {

@@ -54,6 +54,12 @@ pub enum Notice {
     )]
     CountersInconsistent(String),
     #[error(
+        "{} on {interface} (candump, for example) will not receive the frames of route {route:?}, which is exclusive; remove \
+         `exclusive` from the routes whose frames they need",
+        if *.sockets == 1 { "A socket of another program".to_owned() } else { format!("{sockets} sockets of other programs") }
+    )]
+    Deaf { route: String, interface: String, sockets: usize },
+    #[error(
         "{interface} has the qdisc etf, which drops frames without a transmit time, and a gateway sets none; replace it: sudo \
          tc qdisc replace dev {interface} root pfifo_fast"
     )]

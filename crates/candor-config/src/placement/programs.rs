@@ -20,6 +20,17 @@ pub enum NoPrograms {
     Missing,
 }
 
+impl NoPrograms {
+    /// A sentence without a full stop.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::Old | Self::Missing => "boot Debian's Linux 7.0 or newer, or use --engine auto",
+            Self::Privilege => "run candor as root: sudo candor run …",
+        }
+    }
+}
+
 /// What an eBPF program cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotForBpf {

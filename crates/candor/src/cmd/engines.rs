@@ -2,6 +2,7 @@
 
 use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::{Receiver, Sender, UserEngine};
+use candor_config::placement::{NoPrograms, NotForBpf};
 use candor_engine::{Lack, UserAbilities};
 use serde::Serialize;
 
@@ -9,20 +10,35 @@ use crate::cli::EnginesArgs;
 
 pub(crate) fn run(args: &EnginesArgs) -> Outcome {
     let abilities = UserAbilities::find()?;
+    let no_programs = candor_engine::no_programs()?;
     let rows: Vec<_> = UserEngine::all().map(|engine| (engine, abilities.lack(engine))).collect();
     if args.json {
         let engines = rows.iter().map(|(engine, lack)| EngineView::of(*engine, *lack)).collect();
-        let view = View { auto_user_engine: abilities.best().name(), engines };
+        let bpf = KernelEngineView {
+            runs_here: no_programs.is_none(),
+            because: no_programs.map(|why| NotForBpf::None(why).to_string()),
+            remedy: no_programs.map(NoPrograms::remedy),
+        };
+        let view = View { auto_user_engine: abilities.best().name(), bpf, engines };
         return render::answer(&render::object(&view), Exit::Fine);
     }
-    render::answer(&table(&rows, abilities.best()), Exit::Fine)
+    render::answer(&table(&rows, abilities.best(), no_programs), Exit::Fine)
 }
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct View {
     auto_user_engine: &'static str,
+    bpf: KernelEngineView,
     engines: Vec<EngineView>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct KernelEngineView {
+    runs_here: bool,
+    because: Option<String>,
+    remedy: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,10 +63,19 @@ impl EngineView {
     }
 }
 
-fn table(rows: &[(UserEngine, Option<Lack>)], best: UserEngine) -> String {
-    let mut text = String::from("kernel             can-gw jobs; candor doctor FILE checks what they need\n\n");
+fn table(rows: &[(UserEngine, Option<Lack>)], best: UserEngine, no_programs: Option<NoPrograms>) -> String {
     let width = rows.iter().map(|(engine, _)| engine.name().len()).max().unwrap_or_default();
+    let mut text = format!("{:w$}can-gw jobs; candor doctor FILE checks what they need\n", "kernel", w = width + 4);
     let mut remedies: Vec<(String, &str)> = Vec::new();
+    let says = match no_programs {
+        None => "ok       eBPF programs at the ingress of interfaces".to_owned(),
+        Some(why) => {
+            let lack = NotForBpf::None(why).to_string();
+            remedies.push((lack.clone(), why.remedy()));
+            format!("missing  {lack}")
+        }
+    };
+    text.push_str(&format!("{:w$}{says}\n\n", "bpf", w = width + 4));
     let mut receiver = None;
     for (engine, lack) in rows {
         if receiver.replace(engine.receiver()) != Some(engine.receiver()) {
@@ -110,7 +135,7 @@ mod tests {
         let lack = Lack::Packet(Obstacle::Privilege);
         let rows: Vec<_> =
             UserEngine::all().map(|engine| (engine, engine.receiver().has_ring().then_some(lack))).collect();
-        let text = table(&rows, UserEngine::PLAINEST);
+        let text = table(&rows, UserEngine::PLAINEST, Some(NoPrograms::Old));
         assert_eq!(text.matches("setcap").count(), 1, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(text.contains("  read-write         ok       one send() per frame (engine = \"auto\" uses this one)"));

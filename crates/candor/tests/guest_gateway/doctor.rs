@@ -140,6 +140,7 @@ fn engines_with_rings_need_privileges() {
     assert_eq!(all.len(), UserEngine::all().count());
     assert!(all.iter().all(|engine| engine["runs_here"] == true), "{of_root:#}");
     assert_eq!(of_root["auto_user_engine"], "mmap-adaptive");
+    assert_eq!(of_root["bpf"]["runs_here"], is_there(Feature::Programs), "{of_root:#}");
 
     let of_nobody = output(scene.command(&["engines", "--json"]).uid(NOBODY).gid(NOBODY)).json();
     assert_eq!(of_nobody["auto_user_engine"], "read-write");

@@ -194,8 +194,13 @@ impl Way {
     }
 
     #[track_caller]
-    fn assert_clean(&self) {
+    fn assert_no_filters(&self) {
         assert_eq!((filters(self.left()), has_ingress(self.left())), (Vec::new(), false));
+    }
+
+    #[track_caller]
+    fn assert_clean(&self) {
+        self.assert_no_filters();
         assert_eq!(self.place.lists(), 0);
     }
 }
@@ -250,6 +255,26 @@ fn one_gateway_has_the_programs_of_an_interface() {
     refused.assert_refused(&["already runs eBPF programs on t-left", &first.pid().to_string()]);
     assert!(way.forwards(0x100) && !way.forwards(0x200));
     first.end(Signal::Terminate);
+    way.assert_clean();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn an_exclusive_route_says_who_becomes_deaf() {
+    let Some(way) = Way::new() else { return };
+    let exclusive = gateway(&["100"]).replace("match", "exclusive = true\nmatch");
+    let listener = listener_on(way.left());
+    for listens in [true, false] {
+        let candor = way.place.start(&exclusive, "bpf");
+        let text = "A socket of another program on t-left (candump, for example) will not receive the frames of route \"r100\"";
+        assert_eq!(notices(&candor.before_ready).iter().any(|notice| notice.starts_with(text)), listens);
+        assert!(way.forwards(0x100));
+        candor.end(Signal::Terminate);
+        if listens {
+            assert_eq!(hear(&listener, Duration::from_millis(20)), None);
+            listener.set_filters(&[]).unwrap();
+        }
+    }
     way.assert_clean();
 }
 

@@ -3,6 +3,7 @@
 mod captures;
 mod crash;
 mod elsewhere;
+pub(crate) use elsewhere::Elsewhere;
 mod foreign;
 mod refused;
 

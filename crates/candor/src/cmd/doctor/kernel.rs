@@ -137,11 +137,7 @@ fn programs(probed: &Probed, needs: &Needs) -> Check {
     if needs.runs != Runs::Bpf {
         return check::PROGRAMS.ok(format!("{found}; not needed"));
     }
-    let remedy = match why {
-        NoPrograms::Old | NoPrograms::Missing => "boot Debian's Linux 7.0 or newer, or use --engine auto",
-        NoPrograms::Privilege => "run candor as root: sudo candor run …",
-    };
-    check::PROGRAMS.missing(found, remedy)
+    check::PROGRAMS.missing(found, why.remedy())
 }
 
 /// Lists the modules: most load on demand, but one that is not on disk cannot.

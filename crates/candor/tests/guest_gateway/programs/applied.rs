@@ -2,6 +2,7 @@
 
 use super::{Way, filters, gateway, has_ingress};
 use crate::prelude::*;
+use crate::reconciled::Elsewhere;
 
 impl Way {
     fn write(&self, name: &str, gateway: &str) -> String {
@@ -89,6 +90,33 @@ fn a_file_is_applied_to_both_kernel_sides() {
     cangw::delete(&mut Client::open().unwrap(), &taken).unwrap();
 
     way.place.candor(&["down"]).assert(0, &["Removed 1 can-gw job and 1 eBPF filter of "]);
+    way.assert_clean();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn each_namespace_has_its_own_programs() {
+    let Some(way) = Way::new() else { return };
+    let elsewhere = Elsewhere::new();
+    let file = way.write("way.toml", &gateway(&["100"]));
+    let there = |arguments: &[&str]| way.place.candor(&elsewhere.arguments(arguments));
+    there(&["apply", &file]).assert(0, &["applied: 1 added"]);
+    there(&["plan", &file]).assert(0, &["no difference, 1 job in the kernel"]);
+    way.assert_no_filters();
+    way.place.candor(&["plan", &file]).assert(0, &["1 to add"]);
+    assert!(!way.forwards(0x100));
+    // A process there does not disturb one here, on interfaces of the same names.
+    there(&["down"]).assert(0, &["Removed 1 eBPF filter of "]);
+    let far = Candor::spawn(
+        way.place.command(&elsewhere.arguments(&["run", &file, "--json", "--seccomp"])).stdin(Stdio::null()),
+        "",
+    )
+    .ready();
+    let near = way.start(&["100"]);
+    assert!(way.forwards(0x100));
+    far.end(Signal::Terminate);
+    assert!(way.forwards(0x100));
+    near.end(Signal::Terminate);
     way.assert_clean();
 }
 

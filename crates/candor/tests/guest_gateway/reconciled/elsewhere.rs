@@ -8,7 +8,7 @@ use candor_io::own_netns;
 use super::*;
 
 /// A network namespace, until this value is dropped.
-struct Elsewhere {
+pub(crate) struct Elsewhere {
     path: String,
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -16,7 +16,7 @@ struct Elsewhere {
 
 impl Elsewhere {
     /// Its interfaces have the same names in another order, so their indices differ.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (tell, hear) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let hold = move || {
@@ -32,7 +32,7 @@ impl Elsewhere {
         Self { path: hear.recv().unwrap(), end: Some(end), thread: Some(thread) }
     }
 
-    fn arguments<'a>(&'a self, arguments: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn arguments<'a>(&'a self, arguments: &[&'a str]) -> Vec<&'a str> {
         [arguments, &["--netns", self.path.as_str()]].concat()
     }
 }
