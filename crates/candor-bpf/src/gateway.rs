@@ -109,6 +109,16 @@ pub fn idle() -> Filter {
     generate::idle()
 }
 
+/// A filter in front of the first one, where frames arrive that this machine has sent (vxcan): it ends frames that have passed
+/// [`MOST_PASSES`] such filters. The count is in the four highest bits of the mark of a frame, which a vxcan pair keeps.
+#[must_use]
+pub fn guard() -> Filter {
+    generate::guard()
+}
+
+/// Filters of [`guard`] that a frame passes.
+pub const MOST_PASSES: u32 = 8;
+
 /// Compiles the jobs from `from` for frames of this format. `is_exclusive` says which routes take their frames away from
 /// everybody else on this machine. Without jobs there are no filters.
 ///

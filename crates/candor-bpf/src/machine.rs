@@ -20,6 +20,7 @@ const ROOM: u64 = 1 << ROOM_BITS;
 pub(crate) struct Buffer {
     pub(crate) frame: Vec<u8>,
     pub(crate) control_block: [u8; 20],
+    pub(crate) mark: [u8; 4],
 }
 
 /// Values of maps, by map.
@@ -247,7 +248,8 @@ impl Memory<'_> {
     fn place(&mut self, address: u64, bytes: usize) -> &mut [u8] {
         let offset = usize::try_from(address & 0xFFFF_FFFF).unwrap();
         let (memory, offset): (&mut [u8], _) = match address & !0xFFFF_FFFF {
-            BUFFER => (&mut self.buffer.control_block, offset.checked_sub(48).unwrap()),
+            BUFFER if offset < 48 => (&mut self.buffer.mark, offset.checked_sub(8).unwrap()),
+            BUFFER => (&mut self.buffer.control_block, offset - 48),
             FRAME => (&mut self.buffer.frame, offset),
             VALUE => (&mut self.maps.0[offset >> ROOM_BITS].0, offset & ((1 << ROOM_BITS) - 1)),
             other => panic!("address {other:x}"),

@@ -57,6 +57,8 @@ pub(crate) struct BpfGateway {
     past: HashMap<String, RouteCounters>,
     entry: Option<Entry>,
     fights: Fights,
+    /// Frames that went round, at the last check.
+    looping: u64,
 }
 
 /// The programs from one bus.
@@ -65,6 +67,8 @@ struct FromBus {
     made_from: Digest,
     /// Of the generation to attach.
     filters: Filters,
+    /// This machine may have sent what arrives there.
+    goes_round: bool,
 }
 
 /// What a change does with a job.
@@ -129,6 +133,7 @@ impl BpfGateway {
             past: HashMap::new(),
             entry,
             fights: Fights::default(),
+            looping: 0,
         };
         gateway.take(plan, jobs);
         if let Some(run_dir) = run_dir {
@@ -210,6 +215,11 @@ impl BpfGateway {
             notices.push(Notice::FiltersPutBack { interface });
             self.fitted.clear();
         }
+        let looping = self.installed.iter().map(Installed::ended).sum();
+        if looping > self.looping {
+            notices.push(Notice::Looping { frames: looping - self.looping });
+        }
+        self.looping = looping;
         // Otherwise nothing has changed since.
         if there(interfaces) == self.fitted { Ok(()) } else { self.fit(interfaces) }
     }
@@ -270,12 +280,13 @@ impl BpfGateway {
         let is_unwanted = |source: &Source| wanted.iter().all(|wanted| wanted.source != *source);
         let unwanted = self.installed.iter().map(|installed| installed.source).filter(is_unwanted).collect();
         let mut change = Change { prepared: Vec::new(), unwanted, fitted: Some(buses.clone()) };
-        for FromBus { source, made_from, filters } in &wanted {
+        for FromBus { source, made_from, filters, goes_round } in &wanted {
             let (source, made_from) = (*source, *made_from);
             let needs_both = self.both_ways.iter().any(|bus| buses.get(bus) == Some(&source.interface));
             let ingress = if needs_both { Ingress::Both } else { Ingress::Plain };
             let to = to(source);
-            let wanted = Wanted { filters, made_from, to: &to, route: &route, pid, ingress };
+            let needs_guard = *goes_round;
+            let wanted = Wanted { filters, made_from, to: &to, route: &route, pid, ingress, needs_guard };
             let at = self.installed.iter().position(|installed| installed.source == source);
             if at.is_some_and(|at| self.installed[at].runs(made_from, filters)) {
                 continue;
@@ -352,7 +363,7 @@ impl BpfGateway {
         let route = |RouteIndex(at): RouteIndex| self.routes[at].clone();
         let wanted = self.wanted(interfaces, to, route)?;
         let installed = |source: Source| self.installed.iter().find(move |installed| installed.source == source);
-        let is_kept = |FromBus { source, made_from, filters }: &FromBus| {
+        let is_kept = |FromBus { source, made_from, filters, .. }: &FromBus| {
             installed(*source).is_some_and(|now| now.runs(*made_from, filters))
         };
         let fate = |job: &Job| {
@@ -400,7 +411,8 @@ impl BpfGateway {
                 if !rules.filters.is_empty() {
                     let made_from = Digest::of(&rules, to(source), &route);
                     let filters = if generation == Generation::Even { rules } else { compile(generation)? };
-                    wanted.push(FromBus { source, made_from, filters });
+                    let goes_round = link.kind.as_deref() == Some("vxcan");
+                    wanted.push(FromBus { source, made_from, filters, goes_round });
                 }
             }
         }

@@ -107,6 +107,12 @@ pub enum Notice {
     )]
     JobsPutBack { jobs: usize, route: String },
     #[error(
+        "Dropped {} that went in a circle through pairs of virtual interfaces (vxcan); remove a route from the circle, or exclude \
+         these frames from it",
+        if *.frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") }
+    )]
+    Looping { frames: u64 },
+    #[error(
         "Route {route:?} and a route of {other} in the opposite direction forward the same frames in an endless loop; put both \
          directions into one file, or give them filters that exclude each other"
     )]

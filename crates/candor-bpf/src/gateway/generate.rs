@@ -10,7 +10,7 @@ use candor_core::job::Job;
 use super::generator::{CLASSIC, DATA, DATA_END, FLAGS, Generator, LEN, PAYLOAD};
 use super::plan::Step;
 use super::tables::Tables;
-use super::{Action, CompileError, Filter, Filters, Generation, How, Map, change};
+use super::{Action, CompileError, Filter, Filters, Generation, How, MOST_PASSES, Map, change};
 use crate::assembler::{Alu, Assembler, Condition, Label, MapIndex, Register, Size};
 
 use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
@@ -19,6 +19,11 @@ use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 const CONTROL_BLOCK: i16 = 48;
 /// Words behind the steps in the control block.
 const SAVED: [i16; 4] = [CONTROL_BLOCK + 4, CONTROL_BLOCK + 8, CONTROL_BLOCK + 12, CONTROL_BLOCK + 16];
+/// `mark` of `struct __sk_buff`.
+const MARK: i16 = 8;
+/// In the mark. After [`MOST_PASSES`], the highest bit is set.
+const ONE_PASS: i32 = 1 << 28;
+const _: () = assert!(ONE_PASS.cast_unsigned() * MOST_PASSES == 1 << 31);
 /// `BPF_FUNC_map_lookup_elem`.
 const MAP_LOOKUP: i32 = 1;
 /// With more values to compare, tables are faster.
@@ -110,6 +115,21 @@ pub(super) fn idle() -> Filter {
     assembler.store(Size::Word, R1, CONTROL_BLOCK, R0);
     assembler.exit();
     Filter { program: assembler.finish().expect("it has no jump"), action: Action::Nothing }
+}
+
+pub(super) fn guard() -> Filter {
+    let mut assembler = Assembler::new();
+    let over = assembler.label();
+    assembler.load(Size::Word, R2, R1, MARK);
+    assembler.jump_if_32(Condition::Above, R2, i32::MAX, over);
+    assembler.alu_32(Alu::Add, R2, ONE_PASS);
+    assembler.store(Size::Word, R1, MARK, R2);
+    assembler.set(R0, 0);
+    assembler.exit();
+    assembler.place(over);
+    assembler.set(R0, 1);
+    assembler.exit();
+    Filter { program: assembler.finish().expect("it has one jump"), action: Action::End }
 }
 
 /// The most frequent gateway, with the fewest instructions: a call keeps no register for it.

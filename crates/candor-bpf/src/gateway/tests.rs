@@ -30,7 +30,7 @@ fn run(filters: &Filters, frame: &Frame) -> Seen {
 
 /// Filters, each with those whose maps it has.
 fn run_chain(chain: &[(&Filters, &Filter)], frame: &Frame) -> Seen {
-    let mut buffer = Buffer { frame: bytes(frame), control_block: [0xA5; 20] };
+    let mut buffer = Buffer { frame: bytes(frame), control_block: [0xA5; 20], mark: [0; 4] };
     let mut all_maps = Vec::<(&Filters, Maps)>::new();
     let mut seen = Seen { sent: Vec::new(), deleted: 0, rest: None };
     let mut goes_on = true;
@@ -235,7 +235,7 @@ fn what_no_program_can_do_is_refused() {
 
 /// Instructions that a frame takes in all programs.
 fn cost(filters: &Filters, frame: &str) -> usize {
-    let mut buffer = Buffer { frame: bytes(&frame.parse().unwrap()), control_block: [0; 20] };
+    let mut buffer = Buffer { frame: bytes(&frame.parse().unwrap()), control_block: [0; 20], mark: [0; 4] };
     let mut maps = Maps::new(&filters.maps);
     let programs = filters.filters.iter().map(|filter| filter.program.with_maps(machine::descriptor));
     programs.map(|program| machine::run(&program, &mut buffer, &mut maps).1).sum()
@@ -250,4 +250,17 @@ fn cost_does_not_depend_on_the_number_of_rules() {
     }
     let one = classic(&[plain(1, "123")], true).unwrap();
     assert_eq!(cost(&one, "123#11"), 11, "the frame, its end, its identifier, the note, and the answer");
+}
+
+#[test]
+fn a_frame_passes_a_guard_eight_times() {
+    let mut buffer =
+        Buffer { frame: bytes(&"123#".parse().unwrap()), control_block: [0; 20], mark: 7_u32.to_ne_bytes() };
+    let program = guard().program.with_maps(machine::descriptor);
+    let mut pass = || machine::run(&program, &mut buffer, &mut Maps::new(&[])).0;
+    for _ in 0..MOST_PASSES {
+        assert_eq!(pass(), 0);
+    }
+    assert_eq!((pass(), pass()), (1, 1));
+    assert_eq!(u32::from_ne_bytes(buffer.mark), 0x8000_0007, "the mark of its sender stays below");
 }

@@ -5,6 +5,8 @@
 //!           preference 0xCA0C (FD: 0xCA0D)                preference 0xCA1C (FD: 0xCA1D), of one generation
 //! ```
 //!
+//! In front of them, on interfaces that receive what this machine sends, a filter ends frames that go round (0xC90C, 0xC90D).
+//!
 //! Rules change between two frames: the further filters of the next generation are attached beside those of the last one, the
 //! first filter is replaced, which the kernel does at once, and after the last frame has left the old ones they are removed. A
 //! route keeps its action, and so its counters, over this.
@@ -13,7 +15,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use candor_bpf::assembler::MapIndex;
-use candor_bpf::gateway::{Action, Filter, Filters, Generation, How, Map, idle};
+use candor_bpf::gateway::{self, Action, Filter, Filters, Generation, How, Map, idle};
 use candor_core::frame::FrameFormat;
 use candor_core::job::{BusIndex, RouteIndex};
 use candor_egress::filter::{ETH_P_CAN, ETH_P_CANFD};
@@ -26,6 +28,7 @@ use candor_netlink::client::{Client, Errno};
 use super::error::BpfError;
 use crate::counters::RouteCounters;
 
+const GUARD: u16 = 0xC900;
 const FIRST: u16 = 0xCA00;
 const FURTHER: u16 = 0xCA10;
 /// Handle of the first filter.
@@ -115,6 +118,10 @@ impl Source {
         self.place(FIRST, HEAD)
     }
 
+    const fn guard(self) -> Place {
+        self.place(GUARD, HEAD)
+    }
+
     const fn further(self, generation: Generation, number: u32) -> Place {
         let start = match generation {
             Generation::Even => 1,
@@ -125,7 +132,7 @@ impl Source {
 
     /// The filters of candor here, of whichever process.
     pub(super) fn ours(self, all: &[Attached]) -> impl Iterator<Item = &Attached> {
-        let preferences = [FIRST, FURTHER].map(|preference| preference | self.protocol());
+        let preferences = [GUARD, FIRST, FURTHER].map(|preference| preference | self.protocol());
         all.iter().filter(move |found| preferences.contains(&found.place.preference) && found.name.starts_with(OURS))
     }
 }
@@ -155,6 +162,8 @@ pub(super) struct Installed {
     /// All of them.
     places: Vec<Place>,
     deleted: Option<DeletedFrames>,
+    /// Frames that went round, at the last reading.
+    ended: u64,
     /// The default if they are replaced in any case.
     pub(super) made_from: Digest,
 }
@@ -198,6 +207,8 @@ pub(super) struct Wanted<'a> {
     /// Process id; 0 for an applied file.
     pub(super) pid: u32,
     pub(super) ingress: Ingress,
+    /// Frames may go round.
+    pub(super) needs_guard: bool,
 }
 
 /// Programs in the kernel.
@@ -218,7 +229,7 @@ impl Installed {
     /// What is attached, of whichever process, as far as filters show it.
     pub(super) fn find(source: Source, all: &[Attached]) -> Option<Self> {
         let ours: Vec<_> = source.ours(all).collect();
-        let first = ours.first()?;
+        let first = ours.iter().find(|found| found.place == source.head()).or_else(|| ours.first())?;
         let label = |found: &Attached| Label::of(&found.name);
         let made_from = label(first).map(|label| label.made_from).unwrap_or_default();
         // After an exchange that was interrupted, both generations are there.
@@ -242,6 +253,7 @@ impl Installed {
             sending: sending.collect(),
             places: ours.iter().map(|found| found.place).collect(),
             deleted: None,
+            ended: 0,
             made_from,
         })
     }
@@ -275,12 +287,13 @@ impl Installed {
             sending: Vec::new(),
             places: Vec::new(),
             deleted: None,
+            ended: 0,
             made_from: wanted.made_from,
         };
         match next.attach(client, before.as_ref(), wanted, &loaded) {
             Ok(head) => Ok(Prepared { next, before, loaded, head }),
             Err(error) => {
-                next.take_back(client, before.is_some());
+                next.take_back(client, before.as_ref());
                 Err(Box::new((error, before)))
             }
         }
@@ -307,6 +320,13 @@ impl Installed {
         }
         self.places.push(head);
         let mut of_head = (label(String::new()), None);
+        if wanted.needs_guard {
+            let place = self.source.guard();
+            let program = load_one(&gateway::guard(), String::new(), |_no_map| 0)?;
+            program::attach(client, interface, (place, &label(String::new())), program.as_fd(), Some(Act::End))
+                .map_err(BpfError::attaching)?;
+            self.places.push(place);
+        }
         // The kernel puts a new filter in front of the others, so the last one is attached first.
         let numbered = (0_u32..).zip(&wanted.filters.filters).zip(&loaded.programs);
         for ((number, filter), program) in numbered.collect::<Vec<_>>().into_iter().rev() {
@@ -348,14 +368,11 @@ impl Installed {
         }
     }
 
-    /// Removes what a failed attempt has attached; the first filter is still the old one, or was not there.
-    fn take_back(&self, client: &mut Client, had_head: bool) {
-        let head = self.source.head();
-        let further = self.places.iter().filter(|place| **place != head).copied();
-        remove(client, self.source, further.chain([self.source.place(FURTHER, KEEPER)]));
-        if !had_head && self.places.contains(&head) {
-            remove(client, self.source, [head].into_iter());
-        }
+    /// Removes what a failed attempt has attached, except in places that were in use before.
+    fn take_back(&self, client: &mut Client, before: Option<&Self>) {
+        let is_shared = |place: &&Place| before.is_some_and(|before| before.places.contains(place));
+        let new = self.places.iter().filter(|place| !is_shared(place)).copied();
+        remove(client, self.source, new.chain([self.source.place(FURTHER, KEEPER)]));
     }
 
     /// Detaches everything, and returns it with its final counters.
@@ -364,7 +381,8 @@ impl Installed {
         let nothing = Filters { filters: Vec::new(), maps: Vec::new() };
         let (to, route) = (|_bus| source.interface, |_route| String::new());
         let (made_from, ingress) = (Digest::default(), Ingress::Plain);
-        let wanted = Wanted { filters: &nothing, made_from, to: &to, route: &route, pid: 0, ingress };
+        let wanted =
+            Wanted { filters: &nothing, made_from, to: &to, route: &route, pid: 0, ingress, needs_guard: false };
         let prepared = Self::prepare(client, source, Some(self), &wanted);
         let (idle, before) = match prepared.and_then(|prepared| prepared.commit(client)) {
             Ok(done) => done,
@@ -392,6 +410,9 @@ impl Installed {
             if let Some(found) = all.iter().find(|found| found.action == sending.action && found.action != 0) {
                 sending.now = Counted::of(&found.stats);
             }
+        }
+        if let Some(guard) = all.iter().find(|found| found.place == self.source.guard()) {
+            self.ended = guard.stats.frames;
         }
         if let Some(DeletedFrames { map, steps }) = &mut self.deleted
             && let Ok(bytes) = map.get(&[0; 4])
@@ -427,6 +448,11 @@ impl Installed {
         self.made_from == made_from && places.all(|place| self.places.contains(&place))
     }
 
+    /// Frames that went round and were ended.
+    pub(super) fn ended(&self) -> u64 {
+        self.ended
+    }
+
     /// Number of filters.
     pub(super) fn len(&self) -> usize {
         self.places.len()
@@ -447,7 +473,7 @@ impl Prepared {
         let all = match all {
             Ok(all) => all,
             Err(error) => {
-                next.take_back(client, before.is_some());
+                next.take_back(client, before.as_ref());
                 return Err(Box::new((error, before)));
             }
         };
@@ -477,7 +503,7 @@ impl Prepared {
 
     /// Removes the filters that were attached. Returns those that run.
     pub(super) fn take_back(self, client: &mut Client) -> Option<Installed> {
-        self.next.take_back(client, self.before.is_some());
+        self.next.take_back(client, self.before.as_ref());
         self.before
     }
 }
@@ -491,10 +517,7 @@ impl Counted {
 fn load(wanted: &Wanted<'_>) -> Result<Loaded, BpfError> {
     let maps = wanted.filters.maps.iter().map(make).collect::<std::io::Result<Vec<_>>>().map_err(BpfError::Map)?;
     let descriptor = |MapIndex(at): MapIndex| maps[at].descriptor().as_raw_fd();
-    let load = |filter: &Filter| {
-        let program = filter.program.with_maps(descriptor);
-        bpf::load_classifier(c"candor_route", &program).map_err(|error| BpfError::load(wanted.route_of(filter), error))
-    };
+    let load = |filter: &Filter| load_one(filter, wanted.route_of(filter), descriptor);
     let programs = wanted.filters.filters.iter().map(load).collect::<Result<_, _>>()?;
     let idle = load(&idle())?;
     let sends = |filter: &&Filter| matches!(filter.action, Action::Send { .. });
@@ -502,6 +525,11 @@ fn load(wanted: &Wanted<'_>) -> Result<Loaded, BpfError> {
     let counts = wanted.filters.maps.iter().position(|map| matches!(map, Map::Deleted(_)));
     let deleted = counts.and_then(|at| maps.into_iter().nth(at)).map(|map| DeletedFrames { map, steps });
     Ok(Loaded { programs, idle, deleted })
+}
+
+fn load_one(filter: &Filter, route: String, map: impl Fn(MapIndex) -> i32) -> Result<OwnedFd, BpfError> {
+    let program = filter.program.with_maps(map);
+    bpf::load_classifier(c"candor_route", &program).map_err(|error| BpfError::load(route, error))
 }
 
 /// A map of the kernel with its content.

@@ -278,6 +278,29 @@ fn an_exclusive_route_says_who_becomes_deaf() {
     way.assert_clean();
 }
 
+/// Two pairs of virtual interfaces and two routes in a circle.
+#[test]
+#[ignore = "runs in a guest"]
+fn frames_do_not_go_round_for_ever() {
+    let Some(place) = Scenario::new(FEATURES, []) else { return };
+    let (one, two) = (Pair::new(["t-x0", "t-x1"]), Pair::new(["t-y0", "t-y1"]));
+    let gateway = buses(&["x0", "y0", "y1", "x1"]) + &route("there", "x0", "y0", "") + &route("back", "y1", "x1", "");
+    let file = place.file("circle.toml", &gateway);
+    let mut command = place.command(&["run", &file, "--engine", "bpf", "--json", "--stats", "20ms"]);
+    let candor = Candor::spawn(&mut command, "").ready();
+    let (sender, listener) = (sender_on(one.far), listener_on(two.far));
+    let frame = classic(0x123, &[1]);
+    send(&sender, &frame);
+    let heard: Vec<_> = std::iter::from_fn(|| hear(&listener, Duration::from_millis(200))).collect();
+    assert_eq!(heard, [frame; 4], "eight passes, every second one here");
+    candor.notice_with("Dropped 1 frame that went in a circle");
+    let ended = candor.end(Signal::Terminate);
+    assert_eq!((ended.counted("there"), ended.counted("back")), ([4, 0, 0], [4, 0, 0]));
+    for interface in [one.near, one.far, two.near, two.far] {
+        assert_eq!((filters(interface), has_ingress(interface)), (Vec::new(), false));
+    }
+}
+
 /// Filters and disciplines of other programs stay as they are.
 #[test]
 #[ignore = "runs in a guest"]
