@@ -85,6 +85,24 @@ pub enum Map {
     Hash(Vec<(u32, u32)>),
     /// An array with one value: a number of 64 bits for each step, the frames that it deleted.
     Deleted(usize),
+    /// An array with one value of 64 bits: by how many nanoseconds TAI is ahead of the clock of receive timestamps.
+    TaiAhead,
+    /// An array with one value of numbers of 64 bits, for each step the sum of its latencies in nanoseconds, and the frames of each
+    /// class.
+    Latencies { steps: usize, classes: usize },
+}
+
+impl Map {
+    /// Bytes of the value of a map with counters; `None` for others.
+    #[must_use]
+    pub const fn counter_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Array(_) | Self::Hash(_) => None,
+            Self::Deleted(steps) => Some(8 * *steps),
+            Self::TaiAhead => Some(8),
+            Self::Latencies { steps, classes } => Some(8 * *steps * (1 + *classes)),
+        }
+    }
 }
 
 /// Jobs that no program can run.
@@ -122,6 +140,10 @@ pub const MOST_PASSES: u32 = 8;
 /// Compiles the jobs from `from` for frames of this format. `is_exclusive` says which routes take their frames away from
 /// everybody else on this machine. Without jobs there are no filters.
 ///
+/// `latency_bounds_ns` are the upper bounds of the classes in which latencies are counted, from the receive timestamp to the program;
+/// there is one more class than bounds. Without bounds nothing is measured. Each frame with a timestamp then costs about 60
+/// instructions more, and the programs need Linux 6.1.
+///
 /// # Errors
 /// What the programs cannot do: [`CompileError`].
 pub fn compile(
@@ -130,9 +152,10 @@ pub fn compile(
     format: FrameFormat,
     generation: Generation,
     is_exclusive: impl Fn(RouteIndex) -> bool,
+    latency_bounds_ns: &[u32],
 ) -> Result<Filters, CompileError> {
     let steps = plan::steps(jobs, from, format, is_exclusive)?;
-    generate::generate(jobs, &steps, (format, generation))
+    generate::generate(jobs, &steps, (format, generation), latency_bounds_ns)
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(crate) struct Buffer {
     pub(crate) frame: Vec<u8>,
     pub(crate) control_block: [u8; 20],
     pub(crate) mark: [u8; 4],
+    /// Receive timestamp, and TAI now, in nanoseconds.
+    pub(crate) clocks: [u64; 2],
 }
 
 /// Values of maps, by map.
@@ -31,13 +33,17 @@ impl Maps {
     pub(crate) fn new(maps: &[Map]) -> Self {
         let map = |map: &Map| match map {
             Map::Array(value) => (value.clone(), HashMap::new()),
-            Map::Deleted(steps) => (vec![0; 8 * steps], HashMap::new()),
             Map::Hash(entries) => (
                 entries.iter().flat_map(|(_, bits)| bits.to_ne_bytes()).collect(),
                 entries.iter().enumerate().map(|(at, (id, _))| (*id, 4 * at)).collect(),
             ),
+            counters => (vec![0; counters.counter_bytes().unwrap()], HashMap::new()),
         };
         Self(maps.iter().map(map).collect())
+    }
+
+    pub(crate) fn set(&mut self, map: usize, number: u64) {
+        self.0[map].0 = number.to_ne_bytes().to_vec();
     }
 
     /// By step.
@@ -214,6 +220,10 @@ impl World for Memory<'_> {
             assert_eq!(bytes, 4);
             return if address == BUFFER + 76 { FRAME } else { FRAME + self.buffer.frame.len() as u64 };
         }
+        if address == BUFFER + 152 {
+            assert_eq!(bytes, 8);
+            return self.buffer.clocks[0];
+        }
         let mut value = [0; 8];
         value[..bytes].copy_from_slice(self.place(address, bytes));
         u64::from_ne_bytes(value)
@@ -239,6 +249,7 @@ impl World for Memory<'_> {
                 }
                 0
             }
+            208 => self.buffer.clocks[1],
             other => panic!("helper {other}"),
         }
     }

@@ -22,13 +22,14 @@ use candor_config::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
 use candor_egress::netlink::program::{self, Ingress};
-use candor_io::can::InterfaceIndex;
+use candor_io::can::{CanSocket, InterfaceIndex, Options, Stamps};
 use candor_netlink::cangw::JobCounters;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use crate::counters::RouteCounters;
 use crate::fights::Fights;
+use crate::latency::{LATENCY_BOUNDS, MeasureLatency};
 use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::preflight::Interfaces;
@@ -59,6 +60,9 @@ pub(crate) struct BpfGateway {
     fights: Fights,
     /// Frames that went round, at the last check.
     looping: u64,
+    latency: MeasureLatency,
+    /// While it is open, the kernel gives each frame a receive timestamp.
+    stamps: Option<CanSocket>,
 }
 
 /// The programs from one bus.
@@ -98,11 +102,13 @@ impl BpfGateway {
         jobs: &[&Job],
         interfaces: &Interfaces,
         (run_dir, entry): (Option<&RunDir>, Option<Entry>),
+        latency: MeasureLatency,
         notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, BpfError> {
         let who = run_dir.and_then(|run_dir| run_dir.me());
         let process = (Some(std::process::id()), entry);
         let mut gateway = Self::adopt(plan, jobs, interfaces, (run_dir, who), process, notify)?;
+        gateway.latency = latency;
         gateway.fit(interfaces)?;
         gateway.past.clear();
         gateway.deaf(interfaces).into_iter().for_each(notify);
@@ -134,6 +140,8 @@ impl BpfGateway {
             entry,
             fights: Fights::default(),
             looping: 0,
+            latency: MeasureLatency::No,
+            stamps: None,
         };
         gateway.take(plan, jobs);
         if let Some(run_dir) = run_dir {
@@ -269,6 +277,13 @@ impl BpfGateway {
     /// Attaches what is missing, so that no frame meets it yet. After an error, nothing is left.
     pub(crate) fn prepare(&mut self, interfaces: &Interfaces) -> Result<Change, BpfError> {
         let buses = there(interfaces);
+        if self.latency == MeasureLatency::Yes
+            && self.stamps.is_none()
+            && let Some(&interface) = buses.values().next()
+        {
+            let options = Options { filters: &[], stamps: Stamps::On, ..Options::default() };
+            self.stamps = Some(CanSocket::open(interface, &options).map_err(BpfError::Stamps)?);
+        }
         let to = |from: Source| {
             let buses = &buses;
             move |bus: BusIndex| buses.get(&bus).copied().unwrap_or(from.interface)
@@ -396,6 +411,8 @@ impl BpfGateway {
         let there = there(interfaces);
         let is_possible = |job: &&Job| there.contains_key(&job.from) && there.contains_key(&job.to);
         let jobs: Vec<Job> = self.jobs.iter().filter(is_possible).cloned().collect();
+        let bounds = LATENCY_BOUNDS.map(|bound| u32::try_from(bound.as_nanos()).unwrap_or(u32::MAX));
+        let bounds: &[u32] = if self.latency == MeasureLatency::Yes { &bounds } else { &[] };
         let mut wanted = Vec::new();
         for (from, link) in interfaces.there() {
             for format in FORMATS {
@@ -404,7 +421,7 @@ impl BpfGateway {
                 let generation = Installed::next_generation(before);
                 let is_exclusive = |RouteIndex(route): RouteIndex| self.exclusive[route];
                 let compile = |generation| {
-                    gateway::compile(&jobs, from, format, generation, is_exclusive)
+                    gateway::compile(&jobs, from, format, generation, is_exclusive, bounds)
                         .map_err(|source| BpfError::Compile { interface: link.name.clone(), source })
                 };
                 let rules = compile(Generation::Even)?;

@@ -115,7 +115,8 @@ impl Gateway {
             Some(placement::user_engine(&plan)?)
         };
 
-        if latency == MeasureLatency::Yes && !user_engine.is_some_and(|engine| engine.receiver().has_stamps()) {
+        let has_stamps = user_engine.map_or(!for_bpf.is_empty(), |engine| engine.receiver().has_stamps());
+        if latency == MeasureLatency::Yes && !has_stamps {
             notify(Notice::NoLatency { engine: user_engine });
         }
 
@@ -158,7 +159,14 @@ impl Gateway {
         };
         let mut bpf = None;
         if !for_bpf.is_empty() {
-            bpf = Some(BpfGateway::start(&plan, &for_bpf, &interfaces, (run_dir.as_ref(), entry.take()), notify)?);
+            bpf = Some(BpfGateway::start(
+                &plan,
+                &for_bpf,
+                &interfaces,
+                (run_dir.as_ref(), entry.take()),
+                latency,
+                notify,
+            )?);
         }
         let user = user_engine.map(|engine| {
             let for_user = shared(&jobs, &for_user);

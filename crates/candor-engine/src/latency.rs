@@ -13,7 +13,7 @@ pub enum MeasureLatency {
 }
 
 /// Latencies of accepted frames: from the kernel receive timestamp to the return of the system call that passed the
-/// frame to the outgoing interface.
+/// frame to the outgoing interface. In an eBPF program: to the program, which hands the frame over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
     /// Frames above the previous bound and up to this one; the last class has no bound.

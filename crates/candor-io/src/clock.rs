@@ -17,6 +17,16 @@ pub fn realtime() -> io::Result<RealtimeNs> {
     read(libc::CLOCK_REALTIME).map(RealtimeNs)
 }
 
+/// By how many nanoseconds `CLOCK_TAI` is ahead of `CLOCK_REALTIME`: whole seconds, 0 until a time service has set it.
+///
+/// # Errors
+/// Only if the kernel lacks one of the clocks, which Linux has had since 3.10.
+pub fn tai_ahead_ns() -> io::Result<i64> {
+    let difference = read(libc::CLOCK_TAI)? - read(libc::CLOCK_REALTIME)?;
+    let second = 1_000_000_000;
+    Ok((difference + second / 2).div_euclid(second) * second)
+}
+
 /// Nanoseconds of the clock of a CAN adapter, which timestamps frames on the wire. Each adapter has its own epoch and
 /// drift, so only differences between timestamps of one adapter are meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -24,17 +24,27 @@ const MARK: i16 = 8;
 /// In the mark. After [`MOST_PASSES`], the highest bit is set.
 const ONE_PASS: i32 = 1 << 28;
 const _: () = assert!(ONE_PASS.cast_unsigned() * MOST_PASSES == 1 << 31);
+/// `tstamp` of `struct __sk_buff`: of the realtime clock when the frame was received; 0 without a timestamp.
+const TSTAMP: i16 = 152;
+/// `BPF_FUNC_ktime_get_tai_ns`.
+const KTIME_GET_TAI_NS: i32 = 208;
 /// `BPF_FUNC_map_lookup_elem`.
 const MAP_LOOKUP: i32 = 1;
 /// With more values to compare, tables are faster.
 const FEW_VALUES: usize = 3;
 
-pub(super) fn generate(jobs: &[Job], steps: &[Step], kind: (FrameFormat, Generation)) -> Result<Filters, CompileError> {
+pub(super) fn generate(
+    jobs: &[Job],
+    steps: &[Step],
+    kind: (FrameFormat, Generation),
+    bounds_ns: &[u32],
+) -> Result<Filters, CompileError> {
     let (format, _) = kind;
     let tables = Tables::of(jobs, steps)?;
     if let ([step], FrameFormat::Classic, Some((mask, value))) = (steps, format, tables.only_value())
         && jobs[step.jobs[0]].modifications.is_empty()
         && jobs[step.jobs[0]].payload.is_empty()
+        && bounds_ns.is_empty()
     {
         return Ok(Filters { filters: vec![one_value(jobs, step, mask, value)?], maps: Vec::new() });
     }
@@ -44,6 +54,10 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], kind: (FrameFormat, Generat
     let deleted = steps.iter().any(deletes).then(|| {
         maps.push(Map::Deleted(steps.len()));
         MapIndex(0)
+    });
+    let latencies = (!bounds_ns.is_empty() && !steps.is_empty()).then(|| {
+        maps.extend([Map::TaiAhead, Map::Latencies { steps: steps.len(), classes: bounds_ns.len() + 1 }]);
+        [MapIndex(maps.len() - 2), MapIndex(maps.len() - 1)]
     });
     let restores = |step: &Step| !jobs[step.jobs[0]].modifications.is_empty() && step.how() == How::Mirror;
     if format == FrameFormat::Fd && steps.iter().any(restores) {
@@ -76,6 +90,9 @@ pub(super) fn generate(jobs: &[Job], steps: &[Step], kind: (FrameFormat, Generat
                 generator.save();
             }
             generator.change(job, deleted.map(|map| (map, number)), failed);
+        }
+        if let Some(maps) = latencies {
+            generator.latency(maps, number, bounds_ns);
         }
         generator.end(1);
         if generator.assembler.is_used(failed) {
@@ -345,6 +362,40 @@ impl Generator<'_> {
         }
         self.assembler.jump(failed);
         self.assembler.place(sent);
+    }
+
+    /// Counts the time since the receive timestamp of a frame. Keeps R6 and R9.
+    fn latency(&mut self, [ahead, latencies]: [MapIndex; 2], step: usize, bounds_ns: &[u32]) {
+        let offset = |number: usize| i16::try_from(8 * number).expect("a program has a few steps and classes");
+        let assembler = &mut self.assembler;
+        let (counted, found) = (assembler.label(), assembler.label());
+        assembler.load(Size::Double, R7, R6, TSTAMP);
+        assembler.jump_if(Condition::Equal, R7, 0, counted);
+        assembler.call(KTIME_GET_TAI_NS);
+        assembler.alu(Alu::Sub, R0, R7);
+        assembler.set_map_value(R1, ahead);
+        assembler.load(Size::Double, R2, R1, 0);
+        assembler.alu(Alu::Sub, R0, R2);
+        // A clock that was set back.
+        let positive = assembler.label();
+        assembler.set(R2, R0);
+        assembler.alu(Alu::ShiftRight, R2, 63);
+        assembler.jump_if(Condition::Equal, R2, 0, positive);
+        assembler.set(R0, 0);
+        assembler.place(positive);
+        let first = step * (2 + bounds_ns.len());
+        assembler.set_map_value(R1, latencies);
+        assembler.add_to_memory(R1, offset(first), R0);
+        for (class, bound) in bounds_ns.iter().enumerate() {
+            assembler.set(R2, i32::from(offset(first + 1 + class)));
+            assembler.jump_if(Condition::AtMost, R0, bound.cast_signed(), found);
+        }
+        assembler.set(R2, i32::from(offset(first + 1 + bounds_ns.len())));
+        assembler.place(found);
+        assembler.alu(Alu::Add, R1, R2);
+        assembler.set(R2, 1);
+        assembler.add_to_memory(R1, 0, R2);
+        assembler.place(counted);
     }
 
     /// The classic frame into the control block.

@@ -30,7 +30,7 @@ fn run(filters: &Filters, frame: &Frame) -> Seen {
 
 /// Filters, each with those whose maps it has.
 fn run_chain(chain: &[(&Filters, &Filter)], frame: &Frame) -> Seen {
-    let mut buffer = Buffer { frame: bytes(frame), control_block: [0xA5; 20], mark: [0; 4] };
+    let mut buffer = Buffer { frame: bytes(frame), control_block: [0xA5; 20], mark: [0; 4], clocks: [0; 2] };
     let mut all_maps = Vec::<(&Filters, Maps)>::new();
     let mut seen = Seen { sent: Vec::new(), deleted: 0, rest: None };
     let mut goes_on = true;
@@ -107,7 +107,7 @@ proptest! {
             if usize::from(frame.len) > frame.format.max_len() {
                 continue;
             }
-            let filters = match compile(&jobs, BusIndex(0), frame.format, Generation::Even, is_exclusive) {
+            let filters = match compile(&jobs, BusIndex(0), frame.format, Generation::Even, is_exclusive, &[]) {
                 Ok(filters) => filters,
                 Err(CompileError::Restore) if frame.format == FrameFormat::Fd => continue,
                 // Frames of a job that leaves in the other format.
@@ -140,7 +140,7 @@ proptest! {
             let compiled = [Generation::Even, Generation::Odd].map(|generation| {
                 let [even, odd] = &rules;
                 let jobs = if generation == Generation::Even { even } else { odd };
-                compile(jobs, BusIndex(0), frame.format, generation, |_route| true)
+                compile(jobs, BusIndex(0), frame.format, generation, |_route| true, &[])
             });
             let [Ok(even), Ok(odd)] = compiled else { continue };
             if even.filters.is_empty() || odd.filters.is_empty() {
@@ -168,7 +168,7 @@ fn plain(to: usize, filter: &str) -> Job {
 }
 
 fn classic(jobs: &[Job], exclusive: bool) -> Result<Filters, CompileError> {
-    compile(jobs, ALL, FrameFormat::Classic, Generation::Odd, |_route| exclusive)
+    compile(jobs, ALL, FrameFormat::Classic, Generation::Odd, |_route| exclusive, &[])
 }
 
 fn changed(job: Job) -> Job {
@@ -212,7 +212,7 @@ fn changed_frames_are_restored_for_others() {
     assert_eq!(hows(&classic(std::slice::from_ref(&job), true).unwrap()), [Some(How::Redirect)]);
     assert_eq!(hows(&classic(std::slice::from_ref(&job), false).unwrap()), [Some(How::Mirror), None]);
     let fd = Job { format: FrameFormat::Fd, ..job };
-    assert_eq!(compile(&[fd], ALL, FrameFormat::Fd, Generation::Odd, |_route| false), Err(CompileError::Restore));
+    assert_eq!(compile(&[fd], ALL, FrameFormat::Fd, Generation::Odd, |_route| false, &[]), Err(CompileError::Restore));
 }
 
 #[test]
@@ -235,7 +235,8 @@ fn what_no_program_can_do_is_refused() {
 
 /// Instructions that a frame takes in all programs.
 fn cost(filters: &Filters, frame: &str) -> usize {
-    let mut buffer = Buffer { frame: bytes(&frame.parse().unwrap()), control_block: [0; 20], mark: [0; 4] };
+    let mut buffer =
+        Buffer { frame: bytes(&frame.parse().unwrap()), control_block: [0; 20], mark: [0; 4], clocks: [0; 2] };
     let mut maps = Maps::new(&filters.maps);
     let programs = filters.filters.iter().map(|filter| filter.program.with_maps(machine::descriptor));
     programs.map(|program| machine::run(&program, &mut buffer, &mut maps).1).sum()
@@ -254,8 +255,12 @@ fn cost_does_not_depend_on_the_number_of_rules() {
 
 #[test]
 fn a_frame_passes_a_guard_eight_times() {
-    let mut buffer =
-        Buffer { frame: bytes(&"123#".parse().unwrap()), control_block: [0; 20], mark: 7_u32.to_ne_bytes() };
+    let mut buffer = Buffer {
+        frame: bytes(&"123#".parse().unwrap()),
+        control_block: [0; 20],
+        mark: 7_u32.to_ne_bytes(),
+        clocks: [0; 2],
+    };
     let program = guard().program.with_maps(machine::descriptor);
     let mut pass = || machine::run(&program, &mut buffer, &mut Maps::new(&[])).0;
     for _ in 0..MOST_PASSES {
@@ -263,4 +268,34 @@ fn a_frame_passes_a_guard_eight_times() {
     }
     assert_eq!((pass(), pass()), (1, 1));
     assert_eq!(u32::from_ne_bytes(buffer.mark), 0x8000_0007, "the mark of its sender stays below");
+}
+
+#[test]
+fn latencies_are_counted_by_step_and_class() {
+    let route = |number, to, id| {
+        let job = Job::plain(
+            BusIndex(0),
+            BusIndex(to),
+            FrameFormat::Classic,
+            candor_core::filter::Filter { id, mask: 0x7FF },
+        );
+        Job { route: RouteIndex(number), ..job }
+    };
+    let jobs = [route(0, 1, 0x123), route(1, 2, 0x123)];
+    let filters =
+        compile(&jobs, BusIndex(0), FrameFormat::Classic, Generation::Odd, |_route| false, &[10, 20]).unwrap();
+    let mut maps = Maps::new(&filters.maps);
+    let at = |kind: fn(&Map) -> bool| filters.maps.iter().position(kind).unwrap();
+    maps.set(at(|map| *map == Map::TaiAhead), 37);
+    // Received at 1000; a frame without a timestamp is not counted, and no time is negative.
+    for (received, now) in [(1000, 1047), (1000, 1048), (1000, 1099), (0, 9), (1000, 1036)] {
+        let frame = bytes(&"123#".parse().unwrap());
+        let mut buffer = Buffer { frame, control_block: [0; 20], mark: [0; 4], clocks: [received, now] };
+        for filter in &filters.filters {
+            let program = filter.program.with_maps(machine::descriptor);
+            assert_eq!(machine::run(&program, &mut buffer, &mut maps).0, 1);
+        }
+    }
+    let numbers = maps.numbers(at(|map| matches!(map, Map::Latencies { .. })));
+    assert_eq!(numbers, [[10 + 11 + 62, 2, 1, 1]; 2].concat(), "sum, and three classes, for each step");
 }

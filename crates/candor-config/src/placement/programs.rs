@@ -89,7 +89,7 @@ pub(super) fn too_much(plan: &Plan, in_bpf: impl Fn(RouteIndex) -> bool) -> Hash
     for from in buses {
         for format in [FrameFormat::Classic, FrameFormat::Fd] {
             let is_exclusive = |route| plan.route(route).is_exclusive;
-            if let Err(error) = gateway::compile(&jobs, from, format, Generation::Even, is_exclusive) {
+            if let Err(error) = gateway::compile(&jobs, from, format, Generation::Even, is_exclusive, &[]) {
                 found.insert(from, error);
             }
         }

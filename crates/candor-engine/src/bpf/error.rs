@@ -48,6 +48,9 @@ pub enum BpfError {
     /// No memory, or too many entries.
     #[error("cannot make a table for an eBPF program")]
     Map(#[source] std::io::Error),
+    /// No socket that asks for receive timestamps.
+    #[error("cannot measure latencies, because the kernel gives no receive timestamps")]
+    Stamps(#[source] std::io::Error),
     /// The netlink socket cannot be opened.
     #[error("cannot open a netlink socket")]
     Netlink(#[source] NetlinkError),

@@ -13,6 +13,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::time::Duration;
 
 use candor_bpf::assembler::MapIndex;
 use candor_bpf::gateway::{self, Action, Filter, Filters, Generation, How, Map, idle};
@@ -23,10 +24,12 @@ use candor_egress::netlink::program::{self, Act, Attached, Ingress, OURS, Place}
 use candor_egress::netlink::{QdiscStats, TcError};
 use candor_io::bpf::{self, MapKind};
 use candor_io::can::InterfaceIndex;
+use candor_io::clock;
 use candor_netlink::client::{Client, Errno};
 
 use super::error::BpfError;
 use crate::counters::RouteCounters;
+use crate::latency::{CLASSES, Latencies};
 
 const GUARD: u16 = 0xC900;
 const FIRST: u16 = 0xCA00;
@@ -42,7 +45,7 @@ const MOST_NAME_BYTES: usize = 255;
 /// Name of all maps.
 const MAP: &std::ffi::CStr = c"candor_route";
 /// Waited if the kernel cannot say when frames have left a filter.
-const LONGER_THAN_A_FRAME: std::time::Duration = std::time::Duration::from_millis(50);
+const LONGER_THAN_A_FRAME: Duration = Duration::from_millis(50);
 
 /// Where frames of a format arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -162,6 +165,7 @@ pub(super) struct Installed {
     /// All of them.
     places: Vec<Place>,
     deleted: Option<DeletedFrames>,
+    latencies: Option<MeasuredLatencies>,
     /// Frames that went round, at the last reading.
     ended: u64,
     /// The default if they are replaced in any case.
@@ -187,6 +191,32 @@ struct DeletedFrames {
     map: bpf::Map,
     /// By step: the name of its route, and the frames at the last reading.
     steps: Vec<(String, u64)>,
+}
+
+/// Latencies of the frames of each step.
+#[derive(Debug)]
+struct MeasuredLatencies {
+    tai_ahead: bpf::Map,
+    map: bpf::Map,
+    /// By step: the name of its route, and its latencies at the last reading.
+    steps: Vec<(String, Latencies)>,
+}
+
+impl MeasuredLatencies {
+    /// The clocks may differ since a time service has set TAI.
+    fn tell_time(&self) -> std::io::Result<()> {
+        self.tai_ahead.set(&[0; 4], &clock::tai_ahead_ns()?.to_ne_bytes())
+    }
+
+    fn read(&mut self) {
+        let Ok(bytes) = self.map.get(&[0; 4]) else { return };
+        let (numbers, _) = bytes.as_chunks::<8>();
+        let numbers: Vec<_> = numbers.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
+        for ((_, latencies), step) in self.steps.iter_mut().zip(numbers.chunks_exact(1 + CLASSES)) {
+            latencies.sum = Duration::from_nanos(step[0]);
+            latencies.classes.copy_from_slice(&step[1..]);
+        }
+    }
 }
 
 /// What a filter has counted.
@@ -217,6 +247,7 @@ struct Loaded {
     programs: Vec<OwnedFd>,
     idle: OwnedFd,
     deleted: Option<DeletedFrames>,
+    latencies: Option<MeasuredLatencies>,
 }
 
 impl Wanted<'_> {
@@ -253,6 +284,7 @@ impl Installed {
             sending: sending.collect(),
             places: ours.iter().map(|found| found.place).collect(),
             deleted: None,
+            latencies: None,
             ended: 0,
             made_from,
         })
@@ -287,6 +319,7 @@ impl Installed {
             sending: Vec::new(),
             places: Vec::new(),
             deleted: None,
+            latencies: None,
             ended: 0,
             made_from: wanted.made_from,
         };
@@ -420,6 +453,11 @@ impl Installed {
             let (numbers, _) = bytes.as_chunks::<8>();
             steps.iter_mut().zip(numbers).for_each(|((_, frames), now)| *frames = u64::from_ne_bytes(*now));
         }
+        if let Some(latencies) = &mut self.latencies {
+            latencies.read();
+            // If a clock cannot be read, the times stay as they were.
+            let _ = latencies.tell_time();
+        }
         Ok(self.places.iter().all(|place| all.iter().any(|found| found.place == *place)))
     }
 
@@ -433,7 +471,10 @@ impl Installed {
         let deleted = self.deleted.iter().flat_map(|deleted| &deleted.steps);
         let deleted = deleted
             .map(|(route, frames)| (route.as_str(), RouteCounters { deleted: *frames, ..RouteCounters::default() }));
-        sent.chain(deleted)
+        let latencies = self.latencies.iter().flat_map(|measured| &measured.steps).map(|(route, latencies)| {
+            (route.as_str(), RouteCounters { latencies: Some(Box::new(*latencies)), ..RouteCounters::default() })
+        });
+        sent.chain(deleted).chain(latencies)
     }
 
     /// Names of the routes; one may come several times.
@@ -480,7 +521,7 @@ impl Prepared {
         for sending in &mut next.sending {
             sending.action = all.iter().find(|found| found.place == sending.place).map_or(0, |found| found.action);
         }
-        next.deleted = loaded.deleted;
+        (next.deleted, next.latencies) = (loaded.deleted, loaded.latencies);
         leave();
         if let Some(before) = &mut before {
             // Without an answer, the counters stay those of the last reading.
@@ -521,10 +562,26 @@ fn load(wanted: &Wanted<'_>) -> Result<Loaded, BpfError> {
     let programs = wanted.filters.filters.iter().map(load).collect::<Result<_, _>>()?;
     let idle = load(&idle())?;
     let sends = |filter: &&Filter| matches!(filter.action, Action::Send { .. });
-    let steps = wanted.filters.filters.iter().filter(sends).map(|filter| (wanted.route_of(filter), 0)).collect();
-    let counts = wanted.filters.maps.iter().position(|map| matches!(map, Map::Deleted(_)));
-    let deleted = counts.and_then(|at| maps.into_iter().nth(at)).map(|map| DeletedFrames { map, steps });
-    Ok(Loaded { programs, idle, deleted })
+    let steps = || wanted.filters.filters.iter().filter(sends).map(|filter| wanted.route_of(filter));
+    let (mut deleted, mut tai_ahead, mut latencies) = (None, None, None);
+    for (made, map) in maps.into_iter().zip(&wanted.filters.maps) {
+        match map {
+            Map::Deleted(_) => {
+                deleted = Some(DeletedFrames { map: made, steps: steps().map(|route| (route, 0)).collect() })
+            }
+            Map::TaiAhead => tai_ahead = Some(made),
+            Map::Latencies { .. } => latencies = Some(made),
+            Map::Array(_) | Map::Hash(_) => {}
+        }
+    }
+    let latencies = tai_ahead.zip(latencies).map(|(tai_ahead, map)| {
+        let steps = steps().map(|route| (route, Latencies::default())).collect();
+        MeasuredLatencies { tai_ahead, map, steps }
+    });
+    if let Some(latencies) = &latencies {
+        latencies.tell_time().map_err(BpfError::Map)?;
+    }
+    Ok(Loaded { programs, idle, deleted, latencies })
 }
 
 fn load_one(filter: &Filter, route: String, map: impl Fn(MapIndex) -> i32) -> Result<OwnedFd, BpfError> {
@@ -548,7 +605,9 @@ fn make(map: &Map) -> std::io::Result<bpf::Map> {
             }
             Ok(made)
         }
-        Map::Deleted(steps) => bpf::Map::new(MAP, MapKind::Array, 4, bytes(8 * steps)?, 1, None),
+        Map::Deleted(_) | Map::TaiAhead | Map::Latencies { .. } => {
+            bpf::Map::new(MAP, MapKind::Array, 4, bytes(map.counter_bytes().unwrap_or_default())?, 1, None)
+        }
     }
 }
 

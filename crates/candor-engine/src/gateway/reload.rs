@@ -171,7 +171,7 @@ impl Gateway {
                 bpf.exchange(&plan, &for_bpf, &interfaces, run_dir.as_ref()).map(|counted| bpf_counted = Some(counted))
             }
             None if !for_bpf.is_empty() => {
-                BpfGateway::start(&plan, &for_bpf, &interfaces, (run_dir.as_ref(), None), notify)
+                BpfGateway::start(&plan, &for_bpf, &interfaces, (run_dir.as_ref(), None), self.latency, notify)
                     .map(|started| new_bpf = Some(started))
             }
             None => Ok(()),
@@ -301,9 +301,8 @@ impl Gateway {
             };
             kept.push(match placement.side(RouteIndex(at)) {
                 // The kernel does not count these.
-                Side::Bpf | Side::Kernel => {
-                    RouteCounters { matched: None, handled_bytes: None, latencies: None, ..counters }
-                }
+                Side::Bpf => RouteCounters { matched: None, handled_bytes: None, ..counters },
+                Side::Kernel => RouteCounters { matched: None, handled_bytes: None, latencies: None, ..counters },
                 Side::User => {
                     let matched = Some(counters.matched.unwrap_or(counters.handled + counters.dropped));
                     RouteCounters { matched, ..counters }

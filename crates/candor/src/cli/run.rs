@@ -39,8 +39,8 @@ pub(crate) struct RunArgs {
     /// Serve metrics in OpenMetrics text over HTTP: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<Address>,
-    /// Measure the latency of each frame, for --metrics and candor top. User-space routes only; costs two clock readings per
-    /// frame.
+    /// Measure the latency of each frame, for --metrics and candor top. Routes in user space and in eBPF programs; costs one or
+    /// two clock readings per frame.
     #[arg(long)]
     pub(crate) latency: bool,
     /// Use this engine instead of the one in the file; candor engines lists them.
