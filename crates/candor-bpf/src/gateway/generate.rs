@@ -9,7 +9,7 @@ use candor_core::job::Job;
 
 use super::generator::{CLASSIC, DATA, DATA_END, FLAGS, Generator, LEN, PAYLOAD};
 use super::plan::Step;
-use super::tables::Tables;
+use super::tables::{FEW_VALUES, Tables};
 use super::{Action, CompileError, Filter, Filters, Generation, How, MOST_PASSES, Map, change};
 use crate::assembler::{Alu, Assembler, Condition, Label, MapIndex, Register, Size};
 
@@ -30,8 +30,6 @@ const TSTAMP: i16 = 152;
 const KTIME_GET_TAI_NS: i32 = 208;
 /// `BPF_FUNC_map_lookup_elem`.
 const MAP_LOOKUP: i32 = 1;
-/// With more values to compare, tables are faster.
-const FEW_VALUES: usize = 3;
 
 pub(super) fn generate(
     jobs: &[Job],

@@ -223,9 +223,11 @@ fn what_no_program_can_do_is_refused() {
         classic(&buses(MAX_STEPS + 1).collect::<Vec<_>>(), false),
         Err(CompileError::Steps { steps: MAX_STEPS + 1 })
     );
-    // Different in bits that all compare, so that no frame has two.
+    // Different in bits that all compare, so that no frame has two; and no mask compares all that another does.
     let masks = |count: u32| -> Vec<Job> {
-        (0..count).map(|one| plain(1, &format!("{:08X}:{:08X}", 0x8000_0000 | one << 8, 0x8000_FF00 | one))).collect()
+        let three_bits = (0..256_u32).filter(|bits| bits.count_ones() == 3);
+        let filters = (0..count).zip(three_bits).map(|(one, bits)| (0x8000_0000 | one << 8, 0x8000_FF00 | bits));
+        filters.map(|(id, mask)| plain(1, &format!("{id:08X}:{mask:08X}"))).collect()
     };
     assert!(classic(&masks(32), false).is_ok());
     assert_eq!(classic(&masks(33), false), Err(CompileError::Masks { masks: 33 }));
