@@ -14,6 +14,7 @@ use candor_core::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
 use crate::cli::{CheckArgs, WARNINGS};
+use crate::cmd::read_file;
 
 const EXPLANATIONS: &str = include_str!("../../../../docs/findings.md");
 
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     }
     // clap requires FILE without --explain.
     let path = args.file.as_deref().unwrap_or_else(|| Path::new("-"));
-    let mut file = GatewayFile::read(path)?;
+    let mut file = read_file(path, None)?;
     match &mut file.checked {
         Ok(loaded) => set_severities(&mut loaded.warnings, &loaded.left_out, &args.allow, &args.deny),
         Err(findings) => set_severities(findings, &[], &args.allow, &args.deny),
