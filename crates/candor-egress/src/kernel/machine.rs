@@ -1,7 +1,6 @@
 //! The interfaces and control groups of a machine, real or in a test.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::control_group::{GroupId, GroupName};
@@ -42,7 +41,7 @@ pub trait Kernel {
 pub struct Here {
     groups: ControlGroups,
     /// By the name of their interface.
-    queues: BTreeMap<String, Rc<RefCell<Option<Installed>>>>,
+    queues: Vec<(String, Rc<RefCell<Option<Installed>>>)>,
 }
 
 impl Here {
@@ -50,7 +49,8 @@ impl Here {
     /// privilege.
     #[must_use]
     pub fn queue(&self, interface: &str) -> Option<Statistics> {
-        self.queues.get(interface)?.borrow().as_ref()?.statistics().ok()
+        let (_, queue) = self.queues.iter().find(|(name, _)| name == interface)?;
+        queue.borrow().as_ref()?.statistics().ok()
     }
 }
 
@@ -58,8 +58,13 @@ impl Machine for Here {
     type Kernel = Interface;
 
     fn open(&mut self, name: &str) -> Result<Option<(u32, Interface)>, TcError> {
-        let queue = Rc::clone(self.queues.entry(name.to_owned()).or_default());
-        Ok(Interface::open(name)?.map(|interface| (interface.index.number(), Interface { queue, ..interface })))
+        let Some(interface) = Interface::open(name)? else { return Ok(None) };
+        let known = self.queues.iter().find(|(known, _)| known == name).map(|(_, queue)| Rc::clone(queue));
+        let queue = known.unwrap_or_else(|| {
+            self.queues.push((name.to_owned(), Rc::clone(&interface.queue)));
+            Rc::clone(&interface.queue)
+        });
+        Ok(Some((interface.index.number(), Interface { queue, ..interface })))
     }
 
     fn group_id(&mut self, name: &GroupName) -> Result<Option<GroupId>, FindError> {
