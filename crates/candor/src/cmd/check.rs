@@ -152,6 +152,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_kernel_without_queues_loses_the_order() {
+        let text = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n\
+                    [[route]]\nname = \"r\"\nfrom = \"b\"\nto = \"a\"\n\
+                    [egress.a]\nqueue = \"arbitration\"\nper-socket = 20\nreplace = \"same-id\"\n";
+        let mut loaded = config::load(text.as_bytes()).unwrap();
+        loaded.settle_queues(|| false);
+        let source = render::Source::new("car.toml".into(), text.as_bytes());
+        insta::assert_snapshot!(render::text(&source, &loaded.warnings, false));
+        loaded.settle_queues(|| panic!("there is no such queue any more"));
+    }
+
+    #[test]
     fn counts_findings_beyond_the_limit_unless_allowed() {
         let route = |at| format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
         let routes: String = (0..200).map(route).collect();

@@ -47,7 +47,7 @@ fn says_what_others_lose(spec: &EgressSpec, span: &Span, findings: &mut Findings
     let keys: Vec<_> = keys.into_iter().filter_map(|(key, is_set)| is_set.then_some(key)).collect();
     let lost = if keys.is_empty() { String::new() } else { format!(", without {}", keys.join(", ")) };
     let (order, bands) = match spec.bands.is_empty() {
-        true => ("first in, first out", "; bands in this section are used on other kernels"),
+        true => ("first in, first out", ", or add bands for other kernels to this section"),
         false => ("by the bands", ""),
     };
     let message = format!("Where the kernel has no queues in BPF, frames are sent {order}{lost}");
