@@ -17,7 +17,7 @@ mod hazards;
 
 pub use check::{ListKind, ListOf, Lists, Withheld};
 
-use crate::plan::{Engine, Plan};
+use crate::plan::{Engine, Plan, Queueing};
 use crate::wire::Wire;
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::keys::Keyed as _;
@@ -33,6 +33,25 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
     /// Number of warnings and notes not listed, by code.
     pub left_out: Vec<(&'static str, usize)>,
+}
+
+impl Loaded {
+    /// Adapts the queues in the order of arbitration to a kernel, of which `has_queues` says whether it has queues in BPF: if
+    /// so, nothing warns that others have not; if not, their bands take their place.
+    pub fn settle_queues(&mut self, has_queues: impl FnOnce() -> bool) {
+        if !self.plan.has_arbitration() {
+            return;
+        }
+        if has_queues() {
+            self.warnings.retain(|finding| finding.code != code::NO_BPF_QUEUES);
+            return;
+        }
+        for egress in &mut self.plan.egress {
+            if let Queueing::Arbitration { otherwise, .. } = &egress.queueing {
+                egress.queueing = Queueing::Bands(otherwise.clone());
+            }
+        }
+    }
 }
 
 /// Reads a gateway from the bytes of a file.

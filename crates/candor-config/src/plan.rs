@@ -185,6 +185,11 @@ impl Plan {
         &self.egress
     }
 
+    /// True if a queue is in the order of arbitration.
+    pub fn has_arbitration(&self) -> bool {
+        self.egress.iter().any(|egress| matches!(egress.queueing, Queueing::Arbitration { .. }))
+    }
+
     pub fn bus(&self, index: BusIndex) -> &Bus {
         &self.buses[index.0]
     }

@@ -48,7 +48,7 @@ pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     let mut sources = BTreeSet::new();
     for Egress { bus, queueing } in egress {
         let tree = match queueing {
-            Queueing::Arbitration(arbitration) => in_order_of_arbitration(arbitration),
+            Queueing::Arbitration { queue, .. } => in_order_of_arbitration(queue),
             Queueing::Tree(tree) => tree.clone(),
             Queueing::Bands(policy) => {
                 let limits = policy.limits().iter().flat_map(|limit| &limit.take);

@@ -45,6 +45,7 @@ pub use error::{EncodeError, ProgramError, QueueError, TcError};
 pub use list::{ListedQdisc, qdiscs};
 pub use message::InterfaceNames;
 pub use observe::{Observed, observe};
+pub(crate) use replace::make_qdisc;
 pub use replace::replace_qdisc;
 pub use request::delete_qdisc;
 pub(crate) use request::{Mode, delete_filters, make_filter, send_class};

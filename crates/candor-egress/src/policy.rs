@@ -22,7 +22,11 @@ pub struct Egress {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    Arbitration(Arbitration),
+    Arbitration {
+        queue: Arbitration,
+        /// For kernels that have no such queues.
+        otherwise: Policy,
+    },
     Bands(Policy),
     Tree(Tree),
 }

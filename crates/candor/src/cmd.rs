@@ -27,7 +27,24 @@ mod test_links;
 mod time_text;
 pub(crate) mod top;
 
+use std::path::Path;
+
+use candor_cli::gateway_file::{GatewayFile, ReadError};
 use candor_config::plan::{Engine, Plan};
+use candor_egress::netlink::arbitration;
+
+/// Reads a file and checks it for this engine instead of the one in the file. Where this kernel has no queues in BPF, their
+/// place is taken by the bands, with a warning.
+///
+/// # Errors
+/// As [`GatewayFile::read_for`].
+fn read_file(path: &Path, engine: Option<Engine>) -> Result<GatewayFile, ReadError> {
+    let mut file = GatewayFile::read_for(path, engine)?;
+    if let Ok(loaded) = &mut file.checked {
+        loaded.settle_queues(|| arbitration::layout().is_ok());
+    }
+    Ok(file)
+}
 
 /// The plan of a file; run by `engine` instead of its own if one is given.
 fn plan_for(plan: &Plan, engine: Option<Engine>) -> Plan {

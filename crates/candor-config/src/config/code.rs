@@ -73,6 +73,7 @@ candor_core::codes! {
     REALTIME_IS_IDLE = "W0511";
     SPINNERS_SHARE = "W0512";
     TAKES_FROM_ROUTE = "W0513";
+    NO_BPF_QUEUES = "W0514";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

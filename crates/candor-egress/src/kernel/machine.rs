@@ -1,7 +1,11 @@
 //! The interfaces and control groups of a machine, real or in a test.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use crate::control_group::{GroupId, GroupName};
 use crate::handle::Handle;
+use crate::netlink::arbitration::{Installed, Statistics};
 use crate::netlink::program;
 use crate::netlink::{self, InterfaceNames, Mode, Observed, TcError};
 use crate::steps::Step;
@@ -36,13 +40,31 @@ pub trait Kernel {
 #[derive(Clone, Debug, Default)]
 pub struct Here {
     groups: ControlGroups,
+    /// By the name of their interface.
+    queues: Vec<(String, Rc<RefCell<Option<Installed>>>)>,
+}
+
+impl Here {
+    /// The statistics of the last queue in the order of arbitration that this process has made on this interface. Needs no
+    /// privilege.
+    #[must_use]
+    pub fn queue(&self, interface: &str) -> Option<Statistics> {
+        let (_, queue) = self.queues.iter().find(|(name, _)| name == interface)?;
+        queue.borrow().as_ref()?.statistics().ok()
+    }
 }
 
 impl Machine for Here {
     type Kernel = Interface;
 
     fn open(&mut self, name: &str) -> Result<Option<(u32, Interface)>, TcError> {
-        Ok(Interface::open(name)?.map(|interface| (interface.index.number(), interface)))
+        let Some(interface) = Interface::open(name)? else { return Ok(None) };
+        let known = self.queues.iter().find(|(known, _)| known == name).map(|(_, queue)| Rc::clone(queue));
+        let queue = known.unwrap_or_else(|| {
+            self.queues.push((name.to_owned(), Rc::clone(&interface.queue)));
+            Rc::clone(&interface.queue)
+        });
+        Ok(Some((interface.index.number(), Interface { queue, ..interface })))
     }
 
     fn group_id(&mut self, name: &GroupName) -> Result<Option<GroupId>, FindError> {
@@ -56,6 +78,8 @@ pub struct Interface {
     client: Client,
     index: InterfaceIndex,
     names: InterfaceNames,
+    /// A queue in the order of arbitration that this process has made.
+    queue: Rc<RefCell<Option<Installed>>>,
 }
 
 impl Interface {
@@ -63,7 +87,7 @@ impl Interface {
     pub fn open(name: &str) -> Result<Option<Self>, TcError> {
         let mut client = Client::open()?;
         let names = InterfaceNames::read(&mut client)?;
-        Ok(names.index(name).map(|index| Self { client, index, names }))
+        Ok(names.index(name).map(|index| Self { client, index, names, queue: Rc::default() }))
     }
 
     /// The same, and the statistics of a queue in the order of arbitration, if this process may read them.
@@ -87,14 +111,19 @@ impl Kernel for Interface {
     }
 
     fn carry_out(&mut self, step: &Step) -> Result<(), TcError> {
-        let Self { client, index, names } = self;
+        let Self { client, index, names, queue } = self;
         match step {
             Step::ChangeClass(class) => netlink::send_class(client, *index, class, Mode::Change),
-            Step::ChangeQdisc(qdisc) => netlink::replace_qdisc(client, *index, qdisc),
             Step::MakeClass(class) => netlink::send_class(client, *index, class, Mode::Make),
             Step::MakeFilter(filter) => netlink::make_filter(client, *index, filter, names),
             // Below a class the kernel has put its own default, which is in the way of one that is only made.
-            Step::MakeQdisc(qdisc) => netlink::replace_qdisc(client, *index, qdisc),
+            Step::ChangeQdisc(qdisc) | Step::MakeQdisc(qdisc) => {
+                let made = netlink::make_qdisc(client, *index, qdisc)?;
+                if qdisc.parent == Handle::ROOT {
+                    *queue.borrow_mut() = made;
+                }
+                Ok(())
+            }
             Step::RemoveFilters { parent, preference } => netlink::delete_filters(client, *index, *parent, *preference),
             // With programs that forward frames, only what is beside them goes.
             Step::RemoveSide { parent } if *parent == Handle::CLSACT && program::has_ours(client, *index)? => {

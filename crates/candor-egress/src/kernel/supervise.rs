@@ -137,6 +137,10 @@ impl<M: Machine> Keeper<M> {
         Ok(applied)
     }
 
+    pub const fn machine(&self) -> &M {
+        &self.machine
+    }
+
     pub fn look(&mut self, mend: Mend, now: Instant) -> Vec<News> {
         let Self { machine, kept } = self;
         kept.iter_mut().flat_map(|kept| kept.look(machine, mend, now)).collect()

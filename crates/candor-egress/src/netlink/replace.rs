@@ -6,6 +6,7 @@ use candor_netlink::client::Client;
 use crate::discipline::Discipline;
 use crate::tree::Qdisc;
 
+use super::arbitration::Installed;
 use super::error::TcError;
 use super::{arbitration, request};
 
@@ -20,9 +21,18 @@ use super::{arbitration, request};
 /// [`TcError::Encode`] before anything is sent; `ENOENT` if the kernel lacks the kind or the parent, `EINVAL` for a value that
 /// it rejects.
 pub fn replace_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
+    make_qdisc(client, interface, qdisc).map(drop)
+}
+
+/// As [`replace_qdisc`]; returns a queue in the order of arbitration.
+pub(crate) fn make_qdisc(
+    client: &mut Client,
+    interface: InterfaceIndex,
+    qdisc: &Qdisc,
+) -> Result<Option<Installed>, TcError> {
     if let Discipline::Arbitration(arbitration) = &qdisc.discipline {
         let layout = arbitration::layout()?;
-        return arbitration::install(client, interface, qdisc, arbitration, &layout).map(drop);
+        return arbitration::install(client, interface, qdisc, arbitration, &layout).map(Some);
     }
-    request::send_qdisc(client, interface, qdisc)
+    request::send_qdisc(client, interface, qdisc).map(|()| None)
 }

@@ -15,6 +15,7 @@ use std::fs;
 use std::path::Path;
 
 use candor_cli::{Exit, Outcome, render};
+use candor_egress::netlink::arbitration;
 use candor_io::signal::EndingSignals;
 use candor_lab::guest::{self, GuestSpec};
 use candor_lab::job::Topology;
@@ -56,6 +57,12 @@ fn play(args: &DemoInversionArgs) -> Result<Report, Failure> {
     for (number, act) in (1..).zip(&all) {
         let mut runs = Vec::new();
         for run in &act.runs {
+            if run.has_arbitration()
+                && let Err(why) = arbitration::layout()
+            {
+                render::err(&format!("candor-lab: without act {number}, {}: {why}\n", run.name));
+                continue;
+            }
             render::err(&format!("candor-lab: act {number} of {}, {}: {}\n", all.len(), act.title, run.name));
             runs.push(play_run(act, run, &pattern, &signals)?);
         }

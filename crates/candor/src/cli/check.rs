@@ -11,7 +11,8 @@ pub(crate) const WARNINGS: &str = "warnings";
 
 /// Check a gateway file and report every finding in it.
 ///
-/// Reads only the file; the kernel is not involved. candor doctor checks the machine.
+/// Reads only the file and, for queue = "arbitration", whether this kernel has queues in BPF. candor doctor checks the
+/// machine.
 ///
 /// Exit status: 0 the file is valid, 1 it is not valid or has denied findings, 2 it could not be read.
 #[derive(Args, Debug)]

@@ -1,18 +1,18 @@
 //! `candor apply`.
 
-use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::gateway_file::{Form, identity, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_engine::reconcile::{self, Applied, Difference, LineKind};
 use candor_io::signal::EndingSignals;
 use serde::Serialize;
 
 use crate::cli::ApplyArgs;
-use crate::cmd::plan;
+use crate::cmd::{plan, read_file};
 use crate::netns;
 
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
-    let file = GatewayFile::read(&args.file)?;
+    let file = read_file(&args.file, None)?;
     let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let applied = {

@@ -14,6 +14,7 @@ use candor_core::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
 use crate::cli::{CheckArgs, WARNINGS};
+use crate::cmd::read_file;
 
 const EXPLANATIONS: &str = include_str!("../../../../docs/findings.md");
 
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     }
     // clap requires FILE without --explain.
     let path = args.file.as_deref().unwrap_or_else(|| Path::new("-"));
-    let mut file = GatewayFile::read(path)?;
+    let mut file = read_file(path, None)?;
     match &mut file.checked {
         Ok(loaded) => set_severities(&mut loaded.warnings, &loaded.left_out, &args.allow, &args.deny),
         Err(findings) => set_severities(findings, &[], &args.allow, &args.deny),
@@ -149,6 +150,18 @@ mod tests {
     use candor_config::config;
 
     use super::*;
+
+    #[test]
+    fn a_kernel_without_queues_loses_the_order() {
+        let text = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n\
+                    [[route]]\nname = \"r\"\nfrom = \"b\"\nto = \"a\"\n\
+                    [egress.a]\nqueue = \"arbitration\"\nper-socket = 20\nreplace = \"same-id\"\n";
+        let mut loaded = config::load(text.as_bytes()).unwrap();
+        loaded.settle_queues(|| false);
+        let source = render::Source::new("car.toml".into(), text.as_bytes());
+        insta::assert_snapshot!(render::text(&source, &loaded.warnings, false));
+        loaded.settle_queues(|| panic!("there is no such queue any more"));
+    }
 
     #[test]
     fn counts_findings_beyond_the_limit_unless_allowed() {

@@ -20,7 +20,7 @@ use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::UserEngine;
 use candor_config::plan::Plan;
-use candor_egress::netlink::{self, ListedQdisc};
+use candor_egress::netlink::{self, ListedQdisc, QueueError};
 use candor_engine::UserAbilities;
 use candor_io::can::{self, InterfaceIndex};
 use candor_io::dma_latency::CPU_DMA_LATENCY;
@@ -121,7 +121,11 @@ fn probe(client: &mut Client) -> Result<Probed, Box<dyn std::error::Error>> {
         Err(CangwError::NotPermitted) => Cangw::NotPermitted,
         Err(other) => return Err(other.into()),
     };
-    Ok(Probed { can: can::support()?, cangw, no_programs: candor_engine::no_programs()?, engines })
+    let no_queues = match netlink::arbitration::layout() {
+        Err(QueueError::Unsupported(why)) => Some(why),
+        _ => None,
+    };
+    Ok(Probed { can: can::support()?, cangw, no_programs: candor_engine::no_programs()?, no_queues, engines })
 }
 
 fn network(client: &mut Client) -> Result<Network, Box<dyn std::error::Error>> {

@@ -74,7 +74,7 @@ impl WantedFile {
     /// Enters the network namespace and reads the file; `None`, after saying why, if it is not valid.
     fn read(args: &WantedArgs, form: Form) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         netns::enter(&args.kernel.netns)?;
-        let file = GatewayFile::read(&args.file)?;
+        let file = super::read_file(&args.file, None)?;
         let Some(loaded) = file.gateway_and_warnings(form)? else { return Ok(None) };
         let wanted = wanted(&loaded.plan);
         if wanted.is_empty() {
@@ -104,7 +104,7 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
             Some(Queueing::Bands(policy)) => {
                 compile::band_places(policy).map(|(place, name)| (place, name.to_owned())).collect()
             }
-            Some(Queueing::Arbitration(_) | Queueing::Tree(_)) | None => BTreeMap::new(),
+            Some(Queueing::Arbitration { .. } | Queueing::Tree(_)) | None => BTreeMap::new(),
         };
         let restarts = bus.restart_after.is_some();
         Wanted { bus: bus.name.clone(), interface: bus.interface.clone(), tree, restarts, names }

@@ -8,7 +8,7 @@ mod live;
 mod text;
 mod view;
 
-use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::gateway_file::Form;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::explain::{Interface, Machine};
 use candor_config::placement::{Because, KernelAbilities, Placement, Unplaceable};
@@ -16,7 +16,7 @@ use candor_config::plan::{BusIndex, Engine, Plan};
 use candor_core::document::closest;
 
 use crate::cli::ExplainArgs;
-use crate::cmd::plan_for;
+use crate::cmd::{plan_for, read_file};
 #[cfg(test)]
 pub(super) use json::Explained;
 use view::View;
@@ -24,7 +24,7 @@ use view::View;
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     // As in `candor run`: findings for the engine of the file do not apply to that of --engine.
     let engine = args.engine.map(|_other| Engine::Auto);
-    let file = GatewayFile::read_for(&args.file, engine)?;
+    let file = read_file(&args.file, engine)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let lists = file.lists(engine);
     let plan = plan_for(&loaded.plan, args.engine);

@@ -1,6 +1,6 @@
 //! `candor plan`.
 
-use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::gateway_file::{Form, identity, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_config::placement::Side;
 use candor_engine::reconcile::{self, Difference, Foreign, Line, LineKind};
@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use crate::cli::{ForeignArgs, PlanArgs};
 use crate::cmd::job_text::{self, JobView};
+use crate::cmd::read_file;
 use crate::netns;
 
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
-    let file = GatewayFile::read(&args.file)?;
+    let file = read_file(&args.file, None)?;
     let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let compared = reconcile::plan(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {

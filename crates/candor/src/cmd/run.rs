@@ -115,7 +115,7 @@ impl<'a> Running<'a> {
             gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
             self.egress.look();
             self.service.is_alive(Instant::now());
-            self.metrics.answer(|| self.observer.text(gateway, self.started.elapsed()));
+            self.metrics.answer(|| self.observer.text(gateway, self.started.elapsed(), &self.egress));
             if signal == Some(Signal::Hangup) {
                 self.service.reloading();
                 self.reloader.reload(gateway, &mut self.egress, self.report)?;

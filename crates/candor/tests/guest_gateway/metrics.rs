@@ -97,6 +97,14 @@ fn command(scene: &Scenario, address: &str) -> Command {
     command
 }
 
+/// Those of the only gateway with this run directory.
+pub(crate) fn of_run_dir(folder: &Path) -> String {
+    let files = folder.read_dir().unwrap().map(|file| file.unwrap().path());
+    let sockets: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "metrics")).collect();
+    let [socket] = &*sockets else { panic!("{sockets:?}") };
+    talk(UnixStream::connect(socket).unwrap())
+}
+
 pub(crate) fn talk(mut stream: impl Read + Write) -> String {
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
     let mut answer = String::new();

@@ -43,16 +43,17 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
         }
         return Some(Egress { queueing: Queueing::Tree(tree::tree(tree, bus, findings)?), bus: index? });
     }
-    let queue = match &spec.queue {
+    let (arbitration, queue) = match &spec.queue {
         Some(QueueSpec::Arbitration(span)) => {
-            let arbitration = arbitration::arbitration(spec, span, findings)?;
-            return Some(Egress { queueing: Queueing::Arbitration(arbitration), bus: index? });
+            (Some(arbitration::arbitration(spec, span, findings)?), spec.frames.as_ref())
         }
-        Some(QueueSpec::Frames(frames)) => Some(frames),
-        None => None,
+        Some(QueueSpec::Frames(frames)) => (None, Some(frames)),
+        None => (None, None),
     };
-    arbitration::is_absent(spec, findings)?;
-    if spec.bands.is_empty() {
+    if arbitration.is_none() {
+        arbitration::is_absent(spec, findings)?;
+    }
+    if spec.bands.is_empty() && arbitration.is_none() {
         if !spec.is_incomplete {
             let bus = spec.name.value.escape_debug();
             let help = format!(
@@ -65,13 +66,22 @@ fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, find
     names_are_unique(&spec.bands, findings);
     let errors = findings.errors();
     let facts = Facts { bus, queue };
-    let bands = spec.bands.iter().filter_map(|written| band(written, facts, checks, findings)).collect();
+    let mut bands: Vec<_> = spec.bands.iter().filter_map(|written| band(written, facts, checks, findings)).collect();
     let limits = spec.limits.iter().filter_map(|written| limit(written, facts, checks, findings)).collect();
     if spec.is_incomplete || findings.errors() > errors {
         return None;
     }
+    if let (Some(queue), []) = (&arbitration, &*bands) {
+        bands.push(arbitration::only_band(queue)?);
+    }
     match Policy::new(bands, limits) {
-        Ok(policy) => Some(Egress { bus: index?, queueing: Queueing::Bands(policy) }),
+        Ok(policy) => {
+            let queueing = match arbitration {
+                Some(queue) => Queueing::Arbitration { queue, otherwise: policy },
+                None => Queueing::Bands(policy),
+            };
+            Some(Egress { bus: index?, queueing })
+        }
         Err(error) => {
             invalid_policy(spec, &error, findings);
             None
@@ -218,7 +228,7 @@ fn why_not(
     }
     let has_own_ingress = plan.egress().iter().filter(|other| other.bus == from).any(|other| match &other.queueing {
         Queueing::Tree(tree) => tree.filters.iter().any(|filter| filter.parent == Handle::INGRESS),
-        Queueing::Arbitration(_) | Queueing::Bands(_) => false,
+        Queueing::Arbitration { .. } | Queueing::Bands(_) => false,
     });
     has_own_ingress.then_some((
         "the tree of that bus has its own filters for received frames",

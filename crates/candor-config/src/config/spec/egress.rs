@@ -27,7 +27,7 @@ keys! {
         .help("write another number")
         .about("queue length in frames of each band without a `queue` of its own; or `\"arbitration\"` in place of bands: \
             the frame that would win arbitration is sent first, and equal ones in the order in which they came (Linux \
-            6.16, see [egress.md](egress.md#the-order-of-arbitration))")
+            6.16, see [egress.md](egress.md#the-order-of-arbitration)); on other kernels the bands are used")
         .default("`100`");
     "frames" => frames: Option<Spanned<u32>> = FRAMES
         .range(1, QUEUE_FRAMES as i64)

@@ -67,11 +67,39 @@ fn reads_queues_and_rates() {
 fn reads_a_queue_in_the_order_of_arbitration() {
     let name = |keys: &str| {
         let plan = loaded(&format!("{BUSES}[egress.a]\nqueue = \"arbitration\"\n{keys}"));
-        let Queueing::Arbitration(arbitration) = &plan.egress()[0].queueing else { panic!("{:?}", plan.egress()) };
-        arbitration.name().to_owned()
+        let Queueing::Arbitration { queue, .. } = &plan.egress()[0].queueing else { panic!("{:?}", plan.egress()) };
+        queue.name().to_owned()
     };
     assert_eq!(name(""), "arb100");
     assert_eq!(name("frames = 200\nper-socket = 20\nmax-age = \"50ms\"\nreplace = \"same-id\""), "arb200s20a50r");
+}
+
+#[test]
+fn bands_take_the_place_of_a_queue_that_the_kernel_does_not_have() {
+    let settled = |text: &str, has_queues| {
+        let text = format!("{}[egress.a]\nqueue = \"arbitration\"\n{text}", with_route(""));
+        let mut loaded = load(text.as_bytes()).unwrap();
+        loaded.settle_queues(|| has_queues);
+        let message = loaded.warnings.iter().find(|finding| finding.code == code::NO_BPF_QUEUES);
+        (message.map(|finding| finding.message.clone()), loaded.plan.egress()[0].queueing.clone())
+    };
+    let (message, queueing) = settled("frames = 20\nper-socket = 5\nmax-age = \"50ms\"\n", false);
+    let expected = "Where the kernel has no queues in BPF, frames are sent first in, first out, without `per-socket`, \
+                    `max-age`";
+    assert_eq!(message.as_deref(), Some(expected));
+    let Queueing::Bands(policy) = queueing else { panic!("{queueing:?}") };
+    let kinds: Vec<_> = compile::tree(&policy).qdiscs.iter().map(|qdisc| qdisc.discipline.kind().to_owned()).collect();
+    assert_eq!((kinds, policy.bands()[0].queue.frames()), (vec!["pfifo".to_owned()], 20));
+
+    let bands = format!("frames = 20\n[[egress.a.band]]\nname = \"x\"\nmatch = \"1\"\nqueue = 5\n{REST}");
+    let (message, queueing) = settled(&bands, false);
+    assert_eq!(message.as_deref(), Some("Where the kernel has no queues in BPF, frames are sent by the bands"));
+    let Queueing::Bands(policy) = queueing else { panic!("{queueing:?}") };
+    let frames: Vec<_> = policy.bands().iter().map(|band| band.queue.frames()).collect();
+    assert_eq!(frames, [5, 20]);
+
+    let (message, queueing) = settled(&bands, true);
+    assert!(message.is_none() && matches!(queueing, Queueing::Arbitration { .. }), "{message:?} {queueing:?}");
 }
 
 #[test]

@@ -61,6 +61,7 @@ topics! {
     CAN = "can-raw", "socket(PF_CAN, SOCK_RAW, CAN_RAW)";
     CANGW = "can-gw", "RTM_DELROUTE of a job that does not exist, /sys/module/can_gw/parameters/max_hops";
     PROGRAMS = "ebpf", "bpf(BPF_PROG_LOAD) of a classifier, /proc/sys/kernel/osrelease";
+    QUEUES = "ebpf queues", "/sys/kernel/btf/vmlinux";
     MODULES = "modules", "/sys/module, /lib/modules/RELEASE/modules.builtin, modules.dep";
     ENGINE = "engine", "sockets, packet rings and io_uring, probed as by candor engines";
     CLOCK = "clock", "/sys/devices/system/clocksource/clocksource0/current_clocksource";

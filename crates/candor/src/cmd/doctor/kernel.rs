@@ -16,6 +16,8 @@ pub(super) struct Probed {
     pub(super) cangw: Cangw,
     /// Why this process cannot attach programs that forward frames.
     pub(super) no_programs: Option<NoPrograms>,
+    /// Why there are no queues in the order of arbitration.
+    pub(super) no_queues: Option<String>,
     pub(super) engines: Vec<(UserEngine, Option<Lack>)>,
 }
 
@@ -38,6 +40,7 @@ pub(super) fn checks(machine: &Machine, probed: &Probed, needs: &Needs) -> Vec<C
         can(probed, needs),
         cangw(machine, probed, needs),
         programs(probed, needs),
+        queues(probed, needs),
         modules(machine, &release, probed),
     ];
     checks.extend(engine(probed, needs));
@@ -138,6 +141,15 @@ fn programs(probed: &Probed, needs: &Needs) -> Check {
         return check::PROGRAMS.ok(format!("{found}; not needed"));
     }
     check::PROGRAMS.missing(found, why.remedy())
+}
+
+fn queues(probed: &Probed, needs: &Needs) -> Check {
+    let Some(why) = &probed.no_queues else { return check::QUEUES.ok("queues can be in the order of arbitration") };
+    if !needs.has_arbitration {
+        return check::QUEUES.ok(format!("no queues in the order of arbitration ({why}); not needed"));
+    }
+    let found = format!("the bands take the place of queues in the order of arbitration ({why})");
+    check::QUEUES.weak(found, "boot Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF")
 }
 
 /// Lists the modules: most load on demand, but one that is not on disk cannot.
@@ -242,7 +254,7 @@ mod tests {
 
     fn all(lack: Option<Lack>) -> Probed {
         let engines = UserEngine::all().map(|engine| (engine, lack.filter(|_| engine.receiver().has_ring()))).collect();
-        Probed { can: Support::Raw, cangw: Cangw::Ready, no_programs: None, engines }
+        Probed { can: Support::Raw, cangw: Cangw::Ready, no_programs: None, no_queues: None, engines }
     }
 
     fn one(files: &[(&str, &str)], probed: &Probed, needs: &Needs, topic: check::Topic) -> Check {
@@ -315,6 +327,19 @@ mod tests {
         assert_eq!(verdict(&no_rings, &needs("read-write", ""), check::ENGINE), Verdict::Ok);
         assert_eq!(verdict(&no_rings, &Needs::unknown(), check::ENGINE), Verdict::Weak);
         assert_eq!(verdict(&all(None), &Needs::unknown(), check::ENGINE), Verdict::Ok);
+    }
+
+    #[test]
+    fn missing_queues_are_weak_if_the_file_wants_them() {
+        let probed = Probed { no_queues: Some("no BTF".to_owned()), ..all(None) };
+        let wants = Needs { has_arbitration: true, ..Needs::unknown() };
+        let check = |probed: &Probed, needs: &Needs| one(&[], probed, needs, check::QUEUES);
+        assert_eq!(check(&probed, &wants).verdict, Verdict::Weak);
+        assert_eq!(
+            check(&probed, &Needs::unknown()).found,
+            "no queues in the order of arbitration (no BTF); not needed"
+        );
+        assert_eq!(check(&all(None), &wants).verdict, Verdict::Ok);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(super) struct Needs {
     /// The file names that engine; there is no fallback.
     pub(super) is_named: bool,
     pub(super) realtime: Realtime,
+    /// A bus has a queue in the order of arbitration.
+    pub(super) has_arbitration: bool,
     /// Largest `hop-limit` of the routes.
     pub(super) hops: u8,
     /// `None` without a file.
@@ -49,7 +51,15 @@ pub(super) struct Wanted {
 impl Needs {
     pub(super) fn unknown() -> Self {
         let realtime = Realtime::default();
-        Self { runs: Runs::Unknown, engine: None, is_named: false, realtime, hops: 0, interfaces: None }
+        Self {
+            runs: Runs::Unknown,
+            engine: None,
+            is_named: false,
+            realtime,
+            has_arbitration: false,
+            hops: 0,
+            interfaces: None,
+        }
     }
 
     pub(super) fn of(plan: &Plan) -> Self {
@@ -75,6 +85,7 @@ impl Needs {
             engine,
             is_named: matches!(plan.engine(), Engine::User(_)),
             realtime: plan.realtime().clone(),
+            has_arbitration: plan.has_arbitration(),
             hops: plan.routes().iter().filter_map(|route| route.hop_limit).max().unwrap_or_default(),
             interfaces: Some(used.into_iter().map(|bus| Wanted::of(plan, bus)).collect()),
         }

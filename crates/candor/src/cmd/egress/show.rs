@@ -8,6 +8,7 @@ use super::draw::Drawing;
 use super::json::ShowView;
 use super::{Wanted, draw, named_or_all, no_interface, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
+use crate::cmd::read_file;
 use crate::netns;
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
@@ -17,10 +18,13 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
     let wanted = match &args.file {
         None => None,
-        Some(path) => match GatewayFile::read(path)?.gateway_or_say(Form::once(args.kernel.json))? {
-            Some(loaded) => Some(wanted(&loaded.plan)),
-            None => return Ok(Exit::No),
-        },
+        Some(path) => {
+            let file = if args.wanted { GatewayFile::read(path)? } else { read_file(path, None)? };
+            match file.gateway_or_say(Form::once(args.kernel.json))? {
+                Some(loaded) => Some(wanted(&loaded.plan)),
+                None => return Ok(Exit::No),
+            }
+        }
     };
     let shown = subjects(args, wanted.as_deref().unwrap_or_default())?;
     if args.kernel.json {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use candor_config::plan::Plan;
 use candor_core::causes::in_full;
 use candor_egress::kernel::{Applied, Event, Here, Keeper, Mend, StartError};
+use candor_egress::netlink::arbitration::Statistics;
 use candor_egress::tree::Tree;
 
 use super::report::Report;
@@ -72,6 +73,11 @@ impl<'a> Egress<'a> {
     /// Polls the control groups; true if one has changed, so that the trees need a check.
     pub(super) fn have_groups_moved(&mut self) -> bool {
         self.keeper.as_mut().is_some_and(Keeper::have_groups_moved)
+    }
+
+    /// The statistics of a queue in the order of arbitration that this process has made.
+    pub(super) fn queue(&self, interface: &str) -> Option<Statistics> {
+        self.keeper.as_ref()?.machine().queue(interface)
     }
 
     fn tell(&self, done: &Applied) {

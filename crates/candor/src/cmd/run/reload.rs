@@ -14,8 +14,8 @@ use super::egress::Egress;
 use super::report::Report;
 use super::warnings;
 use crate::cli::RunArgs;
-use crate::cmd::plan_for;
-use candor_cli::gateway_file::{GatewayFile, identity, tally};
+use crate::cmd::{plan_for, read_file};
+use candor_cli::gateway_file::{identity, tally};
 use candor_cli::render;
 
 /// Distinguishes the two meanings of `SIGHUP`.
@@ -88,7 +88,7 @@ impl<'a> Reloader<'a> {
             let because = "it came from standard input, which cannot be read again; start candor with a file";
             return Ok(report.not_reloaded(&name, because));
         }
-        let file = match GatewayFile::read_for(self.file, self.engine.map(|_other| Engine::Auto)) {
+        let file = match read_file(self.file, self.engine.map(|_other| Engine::Auto)) {
             Ok(file) => file,
             Err(error) => return Ok(report.not_reloaded(&name, &in_full(&error))),
         };

@@ -9,7 +9,7 @@ mod seccomp;
 
 use std::error::Error;
 
-use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::gateway_file::Form;
 use candor_cli::render;
 use candor_config::plan::{Engine, Plan};
 use candor_io::signal::EndingSignals;
@@ -21,7 +21,7 @@ use super::reload::Hangup;
 use super::report::{self, Report};
 use super::warnings;
 use crate::cli::{Address, RunArgs};
-use crate::cmd::plan_for;
+use crate::cmd::{plan_for, read_file};
 use crate::netns;
 
 /// Everything that [`start`] has set up.
@@ -109,7 +109,7 @@ impl<'a> After<'a, PrivilegesGivenUp> {
                 internet: matches!(self.args.metrics, Some(Address::Tcp(_))),
                 namespaces: privileges::tries_crc8(&self.plan),
                 programs: privileges::loads_programs(&self.plan),
-                queues: privileges::has_arbitration(&self.plan),
+                queues: self.plan.has_arbitration(),
             })?;
         }
         Ok(self.then(SystemCallsFiltered))
@@ -147,7 +147,7 @@ impl After<'_, SignalsBlocked> {
 /// The plan and the name of the file, whose text and findings are not kept while the gateway runs.
 fn read(args: &RunArgs) -> Result<Option<(Plan, String)>, Box<dyn Error>> {
     // With --engine, the gateway checks that engine instead of the one in the file.
-    let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
+    let file = read_file(&args.file, args.engine.map(|_other| Engine::Auto))?;
     let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(None) };
     render::err(&render::digest(&file.source, &warnings(loaded), render::wants_colour()));
     Ok(Some((plan_for(&loaded.plan, args.engine), file.source.name().to_owned())))

@@ -10,8 +10,8 @@ use candor_egress::netlink::arbitration::{self, Installed, Layout, Statistics, k
 
 use super::line::{Line, PLUG};
 use super::*;
-use crate::queues;
 use crate::serial::SERIAL;
+use crate::{metrics, queues};
 
 const SCHEDULES: u64 = 60;
 /// The first byte of a frame is its number.
@@ -222,6 +222,41 @@ fn commands_apply_verify_and_show_a_queue() {
     scenario.candor(&["egress", "verify", &file]).assert(1, &[]);
 }
 
+fn kind() -> Option<String> {
+    interface("t-left").found().unwrap().qdiscs.first().map(|qdisc| qdisc.discipline.kind().to_owned())
+}
+
+/// On all kernels without queues in BPF.
+#[test]
+#[ignore = "runs in a guest"]
+fn bands_take_the_place_of_a_queue_that_the_kernel_does_not_have() {
+    let Some(scenario) = Scenario::new(VCAN, ["left", "right"]) else { return };
+    let has_queues = arbitration::layout().is_ok();
+    let plain = GATEWAY.to_owned() + &route("over", "b", "a", "match = \"7FF\"");
+    let file = scenario.file("candor.toml", &plain);
+    let checked = scenario.candor(&["check", &file]);
+    assert_eq!((checked.status, checked.err.contains("W0514")), (0, !has_queues), "{checked:?}");
+    if has_queues {
+        return;
+    }
+    let warning = "frames are sent first in, first out, without `per-socket`";
+    scenario.candor(&["egress", "apply", &file]).assert(0, &[warning]);
+    assert_eq!(kind().as_deref(), Some("pfifo"));
+    scenario.candor(&["egress", "verify", &file]).assert(0, &[warning]);
+    scenario.candor(&["doctor", &file]).assert(0, &["weak     ebpf queues"]);
+    scenario.candor(&["egress", "clear", &file]).assert(0, &[]);
+
+    let run = scenario.run(&plain, "read-write").start_from(Path::new(&file));
+    assert_eq!(kind().as_deref(), Some("pfifo"));
+    let bands = "[[egress.a.band]]\nname = \"x\"\nmatch = \"1\"\n[[egress.a.band]]\nname = \"y\"\n";
+    scenario.file("candor.toml", &plain.replace("[[route]]", &format!("{bands}[[route]]")));
+    signal::send(run.pid(), Signal::Hangup).unwrap();
+    run.event(&["reloaded"]);
+    assert_eq!(kind().as_deref(), Some("prio"));
+    run.stop();
+    assert_eq!(kind(), None);
+}
+
 /// A queue is made again where an interface comes back, with the privileges and system calls that are left.
 #[test]
 #[ignore = "runs in a guest"]
@@ -233,11 +268,16 @@ fn run_keeps_a_queue_until_its_end() {
     let file = scenario.file("candor.toml", &(GATEWAY.to_owned() + &route("over", "b", "a", "echo = true")));
     let run = scenario.events(&["run", &file, "--engine", "kernel", "--json", "--seccomp"]);
     run.event(&["ready"]);
-    let kind = || interface("t-left").found().unwrap().qdiscs.first().map(|qdisc| qdisc.discipline.kind().to_owned());
     assert_eq!(kind().as_deref(), Some("arb100s20"));
+    let counter =
+        "candor_bus_arbitration_dropped_frames_total{bus=\"a\",interface=\"t-left\",reason=\"per-socket\"} 0\n";
+    let metrics = || metrics::of_run_dir(scenario.run_dir.path());
+    assert!(metrics().contains(counter), "{}", metrics());
     scenario.unplug("left");
     scenario.plug_in("left");
     wait_until("the queue is there again", || kind().as_deref() == Some("arb100s20"));
+    let metrics = metrics::of_run_dir(scenario.run_dir.path());
+    assert!(metrics.contains(counter), "{metrics}");
     let far = scenario.listener("left");
     let right = scenario.sender("right");
     wait_until("the job is there again", || {

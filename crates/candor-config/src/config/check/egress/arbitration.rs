@@ -6,17 +6,17 @@ use crate::config::code;
 use crate::config::spec::EgressSpec;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::Text;
-use candor_egress::arbitration::{Arbitration, Limits};
+use candor_egress::arbitration::{Arbitration, ArbitrationError, Limits};
+use candor_egress::policy::{Band, Fair, Full, Queue};
 
 /// `span` is that of `queue`. `None` after an error.
 pub(super) fn arbitration(spec: &EgressSpec, span: &Span, findings: &mut Findings) -> Option<Arbitration> {
-    let other = spec.bands.first().map(|band| &band.span).or_else(|| spec.limits.first().map(|limit| &limit.span));
-    if let Some(other) = other {
-        let message = "A queue in the order of arbitration has neither bands nor limits";
+    if let Some(limit) = spec.limits.first() {
+        let message = "A queue in the order of arbitration has no limits";
         findings.report(
             Diagnostic::error(code::EGRESS, span.clone(), message)
-                .also(other.clone(), "conflicts with `queue`")
-                .help("remove them, or write queue = 100 to keep the bands"),
+                .also(limit.span.clone(), "conflicts with `queue`")
+                .help("remove them, or write queue = 100 and bands"),
         );
         return None;
     }
@@ -30,9 +30,37 @@ pub(super) fn arbitration(spec: &EgressSpec, span: &Span, findings: &mut Finding
         max_age_ms: age.map_or(Some(None), |age| age.map(Some))?,
         replace_same_id: replace.unwrap_or(Some(false))?,
     };
-    Arbitration::new(limits)
-        .map_err(|error| findings.error(code::EGRESS, span, error.to_string(), "write other numbers"))
-        .ok()
+    let refused =
+        |error: ArbitrationError| findings.error(code::EGRESS, span, error.to_string(), "write other numbers");
+    let queue = Arbitration::new(limits).map_err(refused).ok()?;
+    says_what_others_lose(spec, span, findings);
+    Some(queue)
+}
+
+/// For kernels without queues in BPF.
+fn says_what_others_lose(spec: &EgressSpec, span: &Span, findings: &mut Findings) {
+    let keys = [
+        ("`per-socket`", spec.per_socket.is_some()),
+        ("`replace`", spec.replace.is_some()),
+        ("`max-age`", spec.max_age.is_some()),
+    ];
+    let keys: Vec<_> = keys.into_iter().filter_map(|(key, is_set)| is_set.then_some(key)).collect();
+    let lost = if keys.is_empty() { String::new() } else { format!(", without {}", keys.join(", ")) };
+    let (order, bands) = match spec.bands.is_empty() {
+        true => ("first in, first out", ", or add bands for other kernels to this section"),
+        false => ("by the bands", ""),
+    };
+    let message = format!("Where the kernel has no queues in BPF, frames are sent {order}{lost}");
+    findings.report(
+        Diagnostic::warning(code::NO_BPF_QUEUES, span.clone(), message)
+            .help(format!("boot Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF{bands}")),
+    );
+}
+
+/// All frames, first in, first out.
+pub(super) fn only_band(queue: &Arbitration) -> Option<Band> {
+    let queue = Queue::new(Fair::No, queue.limits().frames, Full::Refuse).ok()?;
+    Some(Band { name: "all".to_owned(), take: Vec::new(), queue, rate: None, share: None })
 }
 
 /// `None` after an error about a key that only a queue in the order of arbitration has.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use candor_config::plan::RouteIndex;
 use candor_core::bits::Occupancy;
 use candor_egress::discipline::Discipline;
+use candor_egress::netlink::arbitration::Statistics;
 use candor_egress::netlink::{self, QdiscStats};
 use candor_engine::{BusCounters, Gateway, LATENCY_BOUNDS, RouteCounters};
 use candor_netlink::client::Client;
@@ -18,6 +19,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::load::Loads;
 use crate::cmd::job_text::side_name;
+use crate::cmd::run::egress::Egress;
 
 /// Counters and states at one moment.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ struct Bus {
     link: Option<Link>,
     /// Statistics of the root qdisc; `None` for `noqueue`.
     queue: Option<QdiscStats>,
+    /// Of a queue in the order of arbitration that this process has made.
+    arbitration: Option<Statistics>,
     /// Occupied time; `None` if the bit rate is unknown.
     busy: Option<Occupancy>,
 }
@@ -57,36 +61,36 @@ impl Observer {
     /// Starts the accumulation of the bus load.
     pub(in crate::cmd::run) fn start(gateway: &Gateway) -> Self {
         let mut observer = Self::default();
-        observer.buses(gateway);
+        observer.buses(gateway, None);
         observer
     }
 
     /// The metrics after this uptime.
-    pub(in crate::cmd::run) fn text(&mut self, gateway: &Gateway, uptime: Duration) -> String {
+    pub(in crate::cmd::run) fn text(&mut self, gateway: &Gateway, uptime: Duration, egress: &Egress<'_>) -> String {
         of(Snapshot {
             engine: gateway.plan().engine().name(),
             uptime,
             routes: routes(gateway),
             accounting: gateway.buses(),
-            buses: self.buses(gateway),
+            buses: self.buses(gateway, Some(egress)),
         })
     }
 
-    fn buses(&mut self, gateway: &Gateway) -> Vec<Bus> {
+    fn buses(&mut self, gateway: &Gateway, egress: Option<&Egress<'_>>) -> Vec<Bus> {
         // Without netlink the buses have no values, but the counters of the gateway are still reported.
         let mut client = Client::open();
         let links = client.as_mut().ok().and_then(|client| link::list(client).ok()).unwrap_or_default();
         let qdiscs = client.as_mut().ok().and_then(|client| netlink::qdiscs(client).ok()).unwrap_or_default();
-        let queue = |link: &Link| {
-            let root = qdiscs.iter().find(|qdisc| qdisc.interface == link.index && qdisc.is_root())?;
-            (root.qdisc.discipline != Discipline::Noqueue).then_some(root.stats)
-        };
+        let root = |link: &Link| qdiscs.iter().find(|qdisc| qdisc.interface == link.index && qdisc.is_root());
         let of_bus = |bus: &candor_config::plan::Bus| {
             let link = links.iter().find(|link| link.name == bus.interface);
+            let root = link.and_then(root).filter(|root| root.qdisc.discipline != Discipline::Noqueue);
+            let arbitration = root.filter(|root| matches!(root.qdisc.discipline, Discipline::Arbitration(_)));
             Bus {
                 labels: [("bus", bus.name.clone()), ("interface", bus.interface.clone())],
                 link: link.cloned(),
-                queue: link.and_then(queue),
+                queue: root.map(|root| root.stats),
+                arbitration: arbitration.and(egress).and_then(|egress| egress.queue(&bus.interface)),
                 busy: link.and_then(|link| self.loads.follow(bus, link)),
             }
         };
@@ -246,7 +250,14 @@ impl Snapshot {
         family(encoder, MetricType::Gauge, ("bus_queue_frames", help), waiting)?;
         let dropped = queues().map(|(labels, queue)| (labels, u64::from(queue.drops)));
         let help = "Frames of all programs dropped by the queue of the interface";
-        family(encoder, MetricType::Counter, ("bus_queue_dropped_frames", help), dropped)
+        family(encoder, MetricType::Counter, ("bus_queue_dropped_frames", help), dropped)?;
+        let reasons = self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.arbitration?)));
+        let reasons = reasons.flat_map(|([bus, interface], Statistics { full, socket, expired, replaced, .. })| {
+            let reasons = [("full", full), ("per-socket", socket), ("expired", expired), ("replaced", replaced)];
+            reasons.map(|(reason, frames)| ([bus, interface, ("reason", reason)], frames))
+        });
+        let help = "Frames of all programs dropped by a queue in the order of arbitration, by reason";
+        family(encoder, MetricType::Counter, ("bus_arbitration_dropped_frames", help), reasons)
     }
 
     /// Counters of the interfaces, for all programs.
@@ -365,6 +376,7 @@ mod tests {
             labels: [("bus", name.to_owned()), ("interface", interface.to_owned())],
             queue: Some(QdiscStats { backlog_frames: 3, drops: 4, ..QdiscStats::default() })
                 .filter(|_| Option::is_some(&link)),
+            arbitration: link.as_ref().map(|_| Statistics { full: 3, replaced: 1, ..Statistics::default() }),
             busy: link.as_ref().map(|_| Occupancy { least_ns: 333_000_000, most_ns: 480_000_000 }),
             link,
         };

@@ -105,8 +105,9 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
             Capability::CAP_SYS_ADMIN,
             tries_crc8(plan) || (has_uring && is_uring_restricted) || (loads_programs(plan) && is_before_bpf),
         ),
-        (Capability::CAP_BPF, loads_programs(plan) || has_arbitration(plan)),
-        (Capability::CAP_PERFMON, has_arbitration(plan)),
+        (Capability::CAP_BPF, loads_programs(plan) || plan.has_arbitration()),
+        // The programs of a queue follow addresses in the kernel, and it is made again where an interface comes back.
+        (Capability::CAP_PERFMON, plan.has_arbitration()),
     ];
     wants.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability).collect()
 }
@@ -118,12 +119,6 @@ pub(super) fn loads_programs(plan: &Plan) -> bool {
     let in_program =
         |placement: &Placement| (0..plan.routes().len()).any(|route| placement.side(RouteIndex(route)) == Side::Bpf);
     placement.as_ref().is_some_and(in_program) || compile::trees(plan.egress()).values().any(Tree::has_programs)
-}
-
-/// True if a queue is in the order of arbitration; its programs follow addresses in the kernel, and it is made again where an
-/// interface comes back.
-pub(super) fn has_arbitration(plan: &Plan) -> bool {
-    compile::trees(plan.egress()).values().any(Tree::is_in_order_of_arbitration)
 }
 
 /// True if the engine tries the kernel's CRC8 in a network namespace, because the file counts positions from the end.
