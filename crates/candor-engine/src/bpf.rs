@@ -17,7 +17,7 @@ pub use probe::no_programs;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
-use candor_bpf::gateway::{self, Filters, Generation};
+use candor_bpf::gateway::{self, Action, Filters, Generation, How};
 use candor_config::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
@@ -84,6 +84,16 @@ pub(crate) enum Fate {
     Kept,
 }
 
+impl FromBus {
+    /// How frames of a job are sent.
+    fn hows<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = How> + 'a {
+        self.filters.filters.iter().filter_map(|filter| match filter.action {
+            Action::Send { route, to, how } if route == job.route && to == job.to => Some(how),
+            _ => None,
+        })
+    }
+}
+
 /// A change that is prepared in the kernel, and runs for no frame yet.
 #[derive(Debug)]
 pub(crate) struct Change {
@@ -101,28 +111,29 @@ impl BpfGateway {
         plan: &Plan,
         jobs: &[&Job],
         interfaces: &Interfaces,
-        (run_dir, entry): (Option<&RunDir>, Option<Entry>),
+        (run_dir, who, entry): (Option<&RunDir>, Option<&Owner>, Option<Entry>),
         latency: MeasureLatency,
         notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, BpfError> {
-        let who = run_dir.and_then(|run_dir| run_dir.me());
+        if let Some(run_dir) = run_dir {
+            refuse_others(plan, jobs, interfaces, (run_dir, who))?;
+        }
         let process = (Some(std::process::id()), entry);
-        let mut gateway = Self::adopt(plan, jobs, interfaces, (run_dir, who), process, notify)?;
+        let mut gateway = Self::adopt(plan, jobs, (run_dir, who), process, notify)?;
         gateway.latency = latency;
         gateway.fit(interfaces)?;
         gateway.past.clear();
-        gateway.deaf(interfaces).into_iter().for_each(notify);
+        // A gateway that runs already may have sockets of its own.
+        if who.is_none() {
+            gateway.deaf(interfaces).into_iter().for_each(notify);
+        }
         Ok(gateway)
     }
 
     /// The programs that an owner has, and those of dead processes, before they are changed to those of these jobs.
-    ///
-    /// # Errors
-    /// Another owner has programs on one of the interfaces.
     pub(crate) fn adopt(
         plan: &Plan,
         jobs: &[&Job],
-        interfaces: &Interfaces,
         (run_dir, who): (Option<&RunDir>, Option<&Owner>),
         (process, entry): (Option<u32>, Option<Entry>),
         notify: &mut dyn FnMut(Notice),
@@ -144,9 +155,6 @@ impl BpfGateway {
             stamps: None,
         };
         gateway.take(plan, jobs);
-        if let Some(run_dir) = run_dir {
-            refuse_others(plan, jobs, interfaces, (run_dir, who))?;
-        }
         gateway.installed = left_over(&mut gateway.client, (run_dir, who), notify)?;
         Ok(gateway)
     }
@@ -248,7 +256,8 @@ impl BpfGateway {
         self.take(plan, jobs);
         if let Err(error) = self.fit(interfaces) {
             (self.jobs, self.routes, self.exclusive, self.both_ways) = before;
-            self.fit(interfaces)?;
+            // If an interface has changed already, the next check changes it back, with the interfaces of these jobs.
+            self.fitted.clear();
             return Err(error);
         }
         Ok(std::mem::take(&mut self.past))
@@ -303,7 +312,7 @@ impl BpfGateway {
             let needs_guard = *goes_round;
             let wanted = Wanted { filters, made_from, to: &to, route: &route, pid, ingress, needs_guard };
             let at = self.installed.iter().position(|installed| installed.source == source);
-            if at.is_some_and(|at| self.installed[at].runs(made_from, filters)) {
+            if at.is_some_and(|at| self.installed[at].runs(made_from, filters, *goes_round)) {
                 continue;
             }
             let before = at.map(|at| self.installed.swap_remove(at));
@@ -378,14 +387,19 @@ impl BpfGateway {
         let route = |RouteIndex(at): RouteIndex| self.routes[at].clone();
         let wanted = self.wanted(interfaces, to, route)?;
         let installed = |source: Source| self.installed.iter().find(move |installed| installed.source == source);
-        let is_kept = |FromBus { source, made_from, filters, .. }: &FromBus| {
-            installed(*source).is_some_and(|now| now.runs(*made_from, filters))
+        let is_kept = |FromBus { source, made_from, filters, goes_round }: &FromBus| {
+            installed(*source).is_some_and(|now| now.runs(*made_from, filters, *goes_round))
         };
         let fate = |job: &Job| {
             let source = Source::new(interfaces.index(job.from), job.format);
-            match installed(source) {
-                _ if wanted.iter().any(|wanted| wanted.source == source && is_kept(wanted)) => Fate::Kept,
-                Some(now) if now.routes().any(|known| known == self.routes[job.route.0]) => Fate::Changed,
+            let wanted = wanted.iter().find(|wanted| wanted.source == source);
+            match (installed(source), wanted) {
+                (_, Some(wanted)) if is_kept(wanted) => Fate::Kept,
+                (Some(now), Some(wanted))
+                    if wanted.hows(job).any(|how| now.sends(&route(job.route), to(source)(job.to), how)) =>
+                {
+                    Fate::Changed
+                }
                 _ => Fate::Added,
             }
         };
@@ -472,7 +486,7 @@ fn add(sum: &mut HashMap<String, RouteCounters>, installed: &[Installed]) {
 }
 
 /// Fails if another owner has programs on one of the interfaces that frames come from.
-fn refuse_others(
+pub(crate) fn refuse_others(
     plan: &Plan,
     jobs: &[&Job],
     interfaces: &Interfaces,

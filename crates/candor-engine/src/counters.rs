@@ -21,7 +21,7 @@ pub struct RouteCounters {
     pub matched: Option<u64>,
     /// Payload bytes of handled frames; user space only.
     pub handled_bytes: Option<u64>,
-    /// Latencies of handled frames; user space only, and only if measured.
+    /// Latencies of handled frames, in programs also of dropped ones; not in can-gw, and only if measured.
     pub latencies: Option<Box<Latencies>>,
 }
 

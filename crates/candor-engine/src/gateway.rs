@@ -163,7 +163,7 @@ impl Gateway {
                 &plan,
                 &for_bpf,
                 &interfaces,
-                (run_dir.as_ref(), entry.take()),
+                (run_dir.as_ref(), None, entry.take()),
                 latency,
                 notify,
             )?);

@@ -11,6 +11,7 @@
 //! first filter is replaced, which the kernel does at once, and after the last frame has left the old ones they are removed. A
 //! route keeps its action, and so its counters, over this.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -76,10 +77,12 @@ impl Digest {
         route: impl Fn(RouteIndex) -> String,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
-        filters.hash(&mut hasher);
-        for filter in &filters.filters {
-            if let Action::Send { route: of, to: bus, .. } = filter.action {
-                (to(bus), route(of)).hash(&mut hasher);
+        filters.maps.hash(&mut hasher);
+        for Filter { program, action } in &filters.filters {
+            program.hash(&mut hasher);
+            match *action {
+                Action::Send { route: of, to: bus, how } => (how, to(bus), route(of)).hash(&mut hasher),
+                Action::End | Action::Nothing => action.hash(&mut hasher),
             }
         }
         Self(hasher.finish())
@@ -153,6 +156,12 @@ struct Sending {
     /// When the filter was attached.
     before: Counted,
     now: Counted,
+}
+
+impl Sending {
+    fn is(&self, route: &str, to: InterfaceIndex, how: How) -> bool {
+        self.route == route && self.to == to && self.how == how
+    }
 }
 
 /// Attached filters.
@@ -268,7 +277,8 @@ impl Installed {
         let runs = |found: &Attached| label(found).is_some_and(|label| label.made_from == made_from);
         let sending = ours.iter().filter_map(|found| {
             let Some(Act::Send { to, is_copy, action }) = found.act else { return None };
-            let label = label(found).filter(|label| !label.route.is_empty())?;
+            // Others are left over from an exchange that was interrupted.
+            let label = label(found).filter(|label| label.made_from == made_from && !label.route.is_empty())?;
             let how = if is_copy { How::Mirror } else { How::Redirect };
             let (before, now) = (Counted::default(), Counted::of(&found.stats));
             Some(Sending { place: found.place, route: label.route, to, how, action, before, now })
@@ -344,19 +354,28 @@ impl Installed {
         if program::make_ingress(client, interface, wanted.ingress).map_err(BpfError::attaching)? {
             self.made_ingress = true;
         }
-        let (made_ingress, made_from) = (self.made_ingress, self.made_from);
-        let label = |route: String| Label { pid: wanted.pid, made_ingress, made_from, route }.text();
+        // Whichever filters of candor go last take it along.
+        if !self.made_ingress {
+            let all = program::attached(client, interface).map_err(BpfError::List)?;
+            let mut labels = all.iter().filter_map(|found| Label::of(&found.name));
+            self.made_ingress = labels.any(|label| label.made_ingress);
+        }
+        let (made_ingress, pid) = (self.made_ingress, wanted.pid);
+        let label = |made_from, route| Label { pid, made_ingress, made_from, route }.text();
+        // What only helps says nothing about the programs that run.
+        let helper = label(Digest::default(), String::new());
+        let label = |route| label(self.made_from, route);
         let head = self.source.head();
         if !before.is_some_and(|before| before.places.contains(&head)) {
             // Without it, the further filters would take what others left in a buffer for steps.
-            attach_idle(client, interface, (head, &label(String::new())), loaded, None)?;
+            attach_idle(client, interface, (head, &helper), loaded, None)?;
         }
         self.places.push(head);
         let mut of_head = (label(String::new()), None);
         if wanted.needs_guard {
             let place = self.source.guard();
             let program = load_one(&gateway::guard(), String::new(), |_no_map| 0)?;
-            program::attach(client, interface, (place, &label(String::new())), program.as_fd(), Some(Act::End))
+            program::attach(client, interface, (place, &helper), program.as_fd(), Some(Act::End))
                 .map_err(BpfError::attaching)?;
             self.places.push(place);
         }
@@ -382,7 +401,7 @@ impl Installed {
         if let Some(kept) = before.and_then(|before| before.sending.iter().find(|sending| sending.place == head)) {
             let act = Act::Send { to: kept.to, is_copy: kept.how == How::Mirror, action: kept.action };
             let keeper = self.source.place(FURTHER, KEEPER);
-            attach_idle(client, interface, (keeper, &label(String::new())), loaded, Some(act))?;
+            attach_idle(client, interface, (keeper, &helper), loaded, Some(act))?;
         }
         Ok(of_head)
     }
@@ -394,7 +413,9 @@ impl Installed {
             Action::Nothing => None,
             Action::Send { to, how, route } => {
                 let (to, route) = ((wanted.to)(to), (wanted.route)(route));
-                let same = |sending: &&Sending| sending.how == how && sending.to == to && sending.route == route;
+                // A route of several steps has an action for each.
+                let is_free = |action: u32| self.sending.iter().all(|sending| sending.action != action);
+                let same = |sending: &&Sending| sending.is(&route, to, how) && is_free(sending.action);
                 let action = before.and_then(|before| before.sending.iter().find(same)).map_or(0, |same| same.action);
                 Some(Act::Send { to, is_copy: how == How::Mirror, action })
             }
@@ -406,6 +427,9 @@ impl Installed {
         let is_shared = |place: &&Place| before.is_some_and(|before| before.places.contains(place));
         let new = self.places.iter().filter(|place| !is_shared(place)).copied();
         remove(client, self.source, new.chain([self.source.place(FURTHER, KEEPER)]));
+        if before.is_none() {
+            self.remove_ingress(client);
+        }
     }
 
     /// Detaches everything, and returns it with its final counters.
@@ -426,11 +450,24 @@ impl Installed {
             },
         };
         remove(client, source, [source.head()].into_iter());
-        if idle.made_ingress && program::ingress_is_empty(client, source.interface).unwrap_or(false) {
-            // Another program may have removed it.
-            let _ = program::remove_ingress(client, source.interface);
-        }
+        idle.remove_ingress(client);
         Ok(before)
+    }
+
+    /// Notes the numbers of new actions.
+    fn number(&mut self, all: &[Attached]) {
+        for sending in self.sending.iter_mut().filter(|sending| sending.action == 0) {
+            sending.action = all.iter().find(|found| found.place == sending.place).map_or(0, |found| found.action);
+        }
+    }
+
+    /// Removes the place for filters if candor made it and nobody uses it.
+    fn remove_ingress(&self, client: &mut Client) {
+        let Source { interface, .. } = self.source;
+        if self.made_ingress && program::ingress_is_empty(client, interface).unwrap_or(false) {
+            // Another program may have removed it.
+            let _ = program::remove_ingress(client, interface);
+        }
     }
 
     /// Reads the counters; returns true if all filters are there.
@@ -439,6 +476,7 @@ impl Installed {
     /// The filters cannot be listed now.
     pub(super) fn read(&mut self, client: &mut Client) -> Result<bool, BpfError> {
         let all = program::attached(client, self.source.interface).map_err(BpfError::List)?;
+        self.number(&all);
         for sending in &mut self.sending {
             if let Some(found) = all.iter().find(|found| found.action == sending.action && found.action != 0) {
                 sending.now = Counted::of(&found.stats);
@@ -477,16 +515,18 @@ impl Installed {
         sent.chain(deleted).chain(latencies)
     }
 
-    /// Names of the routes; one may come several times.
-    pub(super) fn routes(&self) -> impl Iterator<Item = &str> {
-        self.sending.iter().map(|sending| sending.route.as_str())
+    /// True if frames of a route have such an action.
+    pub(super) fn sends(&self, route: &str, to: InterfaceIndex, how: How) -> bool {
+        self.sending.iter().any(|sending| sending.is(route, to, how))
     }
 
-    /// True if this is what is wanted, and complete.
-    pub(super) fn runs(&self, made_from: Digest, filters: &Filters) -> bool {
+    /// True if this is what is wanted: all of it, and nothing else.
+    pub(super) fn runs(&self, made_from: Digest, filters: &Filters, needs_guard: bool) -> bool {
         let further = (1..).take(filters.filters.len().saturating_sub(1));
-        let mut places = further.map(|number| self.source.further(self.generation, number)).chain([self.source.head()]);
-        self.made_from == made_from && places.all(|place| self.places.contains(&place))
+        let further = further.map(|number| self.source.further(self.generation, number));
+        let guard = needs_guard.then(|| self.source.guard());
+        let wanted: BTreeSet<_> = further.chain([self.source.head()]).chain(guard).collect();
+        self.made_from == made_from && wanted == self.places.iter().copied().collect()
     }
 
     /// Frames that went round and were ended.
@@ -507,20 +547,12 @@ impl Prepared {
         let Self { mut next, mut before, loaded, head: (name, act) } = self;
         let source = next.source;
         let program = loaded.programs.first().unwrap_or(&loaded.idle).as_fd();
-        // The kernel numbers new actions.
-        let all = program::attach(client, source.interface, (source.head(), &name), program, act)
-            .map_err(BpfError::attaching)
-            .and_then(|()| program::attached(client, source.interface).map_err(BpfError::List));
-        let all = match all {
-            Ok(all) => all,
-            Err(error) => {
-                next.take_back(client, before.as_ref());
-                return Err(Box::new((error, before)));
-            }
-        };
-        for sending in &mut next.sending {
-            sending.action = all.iter().find(|found| found.place == sending.place).map_or(0, |found| found.action);
+        if let Err(error) = program::attach(client, source.interface, (source.head(), &name), program, act) {
+            next.take_back(client, before.as_ref());
+            return Err(Box::new((BpfError::attaching(error), before)));
         }
+        // The kernel numbers new actions. Without an answer, the next reading finds the numbers.
+        next.number(&program::attached(client, source.interface).unwrap_or_default());
         (next.deleted, next.latencies) = (loaded.deleted, loaded.latencies);
         leave();
         if let Some(before) = &mut before {

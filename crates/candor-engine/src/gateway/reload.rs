@@ -170,10 +170,15 @@ impl Gateway {
             Some(bpf) => {
                 bpf.exchange(&plan, &for_bpf, &interfaces, run_dir.as_ref()).map(|counted| bpf_counted = Some(counted))
             }
-            None if !for_bpf.is_empty() => {
-                BpfGateway::start(&plan, &for_bpf, &interfaces, (run_dir.as_ref(), None), self.latency, notify)
-                    .map(|started| new_bpf = Some(started))
-            }
+            None if !for_bpf.is_empty() => BpfGateway::start(
+                &plan,
+                &for_bpf,
+                &interfaces,
+                (run_dir.as_ref(), run_dir.as_ref().and_then(RunDir::me), None),
+                self.latency,
+                notify,
+            )
+            .map(|started| new_bpf = Some(started)),
             None => Ok(()),
         };
         if let Err(error) = outcome {

@@ -45,16 +45,17 @@ pub fn plan(
     let run_dir = RunDir::open_applied(notify)?;
     let owner = Owner::Applied { file: file.to_owned() };
     let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target.cangw, foreign)?;
-    let programs = Programs::find(plan, &target, (run_dir.as_ref(), &owner), notify)?;
+    // Nothing is replaced or removed now.
+    let programs = Programs::find(plan, &target, (run_dir.as_ref(), &owner), &mut |_notice| {})?;
     let refused_by_lists = |run_dir: &RunDir| {
         knows_foreign(run_dir, foreign)?;
-        run_dir.refuse_twins(&target.all, Some(&owner))
+        run_dir.refuse_twins(&target.all, Some(&owner))?;
+        Programs::refuse(plan, &target, (run_dir, &owner))
     };
     let refusal = run_dir
         .as_ref()
         .map_or(Ok(()), refused_by_lists)
-        .map_err(ReconcileError::from)
-        .and_then(|()| compared.refuse(&target.cangw))
+        .and_then(|()| compared.refuse(&target))
         .err()
         .map(|error| error.to_string());
     Ok(Difference { refusal, ..compared.difference(&mut client, &target, &programs)? })
@@ -80,8 +81,9 @@ pub fn apply(
         notify(Notice::MayCircle { route, other });
     }
     let compared = Compared::of(&mut client, Some(&run_dir), &owner, &target.cangw, foreign)?;
+    Programs::refuse(plan, &target, (&run_dir, &owner))?;
     let programs = Programs::find(plan, &target, (Some(&run_dir), &owner), notify)?;
-    compared.refuse(&target.cangw)?;
+    compared.refuse(&target)?;
     let difference = compared.difference(&mut client, &target, &programs)?;
     let leftovers = run_dir.dead().iter().map(|dead| dead.kernel_jobs().count()).sum();
 
@@ -163,13 +165,19 @@ impl Compared {
     }
 
     /// Refuses changes that would duplicate frames or change foreign jobs.
-    fn refuse(&self, target: &Target) -> Result<(), ReconcileError> {
+    fn refuse(&self, FileTarget { cangw: target, copying, .. }: &FileTarget) -> Result<(), ReconcileError> {
         self.uids_are_free(target)?;
         let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
         let is_new = |wanted: &usize| matches!(self.found.actions[*wanted], Action::Added);
         let mut doubled: Vec<_> = self.found.standings.iter().filter_map(twin).filter(is_new).collect();
         doubled.sort_unstable();
         let mut routes: Vec<_> = doubled.into_iter().map(|wanted| target.jobs[wanted].route.clone()).collect();
+        let foreign = || {
+            let all = self.present.iter().zip(&self.found.standings);
+            all.filter(|(_, standing)| matches!(standing, Standing::Foreign(_))).map(|(job, _)| job.job())
+        };
+        let in_programs = copying.iter().filter(|owned| foreign().any(|job| job.is_same_job(owned.job.job())));
+        routes.extend(in_programs.map(|owned| owned.route.clone()));
         routes.dedup();
         if routes.is_empty() { Ok(()) } else { Err(ReconcileError::WouldDouble { routes }) }
     }
@@ -184,6 +192,9 @@ impl Compared {
 
     /// Executes the steps; after an error the jobs are as before.
     pub(super) fn carry_out(&self, client: &mut Client, target: &Target) -> Result<(), ReconcileError> {
+        if self.found.steps.is_empty() {
+            return Ok(());
+        }
         let mut undo = Undo::new(&self.situation(target), &self.found);
         let outcome = follow(client, &self.found.steps, target).and_then(|()| is_as_wanted(client, target, &undo));
         outcome.map_err(|error| undone(client, &mut undo, error))

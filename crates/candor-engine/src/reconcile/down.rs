@@ -55,7 +55,9 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
         let nothing = Instance { jobs: Vec::new(), change: None, ..instance };
         // If this process is killed halfway, the next one must not remove equal foreign jobs. If the record cannot be
         // written, the jobs are removed nevertheless.
-        let begun = Instance { change: Some(going(claimed.clone(), &present)), ..nothing.clone() };
+        let mut change = going(claimed.clone(), &present);
+        change.before.extend(programs.iter().cloned());
+        let begun = Instance { change: Some(change), ..nothing.clone() };
         let _ = run_dir.keep_applied(begun);
         let filters = bpf::remove_of(&mut client, &programs)?;
         let count = DownCount { filters, ..remove(&mut client, &claimed)? };

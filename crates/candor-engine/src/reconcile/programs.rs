@@ -6,7 +6,7 @@ use candor_config::plan::Plan;
 use super::difference::{Line, LineKind, Names};
 use super::error::ReconcileError;
 use super::target::FileTarget;
-use crate::bpf::{BpfError, BpfGateway, Fate};
+use crate::bpf::{self, BpfError, BpfGateway, Fate};
 use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::run_dir::{Instance, OwnedJob, RunDir};
@@ -21,6 +21,16 @@ pub(super) struct Programs {
 }
 
 impl Programs {
+    /// Fails if another owner has programs on one of the interfaces.
+    pub(super) fn refuse(
+        plan: &Plan,
+        target: &FileTarget,
+        (run_dir, owner): (&RunDir, &Owner),
+    ) -> Result<(), ReconcileError> {
+        let jobs: Vec<_> = target.programs.iter().collect();
+        Ok(bpf::refuse_others(plan, &jobs, &target.interfaces, (run_dir, Some(owner)))?)
+    }
+
     pub(super) fn find(
         plan: &Plan,
         target: &FileTarget,
@@ -29,7 +39,7 @@ impl Programs {
     ) -> Result<Self, ReconcileError> {
         let FileTarget { all, programs, interfaces, .. } = target;
         let jobs: Vec<_> = programs.iter().collect();
-        let gateway = BpfGateway::adopt(plan, &jobs, interfaces, (run_dir, Some(owner)), (None, None), notify)?;
+        let gateway = BpfGateway::adopt(plan, &jobs, (run_dir, Some(owner)), (None, None), notify)?;
         let (fates, changes) = gateway.fates(interfaces)?;
         let earlier = run_dir.into_iter().flat_map(RunDir::applied).filter(|instance| instance.owner == *owner);
         let is_wanted = |owned: &OwnedJob| {

@@ -38,6 +38,8 @@ pub(super) struct FileTarget {
     pub(super) cangw: Target,
     /// Those in eBPF programs.
     pub(super) programs: Vec<Job>,
+    /// Those of them that leave the frame to can-gw as well.
+    pub(super) copying: Vec<OwnedJob>,
     pub(super) interfaces: Interfaces,
 }
 
@@ -90,8 +92,11 @@ impl FileTarget {
         uids_differ(plan, &jobs)?;
         let all = OwnedJob::list(plan, &interfaces, &jobs, |job| placement.side(job.route));
         let cangw = Target::of(all.iter().filter(|owned| owned.side == Side::Kernel).cloned().collect());
+        let of_job = jobs.iter().zip(&all).filter(|(_, owned)| owned.is_bpf());
+        let copying = of_job.filter(|(job, _)| !plan.route(job.route).is_exclusive).map(|(_, owned)| owned.clone());
+        let copying = copying.collect();
         let programs = jobs.into_iter().filter(|job| placement.side(job.route) == Side::Bpf).collect();
-        Ok(Self { all, cangw, programs, interfaces })
+        Ok(Self { all, cangw, programs, copying, interfaces })
     }
 }
 

@@ -316,6 +316,35 @@ fn latencies_are_measured_in_the_program() {
     way.assert_clean();
 }
 
+/// A route with filters that overlap passes several filters of the kernel, which share no counter.
+#[test]
+#[ignore = "runs in a guest"]
+fn counters_of_a_route_count_each_frame_once_over_a_reload() {
+    let Some(way) = Way::new() else { return };
+    let keys = |to: &str| format!("frames = \"classic\"\nmatch = [\"100:7F0\", \"101\"]\n{to}");
+    let file = |others: &str| LEFT_RIGHT.to_owned() + &route("two", "left", "right", &keys("")) + others;
+    let path = way.place.file("candor.toml", &file(""));
+    let candor =
+        Candor::spawn(&mut way.place.command(&["run", &path, "--engine", "bpf", "--json", "--seccomp"]), "").ready();
+    let passes = |id: u32, times: usize| {
+        let frame = classic(id, &[1]);
+        send(&way.sender, &frame);
+        let heard: Vec<_> = std::iter::from_fn(|| hear(&way.far, Duration::from_millis(20))).collect();
+        assert_eq!(heard, vec![frame; times]);
+    };
+    passes(0x102, 1);
+    passes(0x101, 2);
+    for others in [route("other", "left", "right", "match = \"300\""), String::new()] {
+        way.place.file("candor.toml", &file(&others));
+        signal::send(candor.pid(), Signal::Hangup).unwrap();
+        assert_eq!(candor.event(&["reloaded", "not-reloaded", "invalid"])["event"], "reloaded");
+        passes(0x102, 1);
+        passes(0x101, 2);
+    }
+    assert_eq!(candor.end(Signal::Terminate).counted("two"), [9, 0, 0]);
+    way.assert_clean();
+}
+
 /// Two pairs of virtual interfaces and two routes in a circle.
 #[test]
 #[ignore = "runs in a guest"]
@@ -332,6 +361,11 @@ fn frames_do_not_go_round_for_ever() {
     let heard: Vec<_> = std::iter::from_fn(|| hear(&listener, Duration::from_millis(200))).collect();
     assert_eq!(heard, [frame; 4], "eight passes, every second one here");
     candor.notice_with("Dropped 1 frame that went in a circle");
+    // Another program removes the filter that counts.
+    let guarded = filters(one.near).len();
+    output(Command::new("tc").args("filter del dev t-x0 ingress pref 51468 protocol can".split(' '))).assert(0, &[]);
+    candor.notice_with("put them back");
+    wait_until("it is back", || filters(one.near).len() == guarded);
     let ended = candor.end(Signal::Terminate);
     assert_eq!((ended.counted("there"), ended.counted("back")), ([4, 0, 0], [4, 0, 0]));
     for interface in [one.near, one.far, two.near, two.far] {

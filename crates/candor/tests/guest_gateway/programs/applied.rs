@@ -1,6 +1,10 @@
 //! `candor apply` of programs, which stay without a process.
 
+use candor_core::filter::Filter;
+use candor_io::guest;
+
 use super::{Way, filters, gateway, has_ingress};
+use crate::errors::unload_cangw;
 use crate::prelude::*;
 use crate::reconciled::Elsewhere;
 
@@ -31,7 +35,15 @@ fn applied_programs_work_without_a_process() {
     run("apply").assert(0, &["applied: 2 added"]);
     assert!(way.forwards(0x100) && way.forwards(0x200) && !way.forwards(0x300));
     assert_eq!((way.handled("r100"), way.handled("r200")), (Some(1), Some(1)));
+    // can-gw, which the file does not need, can go.
+    let module = unload_cangw().unwrap();
     run("plan").assert(0, &["no difference, 2 jobs in the kernel"]);
+    run("down").assert(0, &["Removed 2 eBPF filters of "]);
+    run("apply").assert(0, &["applied: 2 added"]);
+    assert!(way.forwards(0x100) && way.forwards(0x200));
+    if let Some(file) = module {
+        guest::load_module(&fs::read(file).unwrap(), "").unwrap();
+    }
     let before = filters(way.left());
     run("apply").assert(0, &["already applied, 2 jobs in the kernel"]);
     assert_eq!(filters(way.left()), before);
@@ -90,6 +102,44 @@ fn a_file_is_applied_to_both_kernel_sides() {
     cangw::delete(&mut Client::open().unwrap(), &taken).unwrap();
 
     way.place.candor(&["down"]).assert(0, &["Removed 1 can-gw job and 1 eBPF filter of "]);
+    way.assert_clean();
+}
+
+/// Programs for both formats, of which the last one to go takes the ingress along.
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_for_both_formats_go_together() {
+    let Some(way) = Way::new() else { return };
+    let both = LEFT_RIGHT.to_owned() + &route("both", "left", "right", "match = \"100\"");
+    let file = way.write("both.toml", &both);
+    way.place.candor(&["apply", &file]).assert(0, &["applied: 2 added"]);
+    assert_eq!(filters(way.left()).len(), 2);
+    assert!(way.forwards(0x100));
+    way.place.candor(&["down"]).assert(0, &["Removed 2 eBPF filters of "]);
+    way.assert_clean();
+    // A killed gateway leaves as much.
+    way.place.start(&both, "bpf").kill();
+    way.place.candor(&["down"]).assert(0, &["Removed 2 eBPF filters of dead"]);
+    way.assert_clean();
+}
+
+/// can-gw would forward the frame as well, of which a program only sends a copy.
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_do_not_double_jobs_of_others() {
+    let Some(_cangw) = require(VCAN_AND_CANGW) else { return };
+    let Some(way) = Way::new() else { return };
+    let file = way.write("way.toml", &gateway(&["100"]));
+    let job = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::exact(RawId(0x100)));
+    let foreign = CangwJob::new(&job, way.left(), way.right.near);
+    let mut client = Client::open().unwrap();
+    cangw::add(&mut client, &foreign).unwrap();
+    way.place.candor(&["plan", &file]).assert(0, &["would refuse", "route \"r100\""]);
+    way.place.candor(&["apply", &file]).assert(2, &["route \"r100\"", "forwarded twice"]);
+    way.assert_no_filters();
+    cangw::delete(&mut client, &foreign).unwrap();
+    way.place.candor(&["apply", &file]).assert(0, &["applied: 1 added"]);
+    way.place.candor(&["down"]).assert(0, &["Removed 1 eBPF filter of "]);
     way.assert_clean();
 }
 
