@@ -366,7 +366,7 @@ impl Generator<'_> {
     fn latency(&mut self, [ahead, latencies]: [MapIndex; 2], step: usize, bounds_ns: &[u32]) {
         let offset = |number: usize| i16::try_from(8 * number).expect("a program has a few steps and classes");
         let assembler = &mut self.assembler;
-        let (counted, found) = (assembler.label(), assembler.label());
+        let counted = assembler.label();
         assembler.load(Size::Double, R7, R6, TSTAMP);
         assembler.jump_if(Condition::Equal, R7, 0, counted);
         assembler.call(KTIME_GET_TAI_NS);
@@ -384,15 +384,16 @@ impl Generator<'_> {
         let first = step * (2 + bounds_ns.len());
         assembler.set_map_value(R1, latencies);
         assembler.add_to_memory(R1, offset(first), R0);
-        for (class, bound) in bounds_ns.iter().enumerate() {
-            assembler.set(R2, i32::from(offset(first + 1 + class)));
-            assembler.jump_if(Condition::AtMost, R0, bound.cast_signed(), found);
-        }
-        assembler.set(R2, i32::from(offset(first + 1 + bounds_ns.len())));
-        assembler.place(found);
-        assembler.alu(Alu::Add, R1, R2);
         assembler.set(R2, 1);
-        assembler.add_to_memory(R1, 0, R2);
+        // Without CAP_PERFMON, a place in a map that depends on the class is not allowed.
+        for (class, bound) in bounds_ns.iter().enumerate() {
+            let next = assembler.label();
+            assembler.jump_if(Condition::Above, R0, bound.cast_signed(), next);
+            assembler.add_to_memory(R1, offset(first + 1 + class), R2);
+            assembler.jump(counted);
+            assembler.place(next);
+        }
+        assembler.add_to_memory(R1, offset(first + 1 + bounds_ns.len()), R2);
         assembler.place(counted);
     }
 

@@ -68,7 +68,7 @@ pub struct Attached {
     pub place: Place,
     /// What its maker wrote, up to 255 bytes; the programs of others may have none.
     pub name: String,
-    /// Number of its first action, by which others can share it; 0 without one.
+    /// Number of its first action if that sends frames, by which others can share it; otherwise 0.
     pub action: u32,
     /// The action, if [`attach`] makes such and the interface that it sends to exists.
     pub act: Option<Act>,
@@ -178,16 +178,17 @@ fn read_action(action: &[u8]) -> Result<(u32, Option<Act>, QdiscStats), DecodeEr
     let [_, kind, options, _, counted] = codec::by_number(action)?;
     let [_, _, parameters] = options.map_or(Ok([None; 3]), |options| codec::by_number(options.value))?;
     let Some(mut fields) = parameters.map(Fields::of) else { return Ok(Default::default()) };
-    let action = fields.u32()?;
-    let act = match kind.map(|kind| kind.text()).as_deref() {
-        Some(GACT) => Some(Act::End),
+    let number = fields.u32()?;
+    // Each kind of action has numbers of its own.
+    let (action, act) = match kind.map(|kind| kind.text()).as_deref() {
+        Some(GACT) => (0, Some(Act::End)),
         Some(MIRRED) => {
             fields.take::<16>()?; // Capabilities, verdict, references and bindings.
             let how = Mirred::of_number(fields.i32()?);
             let to = InterfaceIndex::new(fields.u32()?);
-            to.map(|to| Act::Send { to, is_copy: how == Some(Mirred::EgressMirror), action })
+            (number, to.map(|to| Act::Send { to, is_copy: how == Some(Mirred::EgressMirror), action: number }))
         }
-        _ => None,
+        _ => (0, None),
     };
     let stats = counted.map(|counted| stats::queue(counted.value)).transpose()?.unwrap_or_default();
     Ok((action, act, stats))

@@ -172,7 +172,11 @@ struct Way {
 
 impl Way {
     fn new() -> Option<Self> {
-        let place = Scenario::new(FEATURES, ["left"])?;
+        Self::with(FEATURES)
+    }
+
+    fn with(features: &[Feature]) -> Option<Self> {
+        let place = Scenario::new(features, ["left"])?;
         let right = Pair::new(["t-right", "t-far"]);
         let (sender, far) = (place.sender("left"), listener_on(right.far));
         Some(Self { place, right, sender, far })
