@@ -115,9 +115,11 @@ impl BpfGateway {
         latency: MeasureLatency,
         notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, BpfError> {
-        if let Some(run_dir) = run_dir {
-            refuse_others(plan, jobs, interfaces, (run_dir, who))?;
+        let refused = run_dir.map_or(Ok(()), |run_dir| refuse_others(plan, jobs, interfaces, (run_dir, who)));
+        if refused.is_err() {
+            entry.iter().for_each(Entry::forget);
         }
+        refused?;
         let process = (Some(std::process::id()), entry);
         let mut gateway = Self::adopt(plan, jobs, (run_dir, who), process, notify)?;
         gateway.latency = latency;
