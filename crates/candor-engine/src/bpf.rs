@@ -8,22 +8,24 @@
 
 mod error;
 mod filters;
+mod label;
 mod listeners;
+mod load;
+mod present;
 mod probe;
 
 pub use error::BpfError;
+pub(crate) use present::{InProgram, remove_of, routes_on};
 pub use probe::no_programs;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use candor_bpf::gateway::{self, Action, Filters, Generation, How};
 use candor_config::plan::{BusIndex, Plan, RouteIndex};
-use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
 use candor_egress::netlink::program::{self, Ingress};
 use candor_io::can::{CanSocket, InterfaceIndex, Options, Stamps};
-use candor_netlink::cangw::JobCounters;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
@@ -33,10 +35,10 @@ use crate::latency::{LATENCY_BOUNDS, MeasureLatency};
 use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::preflight::Interfaces;
-use crate::run_dir::{Entry, OwnedJob, RunDir};
-use filters::{Digest, Installed, Prepared, Source, Wanted, is_gone};
-
-const FORMATS: [FrameFormat; 2] = [FrameFormat::Classic, FrameFormat::Fd];
+use crate::run_dir::{Entry, RunDir};
+use filters::{Installed, Prepared, Source, Wanted, is_gone};
+use label::Digest;
+use present::{FORMATS, add, on};
 
 /// Attached programs, removed when this is dropped, unless they are those of an applied file.
 #[derive(Debug)]
@@ -481,12 +483,6 @@ fn there(interfaces: &Interfaces) -> BTreeMap<BusIndex, InterfaceIndex> {
     interfaces.there().map(|(bus, link)| (bus, link.index)).collect()
 }
 
-fn add(sum: &mut HashMap<String, RouteCounters>, installed: &[Installed]) {
-    for (route, counted) in installed.iter().flat_map(Installed::counters) {
-        *sum.entry(route.to_owned()).or_default() += counted;
-    }
-}
-
 /// Fails if another owner has programs on one of the interfaces that frames come from.
 pub(crate) fn refuse_others(
     plan: &Plan,
@@ -526,54 +522,6 @@ fn left_over(
         }
     }
     Ok(found)
-}
-
-/// The programs on an interface, of whichever owner.
-fn on(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<Installed>, BpfError> {
-    let all = program::attached(client, interface).map_err(BpfError::List)?;
-    Ok(FORMATS.into_iter().filter_map(|format| Installed::find(Source::new(interface, format), &all)).collect())
-}
-
-/// Removes the programs of these jobs, and returns the number of filters.
-pub(crate) fn remove_of(client: &mut Client, jobs: &[OwnedJob]) -> Result<usize, BpfError> {
-    let interfaces: BTreeSet<_> = jobs.iter().map(|owned| owned.job.job().source).collect();
-    let mut removed = 0;
-    for interface in interfaces {
-        for installed in on(client, interface)? {
-            removed += installed.len();
-            installed.remove(client)?;
-        }
-    }
-    Ok(removed)
-}
-
-/// Routes in the programs of an interface. Their processes or the kernel may know more than these counters.
-pub(crate) fn routes_on(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<InProgram>, BpfError> {
-    let mut found = Vec::new();
-    for installed in on(client, interface)? {
-        let mut by_route = HashMap::new();
-        add(&mut by_route, std::slice::from_ref(&installed));
-        let is_fd = installed.source.is_fd;
-        found.extend(by_route.into_iter().map(|(route, RouteCounters { handled, dropped, .. })| {
-            let [handled, dropped] = [handled, dropped].map(as_in_cangw);
-            InProgram { route, is_fd, counters: Some(JobCounters { handled, dropped, deleted: 0 }) }
-        }));
-    }
-    Ok(found)
-}
-
-/// A counter that starts at 0 again after 2^32 - 1.
-fn as_in_cangw(frames: u64) -> u32 {
-    u32::try_from(frames & u64::from(u32::MAX)).unwrap_or_default()
-}
-
-/// A route in a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InProgram {
-    pub(crate) route: String,
-    pub(crate) is_fd: bool,
-    /// Handled and dropped frames.
-    pub(crate) counters: Option<JobCounters>,
 }
 
 /// Removes filters of processes that are gone, and returns their number; for a gateway without programs. Leaves them if this

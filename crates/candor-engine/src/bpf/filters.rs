@@ -12,25 +12,23 @@
 //! route keeps its action, and so its counters, over this.
 
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use candor_bpf::assembler::MapIndex;
-use candor_bpf::gateway::{self, Action, Filter, Filters, Generation, How, Map, idle};
+use candor_bpf::gateway::{self, Action, Filter, Filters, Generation, How};
 use candor_core::frame::FrameFormat;
 use candor_core::job::{BusIndex, RouteIndex};
 use candor_egress::filter::{ETH_P_CAN, ETH_P_CANFD};
 use candor_egress::netlink::program::{self, Act, Attached, Ingress, OURS, Place};
 use candor_egress::netlink::{QdiscStats, TcError};
-use candor_io::bpf::{self, MapKind};
+use candor_io::bpf;
 use candor_io::can::InterfaceIndex;
-use candor_io::clock;
 use candor_netlink::client::{Client, Errno};
 
 use super::error::BpfError;
+use super::label::{Digest, Label};
+use super::load::{DeletedFrames, Loaded, MeasuredLatencies, load, load_one};
 use crate::counters::RouteCounters;
-use crate::latency::{CLASSES, Latencies};
 
 const GUARD: u16 = 0xC900;
 const FIRST: u16 = 0xCA00;
@@ -41,10 +39,6 @@ const HEAD: u32 = 1;
 const OF_GENERATION: u32 = 1 << 7;
 /// Handle of a filter that runs for no frame, and keeps an action until its counters are read.
 const KEEPER: u32 = 1 << 9;
-/// `CLS_BPF_NAME_LEN`, without the zero at the end.
-const MOST_NAME_BYTES: usize = 255;
-/// Name of all maps.
-const MAP: &std::ffi::CStr = c"candor_route";
 /// Waited if the kernel cannot say when frames have left a filter.
 const LONGER_THAN_A_FRAME: Duration = Duration::from_millis(50);
 
@@ -53,58 +47,6 @@ const LONGER_THAN_A_FRAME: Duration = Duration::from_millis(50);
 pub(super) struct Source {
     pub(super) interface: InterfaceIndex,
     pub(super) is_fd: bool,
-}
-
-/// The name of a filter: who made it, whether it made the ingress, from what, and for which route.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Label {
-    /// 0 for an applied file.
-    pub(super) pid: u32,
-    pub(super) made_ingress: bool,
-    pub(super) made_from: Digest,
-    pub(super) route: String,
-}
-
-/// Programs, routes and interfaces that differ have different digests. It holds as long as candor itself does not change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Digest(u64);
-
-impl Digest {
-    /// Of the filters of the generation [`Generation::Even`].
-    pub(super) fn of(
-        filters: &Filters,
-        to: impl Fn(BusIndex) -> InterfaceIndex,
-        route: impl Fn(RouteIndex) -> String,
-    ) -> Self {
-        let mut hasher = DefaultHasher::new();
-        filters.maps.hash(&mut hasher);
-        for Filter { program, action } in &filters.filters {
-            program.hash(&mut hasher);
-            match *action {
-                Action::Send { route: of, to: bus, how } => (how, to(bus), route(of)).hash(&mut hasher),
-                Action::End | Action::Nothing => action.hash(&mut hasher),
-            }
-        }
-        Self(hasher.finish())
-    }
-}
-
-impl Label {
-    fn text(&self) -> String {
-        let made = if self.made_ingress { '+' } else { '-' };
-        let mut text = format!("{OURS}{} {made} {:016x} {}", self.pid, self.made_from.0, self.route);
-        let fits = (0..=MOST_NAME_BYTES).rev().find(|&end| text.is_char_boundary(end.min(text.len())));
-        text.truncate(fits.unwrap_or_default().min(text.len()));
-        text
-    }
-
-    pub(super) fn of(text: &str) -> Option<Self> {
-        let mut words = text.strip_prefix(OURS)?.splitn(4, ' ');
-        let pid = words.next()?.parse().ok()?;
-        let made_ingress = words.next()? == "+";
-        let made_from = Digest(u64::from_str_radix(words.next()?, 16).ok()?);
-        Some(Self { pid, made_ingress, made_from, route: words.next().unwrap_or_default().to_owned() })
-    }
 }
 
 impl Source {
@@ -194,40 +136,6 @@ pub(super) struct Prepared {
 /// What could not be attached, and the filters that still run.
 pub(super) type Refused = Box<(BpfError, Option<Installed>)>;
 
-/// Frames that each step deleted.
-#[derive(Debug)]
-struct DeletedFrames {
-    map: bpf::Map,
-    /// By step: the name of its route, and the frames at the last reading.
-    steps: Vec<(String, u64)>,
-}
-
-/// Latencies of the frames of each step.
-#[derive(Debug)]
-struct MeasuredLatencies {
-    tai_ahead: bpf::Map,
-    map: bpf::Map,
-    /// By step: the name of its route, and its latencies at the last reading.
-    steps: Vec<(String, Latencies)>,
-}
-
-impl MeasuredLatencies {
-    /// The clocks may differ since a time service has set TAI.
-    fn tell_time(&self) -> std::io::Result<()> {
-        self.tai_ahead.set(&[0; 4], &clock::tai_ahead_ns()?.to_ne_bytes())
-    }
-
-    fn read(&mut self) {
-        let Ok(bytes) = self.map.get(&[0; 4]) else { return };
-        let (numbers, _) = bytes.as_chunks::<8>();
-        let numbers: Vec<_> = numbers.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
-        for ((_, latencies), step) in self.steps.iter_mut().zip(numbers.chunks_exact(1 + CLASSES)) {
-            latencies.sum = Duration::from_nanos(step[0]);
-            latencies.classes.copy_from_slice(&step[1..]);
-        }
-    }
-}
-
 /// What a filter has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted {
@@ -248,15 +156,6 @@ pub(super) struct Wanted<'a> {
     pub(super) ingress: Ingress,
     /// Frames may go round.
     pub(super) needs_guard: bool,
-}
-
-/// Programs in the kernel.
-#[derive(Debug)]
-struct Loaded {
-    programs: Vec<OwnedFd>,
-    idle: OwnedFd,
-    deleted: Option<DeletedFrames>,
-    latencies: Option<MeasuredLatencies>,
 }
 
 impl Wanted<'_> {
@@ -318,7 +217,7 @@ impl Installed {
         before: Option<Self>,
         wanted: &Wanted<'_>,
     ) -> Result<Prepared, Refused> {
-        let loaded = match load(wanted) {
+        let loaded = match load(wanted.filters, |filter| wanted.route_of(filter)) {
             Ok(loaded) => loaded,
             Err(error) => return Err(Box::new((error, before))),
         };
@@ -584,62 +483,6 @@ impl Prepared {
 impl Counted {
     fn of(stats: &QdiscStats) -> Self {
         Self { frames: stats.frames, failed: stats.overlimits }
-    }
-}
-
-fn load(wanted: &Wanted<'_>) -> Result<Loaded, BpfError> {
-    let maps = wanted.filters.maps.iter().map(make).collect::<std::io::Result<Vec<_>>>().map_err(BpfError::Map)?;
-    let descriptor = |MapIndex(at): MapIndex| maps[at].descriptor().as_raw_fd();
-    let load = |filter: &Filter| load_one(filter, wanted.route_of(filter), descriptor);
-    let programs = wanted.filters.filters.iter().map(load).collect::<Result<_, _>>()?;
-    let idle = load(&idle())?;
-    let sends = |filter: &&Filter| matches!(filter.action, Action::Send { .. });
-    let steps = || wanted.filters.filters.iter().filter(sends).map(|filter| wanted.route_of(filter));
-    let (mut deleted, mut tai_ahead, mut latencies) = (None, None, None);
-    for (made, map) in maps.into_iter().zip(&wanted.filters.maps) {
-        match map {
-            Map::Deleted(_) => {
-                deleted = Some(DeletedFrames { map: made, steps: steps().map(|route| (route, 0)).collect() })
-            }
-            Map::TaiAhead => tai_ahead = Some(made),
-            Map::Latencies { .. } => latencies = Some(made),
-            Map::Array(_) | Map::Hash(_) => {}
-        }
-    }
-    let latencies = tai_ahead.zip(latencies).map(|(tai_ahead, map)| {
-        let steps = steps().map(|route| (route, Latencies::default())).collect();
-        MeasuredLatencies { tai_ahead, map, steps }
-    });
-    if let Some(latencies) = &latencies {
-        latencies.tell_time().map_err(BpfError::Map)?;
-    }
-    Ok(Loaded { programs, idle, deleted, latencies })
-}
-
-fn load_one(filter: &Filter, route: String, map: impl Fn(MapIndex) -> i32) -> Result<OwnedFd, BpfError> {
-    let program = filter.program.with_maps(map);
-    bpf::load_classifier(c"candor_route", &program).map_err(|error| BpfError::load(route, error))
-}
-
-/// A map of the kernel with its content.
-fn make(map: &Map) -> std::io::Result<bpf::Map> {
-    let bytes = |len: usize| u32::try_from(len).map_err(std::io::Error::other);
-    match map {
-        Map::Array(value) => {
-            let made = bpf::Map::new(MAP, MapKind::Array, 4, bytes(value.len())?, 1, None)?;
-            made.set(&[0; 4], value)?;
-            Ok(made)
-        }
-        Map::Hash(entries) => {
-            let made = bpf::Map::new(MAP, MapKind::Hash, 4, 4, bytes(entries.len().max(1))?, None)?;
-            for (id, steps) in entries {
-                made.set(&id.to_ne_bytes(), &steps.to_ne_bytes())?;
-            }
-            Ok(made)
-        }
-        Map::Deleted(_) | Map::TaiAhead | Map::Latencies { .. } => {
-            bpf::Map::new(MAP, MapKind::Array, 4, bytes(map.counter_bytes().unwrap_or_default())?, 1, None)
-        }
     }
 }
 
