@@ -25,7 +25,7 @@ pub(super) struct Label {
 pub(super) struct Digest(u64);
 
 impl Digest {
-    /// Of the filters of the generation [`Generation::Even`].
+    /// Of the filters of an even generation.
     pub(super) fn of(
         filters: &Filters,
         to: impl Fn(BusIndex) -> InterfaceIndex,
