@@ -98,16 +98,23 @@ fn on_a_bus(tree: &Tree) -> Tree {
 #[test]
 #[ignore = "runs in a guest"]
 fn a_2_a_throttled_class_lets_others_send() {
-    for tree in trees(THROTTLED) {
+    let [bands, by_hand] = &trees(THROTTLED)[..] else { panic!("bands and by hand") };
+    for tree in [bands, by_hand] {
         let Some(mut fixture) = Fixture::new(CLOCK) else { return };
-        fixture.make(&on_a_bus(&tree)).unwrap();
+        fixture.make(&on_a_bus(tree)).unwrap();
         let sockets = [fixture.sender(), fixture.sender()];
         let senders = [(&sockets[0], 0x181), (&sockets[1], 0x701)];
         let heard = hear_and_replace(&fixture, &senders, 1171);
         let both = rate(&heard);
         let share = |id| count_of(&heard, id) / f64::from(u32::try_from(heard.len()).unwrap());
-        within(both * share(0x181), 780.0, 1.5);
-        within(both * share(0x701), 390.0, 1.5);
+        // The bucket of a band also has room for the lateness of the timer.
+        if tree == bands {
+            within(both * share(0x181), 780.0, 1.5);
+            within(both * share(0x701), 390.0, 1.5);
+        } else {
+            paced_by_one_frame(both * share(0x181), 780.0);
+            within(3.0 * share(0x701), 1.0, 0.004);
+        }
     }
     // Without shapers it starves.
     let Some(mut fixture) = Fixture::new(CLOCK) else { return };
