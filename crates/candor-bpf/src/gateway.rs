@@ -141,8 +141,8 @@ pub const MOST_PASSES: u32 = 8;
 /// everybody else on this machine. Without jobs there are no filters.
 ///
 /// `latency_bounds_ns` are the upper bounds of the classes in which latencies are counted, from the receive timestamp to the program;
-/// there is one more class than bounds. Without bounds nothing is measured. Each frame with a timestamp then costs about 60
-/// instructions more, and the programs need Linux 6.1.
+/// there is one more class than bounds. Without bounds nothing is measured. Otherwise each step reads the clock for a frame with a
+/// timestamp, and the programs need Linux 6.1.
 ///
 /// # Errors
 /// What the programs cannot do: [`CompileError`].

@@ -236,6 +236,12 @@ impl Candor {
         }
     }
 
+    /// Makes it read its file again, and returns the event with the result.
+    pub(crate) fn reload(&self) -> Value {
+        signal::send(self.pid(), Signal::Hangup).unwrap();
+        self.event(&["reloaded", "not-reloaded", "invalid"])
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

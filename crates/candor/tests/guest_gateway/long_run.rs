@@ -167,8 +167,7 @@ impl LongRun {
     /// Reloads the file with another marker.
     fn reload(&mut self) -> Value {
         write(&self.scene.files.path().join("candor.toml"), &gateway(self.marker ^ 3));
-        signal::send(self.candor.pid(), Signal::Hangup).unwrap();
-        let answer = self.candor.event(&["reloaded", "not-reloaded", "invalid"]);
+        let answer = self.candor.reload();
         self.marker ^= if answer["event"] == "reloaded" { 3 } else { 0 };
         answer
     }

@@ -311,8 +311,7 @@ fn latencies_are_measured_in_the_program() {
     assert!(0.0 < sum && sum < 3.0, "{sum} s");
     // They count on in the program of another file.
     way.place.file("candor.toml", &gateway(&["300", "100"]));
-    signal::send(candor.pid(), Signal::Hangup).unwrap();
-    assert_eq!(candor.event(&["reloaded", "not-reloaded", "invalid"])["event"], "reloaded");
+    assert_eq!(candor.reload()["event"], "reloaded");
     assert!(way.forwards(0x100) && way.forwards(0x300));
     wait_until("latencies are counted", || ask().contains(&(of("count", "300") + "1\n")));
     assert!(ask().contains(&(of("count", "100") + "4\n")), "{}", ask());
@@ -327,9 +326,8 @@ fn counters_of_a_route_count_each_frame_once_over_a_reload() {
     let Some(way) = Way::new() else { return };
     let keys = "frames = \"classic\"\nmatch = \"0FE..101\"\nto-id = \"200..\"";
     let file = |others: &str| LEFT_RIGHT.to_owned() + &route("range", "left", "right", keys) + others;
-    let path = way.place.file("candor.toml", &file(""));
-    let candor =
-        Candor::spawn(&mut way.place.command(&["run", &path, "--engine", "bpf", "--json", "--seccomp"]), "").ready();
+    let path = way.place.files.path().join("candor.toml");
+    let candor = way.place.run(&file(""), "bpf").start_from(&path);
     let sends = || program::attached(&mut Client::open().unwrap(), way.left()).unwrap();
     let actions = || sends().iter().map(|filter| filter.action).filter(|action| *action != 0).collect::<Vec<_>>();
     let pass = || {
@@ -344,8 +342,7 @@ fn counters_of_a_route_count_each_frame_once_over_a_reload() {
     assert!(before.len() > 1, "{before:?}");
     for others in [route("other", "left", "right", "match = \"300\""), String::new()] {
         way.place.file("candor.toml", &file(&others));
-        signal::send(candor.pid(), Signal::Hangup).unwrap();
-        assert_eq!(candor.event(&["reloaded", "not-reloaded", "invalid"])["event"], "reloaded");
+        assert_eq!(candor.reload()["event"], "reloaded");
         let now = actions();
         assert!(before.iter().all(|action| now.iter().filter(|other| *other == action).count() == 1), "{now:?}");
         pass();
@@ -449,8 +446,7 @@ fn programs_need_two_capabilities() {
     // CAP_NET_ADMIN is 12, CAP_BPF 39.
     assert_eq!(u64::from_str_radix(&kept, 16).unwrap(), 1 << 12 | 1 << 39);
     assert!(way.forwards(0x100));
-    signal::send(candor.pid(), Signal::Hangup).unwrap();
-    assert_eq!(candor.event(&["reloaded", "not-reloaded", "invalid"])["event"], "reloaded");
+    assert_eq!(candor.reload()["event"], "reloaded");
     assert!(way.forwards(0x200));
     candor.end(Signal::Terminate);
     way.assert_clean();

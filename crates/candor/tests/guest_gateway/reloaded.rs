@@ -56,8 +56,7 @@ impl Scenario {
 
     fn reload(&self, candor: &Candor, text: &str) -> Value {
         write(&self.reloadable(), text);
-        signal::send(candor.pid(), Signal::Hangup).unwrap();
-        candor.event(&["reloaded", "not-reloaded", "invalid"])
+        candor.reload()
     }
 }
 
