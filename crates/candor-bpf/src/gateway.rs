@@ -48,6 +48,36 @@ impl Generation {
     }
 }
 
+/// Frames for which the kernel has a protocol each, so their programs do not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// `ETH_P_CAN`.
+    Classic,
+    /// `ETH_P_CANFD`.
+    Fd,
+    /// `ETH_P_CANXL`.
+    Xl,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Classic, Self::Fd, Self::Xl];
+
+    /// Of the frames that a job matches.
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
+        if job.is_xl { Self::Xl } else { job.format.into() }
+    }
+}
+
+impl From<FrameFormat> for Kind {
+    fn from(format: FrameFormat) -> Self {
+        match format {
+            FrameFormat::Classic => Self::Classic,
+            FrameFormat::Fd => Self::Fd,
+        }
+    }
+}
+
 /// A filter: its program returns 1 for frames that get its action, otherwise 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Filter {
@@ -116,6 +146,8 @@ pub enum CompileError {
     Format,
     #[error("a changed CAN FD frame cannot also reach other programs or routes")]
     Restore,
+    #[error("a program forwards CAN XL frames unchanged, and does not look into them")]
+    Xl,
     #[error(transparent)]
     TooFar(#[from] TooFar),
 }
@@ -137,7 +169,7 @@ pub fn guard() -> Filter {
 /// Filters of [`guard`] that a frame passes.
 pub const MOST_PASSES: u32 = 8;
 
-/// Compiles the jobs from `from` for frames of this format. `is_exclusive` says which routes take their frames away from
+/// Compiles the jobs from `from` for frames of this kind. `is_exclusive` says which routes take their frames away from
 /// everybody else on this machine. Without jobs there are no filters.
 ///
 /// `latency_bounds_ns` are the upper bounds of the classes in which latencies are counted, from the receive timestamp to the program;
@@ -149,13 +181,13 @@ pub const MOST_PASSES: u32 = 8;
 pub fn compile(
     jobs: &[Job],
     from: BusIndex,
-    format: FrameFormat,
+    kind: Kind,
     generation: Generation,
     is_exclusive: impl Fn(RouteIndex) -> bool,
     latency_bounds_ns: &[u32],
 ) -> Result<Filters, CompileError> {
-    let steps = plan::steps(jobs, from, format, is_exclusive)?;
-    generate::generate(jobs, &steps, (format, generation), latency_bounds_ns)
+    let steps = plan::steps(jobs, from, kind, is_exclusive)?;
+    generate::generate(jobs, &steps, (kind, generation), latency_bounds_ns)
 }
 
 #[cfg(test)]

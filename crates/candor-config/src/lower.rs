@@ -10,7 +10,7 @@ impl Route {
     pub fn of_job(job: Job, name: String) -> Self {
         Self {
             selections: vec![Selection { filter: job.filter, id: None }],
-            formats: Formats::Only(job.format),
+            formats: if job.is_xl { Formats::Xl } else { Formats::Only(job.format) },
             payload: job.payload,
             send_as: job.send_as,
             modifications: job.modifications,
@@ -33,8 +33,12 @@ pub fn lower(plan: &Plan) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (index, route) in plan.routes().iter().enumerate() {
         for selection in &route.selections {
-            let formats = route.formats.list().iter();
-            jobs.extend(formats.map(|&format| job(RouteIndex(index), route, selection, format)));
+            let job = |format| job(RouteIndex(index), route, selection, format);
+            if route.formats == Formats::Xl {
+                jobs.push(Job { is_xl: true, ..job(FrameFormat::Classic) });
+            } else {
+                jobs.extend(route.formats.list().iter().copied().map(job));
+            }
         }
     }
     jobs
@@ -52,6 +56,7 @@ fn job(index: RouteIndex, route: &Route, selection: &Selection, format: FrameFor
         from: route.from,
         to: route.to,
         format,
+        is_xl: false,
         filter: selection.filter,
         modifications,
         checksums: route.checksums,

@@ -11,7 +11,7 @@ pub use programs::{NoPrograms, NotForBpf, not_for_bpf};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
-use crate::plan::{BusIndex, Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
+use crate::plan::{BusIndex, Echo, Engine, Formats, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
 use candor_core::filter::ReceiveList;
 use candor_core::frame::FrameFormat;
 
@@ -89,6 +89,8 @@ pub enum Because {
         max_hops: u8,
     },
     RelativeCrc8,
+    /// It takes CAN XL frames.
+    Xl,
     /// can-gw would walk this many filters for every frame of its bus, some of them of this route, and be slower.
     Walks(usize),
     /// Echo links it to this route in user space.
@@ -120,6 +122,8 @@ enum Place {
 pub enum KernelOnly {
     Timestamp,
     Hops(u8),
+    /// CAN XL frames, which can-gw ignores as well.
+    Xl,
     /// This route in user space sends to the same bus with another `echo`, and there is one socket per bus.
     EchoDiffers(RouteIndex),
 }
@@ -196,7 +200,7 @@ impl Placement {
         for ((place, route), cannot) in self.routes.iter_mut().zip(plan.routes()).zip(cannot) {
             let why = match *place {
                 _ if cannot.is_some() => continue,
-                Place::User(because @ (Because::Payload | Because::Walks(_) | Because::RelativeCrc8)) => {
+                Place::User(because @ (Because::Payload | Because::Walks(_) | Because::RelativeCrc8 | Because::Xl)) => {
                     InBpf::Instead(because)
                 }
                 _ if route.is_exclusive => InBpf::Exclusive,
@@ -217,7 +221,7 @@ impl Placement {
     pub fn conflicts(plan: &Plan, kernel: KernelAbilities) -> Vec<Unplaceable> {
         match plan.engine() {
             Engine::Auto => {
-                let mut needed = Self::needed(plan, kernel);
+                let mut needed = Self::needed(plan, kernel).with_programs(plan, kernel);
                 needed.keep_apart(plan.routes());
                 needed.beyond_user_space(plan.routes())
             }
@@ -244,10 +248,11 @@ impl Placement {
         if let Place::User(because) = self.routes[route.0] { Some(because) } else { None }
     }
 
-    /// The place of each route on a kernel with these abilities, or, for the engine `"bpf"`, on the newest one. `None` if the
+    /// The place of each route on a kernel with these abilities, or, if it needs eBPF programs, on the newest one. `None` if the
     /// engine cannot run them there.
     pub fn known(plan: &Plan, kernel: KernelAbilities) -> Option<Self> {
-        let kernel = if plan.engine() == Engine::Bpf { KernelAbilities::NEWEST } else { kernel };
+        let has_xl = plan.routes().iter().any(|route| route.formats == Formats::Xl);
+        let kernel = if plan.engine() == Engine::Bpf || has_xl { KernelAbilities::NEWEST } else { kernel };
         Self::of(plan, kernel).ok()
     }
 
@@ -340,6 +345,9 @@ pub fn walked_filters(route: &Route) -> usize {
 pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because> {
     let formats = route.formats.list();
     let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
+    if route.formats == Formats::Xl {
+        return Some(Because::Xl);
+    }
     let is_relative = route.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative());
     if !route.payload.is_empty() {
         return Some(Because::Payload);
@@ -368,6 +376,7 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
 /// The feature for which a route by itself needs the kernel; `None` if user space can run it.
 pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
     match route.hop_limit {
+        _ if route.formats == Formats::Xl => Some(KernelOnly::Xl),
         _ if route.timestamp == Timestamp::Kept => Some(KernelOnly::Timestamp),
         Some(limit @ 2..) => Some(KernelOnly::Hops(limit)),
         _ => None,
@@ -415,6 +424,7 @@ impl fmt::Display for Because {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Chosen => f.write_str("a user-space engine was selected"),
+            Self::Xl => f.write_str("can-gw ignores CAN XL frames"),
             Self::Payload => f.write_str("can-gw cannot match payloads"),
             Self::MaxAge => f.write_str("can-gw cannot drop frames by age"),
             Self::WhenFull => f.write_str("can-gw always drops the newest frame when the queue is full"),
@@ -447,6 +457,7 @@ impl fmt::Display for KernelOnly {
         match self {
             Self::Timestamp => f.write_str("keep the receive timestamp"),
             Self::Hops(_) => f.write_str("count hops"),
+            Self::Xl => f.write_str("forward CAN XL frames"),
             Self::EchoDiffers(_) => f.write_str("serve one bus both with and without echo"),
         }
     }

@@ -55,17 +55,20 @@ pub enum WhenFull {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Formats {
-    /// Both formats, with two can-gw jobs.
+    /// CAN CC and CAN FD, with two can-gw jobs.
     Any,
     Only(FrameFormat),
+    /// CAN XL, in eBPF programs only.
+    Xl,
 }
 
 impl Formats {
-    /// The formats of frames, classic before FD.
+    /// The formats of frames that can-gw and user space know, classic before FD.
     pub const fn list(&self) -> &[FrameFormat] {
         match self {
             Self::Any => &[FrameFormat::Classic, FrameFormat::Fd],
             Self::Only(format) => std::slice::from_ref(format),
+            Self::Xl => &[],
         }
     }
 }

@@ -106,10 +106,11 @@ fn route(plan: &Plan, route: &Route) -> Lines {
         ("to", string(&plan.bus(route.to).name)),
     ];
     lines.extend(identifiers::lines(&route.selections, route.formats));
-    if let Formats::Only(format) = route.formats
-        && !lines.iter().any(|(key, _)| *key == identifiers::ERRORS)
-    {
-        lines.push(("frames", string(format_name(format))));
+    match route.formats {
+        Formats::Only(_) if lines.iter().any(|(key, _)| *key == identifiers::ERRORS) => {}
+        Formats::Only(format) => lines.push(("frames", string(format_name(format)))),
+        Formats::Xl => lines.push(("frames", string("xl"))),
+        Formats::Any => {}
     }
     lines.extend(payload::lines(&route.payload));
     lines.extend(route.send_as.map(|send_as| {

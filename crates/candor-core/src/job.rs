@@ -50,7 +50,7 @@ pub enum Incoming {
     Allowed,
 }
 
-/// A can-gw job with buses in place of interfaces. Only the user-space engines support `payload` and `send_as`.
+/// A can-gw job with buses in place of interfaces. can-gw supports neither `payload` nor `send_as` nor `is_xl`.
 ///
 /// ```
 /// use candor_core::filter::Filter;
@@ -72,8 +72,11 @@ pub struct Job {
     pub from: BusIndex,
     /// The bus on which the job sends.
     pub to: BusIndex,
-    /// Format of the matched frames.
+    /// Format of the matched frames, unless `is_xl`.
     pub format: FrameFormat,
+    /// The job matches CAN XL frames, whose priority and virtual network are in the first word as an identifier is
+    /// (`struct canxl_frame`), and sends them unchanged. eBPF programs only.
+    pub is_xl: bool,
     /// Filter of the matched frames.
     pub filter: Filter,
     /// Changes to each sent frame (`CGW_MOD_*`).
@@ -105,6 +108,7 @@ impl Job {
             from,
             to,
             format,
+            is_xl: false,
             filter,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
@@ -121,7 +125,7 @@ impl Job {
     /// Returns true if can-gw can run this job.
     #[must_use]
     pub const fn is_for_kernel(&self) -> bool {
-        self.payload.is_empty() && self.send_as.is_none()
+        self.payload.is_empty() && self.send_as.is_none() && !self.is_xl
     }
 
     /// The format of sent frames, which operands and checksums refer to.
@@ -135,6 +139,7 @@ impl Job {
     #[must_use]
     pub fn takes(&self, frame: &Frame) -> bool {
         frame.format == self.format
+            && !self.is_xl
             && usize::from(frame.len) <= self.format.max_len()
             && (self.payload.is_empty() || self.payload.iter().any(|pattern| pattern.matches(frame)))
     }

@@ -108,7 +108,9 @@ impl RuleSet {
         let lists = |from: usize, format: FrameFormat| {
             // Frames are not sent back to their source bus, so such a job never matches.
             let fires = |job: &&Job| job.from != job.to || job.incoming == Incoming::Allowed;
-            let numbered = (0..).zip(jobs).filter(|(_, job)| job.from.0 == from && job.format == format && fires(job));
+            let numbered = (0..)
+                .zip(jobs)
+                .filter(|(_, job)| job.from.0 == from && job.format == format && !job.is_xl && fires(job));
             Lists::build(numbered.map(|(number, job)| (job.filter.normalise(), number)))
         };
         let of_bus = |from| BusRules { classic: lists(from, FrameFormat::Classic), fd: lists(from, FrameFormat::Fd) };

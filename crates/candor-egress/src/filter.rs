@@ -10,6 +10,8 @@ pub const ETH_P_ALL: u16 = 0x0003;
 pub const ETH_P_CAN: u16 = 0x000C;
 /// CAN FD frames only.
 pub const ETH_P_CANFD: u16 = 0x000D;
+/// CAN XL frames.
+pub const ETH_P_CANXL: u16 = 0x000E;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {

@@ -21,7 +21,7 @@ pub use probe::no_programs;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use candor_bpf::gateway::{self, Action, Filters, Generation, How};
+use candor_bpf::gateway::{self, Action, Filters, Generation, How, Kind};
 use candor_config::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::job::Job;
 use candor_egress::netlink::program::{self, Ingress};
@@ -38,7 +38,7 @@ use crate::preflight::Interfaces;
 use crate::run_dir::{Entry, RunDir};
 use filters::{Installed, Prepared, Source, Wanted, is_gone};
 use label::Digest;
-use present::{FORMATS, add, on};
+use present::{add, on};
 
 /// Attached programs, removed when this is dropped, unless they are those of an applied file.
 #[derive(Debug)]
@@ -381,7 +381,7 @@ impl BpfGateway {
         if is_gone && !self.are_there(interfaces)? { Ok(()) } else { Err(error) }
     }
 
-    /// What a change would do: with each job, and to how many interfaces and formats.
+    /// What a change would do: with each job, and to how many interfaces and kinds of frames.
     pub(crate) fn fates(&self, interfaces: &Interfaces) -> Result<(Vec<Fate>, usize), BpfError> {
         let buses = there(interfaces);
         let to = |from: Source| {
@@ -395,7 +395,7 @@ impl BpfGateway {
             installed(*source).is_some_and(|now| now.runs(*made_from, filters, *goes_round))
         };
         let fate = |job: &Job| {
-            let source = Source::new(interfaces.index(job.from), job.format);
+            let source = Source { interface: interfaces.index(job.from), kind: Kind::of(job) };
             let wanted = wanted.iter().find(|wanted| wanted.source == source);
             match (installed(source), wanted) {
                 (_, Some(wanted)) if is_kept(wanted) => Fate::Kept,
@@ -433,13 +433,13 @@ impl BpfGateway {
         let bounds: &[u32] = if self.latency == MeasureLatency::Yes { &bounds } else { &[] };
         let mut wanted = Vec::new();
         for (from, link) in interfaces.there() {
-            for format in FORMATS {
-                let source = Source::new(link.index, format);
+            for kind in Kind::ALL {
+                let source = Source { interface: link.index, kind };
                 let before = self.installed.iter().find(|installed| installed.source == source);
                 let generation = Installed::next_generation(before);
                 let is_exclusive = |RouteIndex(route): RouteIndex| self.exclusive[route];
                 let compile = |generation| {
-                    gateway::compile(&jobs, from, format, generation, is_exclusive, bounds)
+                    gateway::compile(&jobs, from, kind, generation, is_exclusive, bounds)
                         .map_err(|source| BpfError::Compile { interface: link.name.clone(), source })
                 };
                 let rules = compile(Generation::Even)?;

@@ -70,6 +70,11 @@ pub enum Notice {
     )]
     FdDoesNotFit { route: String, interface: String },
     #[error(
+        "Route {route:?} forwards CAN XL frames, and {interface} is not for these (its MTU is below 76); set it down and type: \
+         sudo ip link set {interface} mtu 2060 (vcan), or route to another interface"
+    )]
+    XlDoesNotFit { route: String, interface: String },
+    #[error(
         "can-gw already had a job equal to that of route {route:?}, installed by another program; frames are forwarded twice \
          until it is deleted (list it: cangw -L)"
     )]

@@ -184,11 +184,13 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         | Because::Chosen
         | Because::Meets(_)
         | Because::Payload
+        | Because::Xl
         | Because::MaxAge
         | Because::WhenFull
         | Because::SendAs(_)
         | Because::Walks(_) => match user {
             KernelOnly::Timestamp => "remove `keep-timestamp`".into(),
+            KernelOnly::Xl => "boot Debian's Linux 7.0 or newer, and run it as root".into(),
             KernelOnly::Hops(_) => "write hop-limit = 1".into(),
             KernelOnly::EchoDiffers(_) => "give all routes to that bus the same `echo`".into(),
         },

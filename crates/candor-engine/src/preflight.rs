@@ -99,18 +99,25 @@ impl Interfaces {
         let too_small = plan.routes().iter().filter(|route| self.present(route.to).is_some()).filter_map(|route| {
             let (from, to) = (self.link(route.from), self.link(route.to));
             let carries_fd = match route.formats {
+                Formats::Xl => false,
                 Formats::Any => sends_fd(from),
                 Formats::Only(format) => format == FrameFormat::Fd,
             };
             (carries_fd && !sends_fd(to))
                 .then(|| Notice::FdDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
         });
+        let no_room = plan.routes().iter().filter(|route| route.formats == Formats::Xl).filter_map(|route| {
+            self.present(route.to)?;
+            let to = self.link(route.to);
+            let is_small = (to.mtu as usize) < CANXL_MIN_MTU;
+            is_small.then(|| Notice::XlDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
+        });
         let virtual_ones = self.there().filter(|(_bus, link)| link.kind.as_deref() == Some("vcan"));
         let unheard = virtual_ones.filter_map(|(bus, link)| {
             let route = plan.routes().iter().find(|route| route.to == bus && route.echo == Echo::Off)?;
             Some(Notice::NoEcho { route: route.name.clone(), interface: link.name.clone() })
         });
-        Ok(too_small.chain(unheard).chain(qdiscs::hazards(client, plan, self)?).collect())
+        Ok(too_small.chain(no_room).chain(unheard).chain(qdiscs::hazards(client, plan, self)?).collect())
     }
 
     fn seen(&self, bus: BusIndex) -> &Seen {
@@ -289,6 +296,12 @@ fn differing_rates(bus: &Bus, link: &Link) -> Vec<Notice> {
     };
     rates.into_iter().filter_map(differs).collect()
 }
+
+/// `CANXL_MIN_MTU`: smallest MTU of an interface for CAN XL frames.
+///
+/// # Source
+/// [`include/uapi/linux/can.h`](https://github.com/torvalds/linux/blob/v7.0/include/uapi/linux/can.h#L251) in Linux 7.0.
+const CANXL_MIN_MTU: usize = 76;
 
 const fn sends_fd(link: &Link) -> bool {
     link.mtu as usize >= CANFD_MTU

@@ -1,11 +1,11 @@
 //! Modifications and checksums, on a copy of the frame on the stack.
 
-use candor_core::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, FrameFormat};
+use candor_core::frame::{CAN_MAX_RAW_DLC, CANFD_FDF};
 use candor_core::job::Job;
 use candor_core::rule::{Bits, ChecksumSpan, Crc8Checksum, Crc8Profile, XorChecksum};
 
-use super::Map;
 use super::generator::{FLAGS, Generator, LEN, PAYLOAD};
+use super::{Kind, Map};
 use crate::assembler::{Alu, Condition, Label, Operand, Register, Size};
 
 use Register::{R0, R1, R2, R3, R4, R5, R7, R8, R10};
@@ -32,13 +32,15 @@ pub(super) fn on_stack(generator: &mut Generator<'_>, job: &Job, delete: Label) 
     assembler.load(Size::Word, R1, R7, LEN);
     assembler.store(Size::Word, R10, frame + LEN, R1);
     let len = modifications.combined(|operand| operand.len);
-    match generator.format {
-        FrameFormat::Classic => {
+    match generator.kind {
+        // Their jobs change nothing.
+        Kind::Xl => {}
+        Kind::Classic => {
             if let Some(len) = len {
                 raw_dlc(generator, len, delete);
             }
         }
-        FrameFormat::Fd => {
+        Kind::Fd => {
             if let Some(len) = len {
                 bits_of_byte(generator, LEN, len);
                 let longest = generator.payload_bytes();

@@ -4,13 +4,13 @@
 //! Linux 7.0: [`cls_bpf_classify()`](https://github.com/torvalds/linux/blob/v7.0/net/sched/cls_bpf.c), for which 0 is
 //! "not this one", and 1 a class.
 
-use candor_core::frame::{CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, FrameFormat};
+use candor_core::frame::{CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF};
 use candor_core::job::Job;
 
-use super::generator::{CLASSIC, DATA, DATA_END, FLAGS, Generator, LEN, PAYLOAD};
+use super::generator::{DATA, DATA_END, FLAGS, Generator, LEN, PAYLOAD, frame_bytes};
 use super::plan::Step;
 use super::tables::{FEW_VALUES, Tables};
-use super::{Action, CompileError, Filter, Filters, Generation, How, MOST_PASSES, Map, change};
+use super::{Action, CompileError, Filter, Filters, Generation, How, Kind, MOST_PASSES, Map, change};
 use crate::assembler::{Alu, Assembler, Condition, Label, MapIndex, Register, Size};
 
 use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
@@ -34,17 +34,17 @@ const MAP_LOOKUP: i32 = 1;
 pub(super) fn generate(
     jobs: &[Job],
     steps: &[Step],
-    kind: (FrameFormat, Generation),
+    of: (Kind, Generation),
     bounds_ns: &[u32],
 ) -> Result<Filters, CompileError> {
-    let (format, _) = kind;
+    let (kind, _) = of;
     let tables = Tables::of(jobs, steps)?;
-    if let ([step], FrameFormat::Classic, Some((mask, value))) = (steps, format, tables.only_value())
+    if let ([step], Kind::Classic | Kind::Xl, Some((mask, value))) = (steps, kind, tables.only_value())
         && jobs[step.jobs[0]].modifications.is_empty()
         && jobs[step.jobs[0]].payload.is_empty()
         && bounds_ns.is_empty()
     {
-        return Ok(Filters { filters: vec![one_value(jobs, step, mask, value)?], maps: Vec::new() });
+        return Ok(Filters { filters: vec![one_value(jobs, step, kind, (mask, value))?], maps: Vec::new() });
     }
     let mut maps = Vec::new();
     let deletes =
@@ -58,7 +58,7 @@ pub(super) fn generate(
         [MapIndex(maps.len() - 2), MapIndex(maps.len() - 1)]
     });
     let restores = |step: &Step| !jobs[step.jobs[0]].modifications.is_empty() && step.how() == How::Mirror;
-    if format == FrameFormat::Fd && steps.iter().any(restores) {
+    if kind == Kind::Fd && steps.iter().any(restores) {
         return Err(CompileError::Restore);
     }
     // Whether a later program reads the control block.
@@ -67,7 +67,7 @@ pub(super) fn generate(
     let mut filters = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let job = &jobs[step.jobs[0]];
-        let mut generator = Generator::new(&mut maps, kind);
+        let mut generator = Generator::new(&mut maps, of);
         let bit = 1_u32 << number;
         if number == 0 {
             generator.look_up(&tables, notes);
@@ -104,7 +104,7 @@ pub(super) fn generate(
         }
         filters.push(generator.finish(Action::Send { route: job.route, to: job.to, how: step.how() })?);
         if restores(step) {
-            let mut generator = Generator::new(&mut maps, kind);
+            let mut generator = Generator::new(&mut maps, of);
             generator.load_steps();
             generator.unless_step(bit);
             generator.restore();
@@ -114,7 +114,7 @@ pub(super) fn generate(
     if ends {
         let numbered = steps.iter().enumerate();
         let bits = numbered.filter(|(_, step)| step.needs_end()).fold(0, |bits, (at, _)| bits | 1 << at);
-        let mut generator = Generator::new(&mut maps, kind);
+        let mut generator = Generator::new(&mut maps, of);
         generator.load_steps();
         generator.unless_step(bits);
         generator.end(1);
@@ -148,7 +148,7 @@ pub(super) fn guard() -> Filter {
 }
 
 /// The most frequent gateway, with the fewest instructions: a call keeps no register for it.
-fn one_value(jobs: &[Job], step: &Step, mask: u32, value: u32) -> Result<Filter, CompileError> {
+fn one_value(jobs: &[Job], step: &Step, kind: Kind, (mask, value): (u32, u32)) -> Result<Filter, CompileError> {
     let mut assembler = Assembler::new();
     let (hit, none) = (assembler.label(), assembler.label());
     assembler.set(R2, 0);
@@ -156,7 +156,7 @@ fn one_value(jobs: &[Job], step: &Step, mask: u32, value: u32) -> Result<Filter,
     assembler.load(Size::Word, R2, R1, DATA);
     assembler.load(Size::Word, R3, R1, DATA_END);
     assembler.set(R4, R2);
-    assembler.alu(Alu::Add, R4, i32::from(CLASSIC));
+    assembler.alu(Alu::Add, R4, i32::from(frame_bytes(kind)));
     assembler.jump_if(Condition::Above, R4, R3, none);
     assembler.load(Size::Word, R4, R2, 0);
     // Frames of the kernel's drivers have no bits that the mask leaves out, except with a mask of a route.
@@ -205,7 +205,7 @@ impl Generator<'_> {
         self.assembler.set(R9, 0);
         self.assembler.store(Size::Word, R6, CONTROL_BLOCK, R9);
         self.load_frame();
-        if self.format == FrameFormat::Fd {
+        if self.kind == Kind::Fd {
             self.mark_fd();
         }
         if tables.size() > FEW_VALUES {

@@ -4,9 +4,9 @@
 //! Linux 7.0: [`struct __sk_buff`](https://github.com/torvalds/linux/blob/v7.0/include/uapi/linux/bpf.h),
 //! [`bpf_skb_store_bytes()`](https://github.com/torvalds/linux/blob/v7.0/net/core/filter.c).
 
-use candor_core::frame::{CAN_MTU, CANFD_MTU, FrameFormat};
+use candor_core::frame::{CAN_MTU, CANFD_MTU};
 
-use super::{Action, CompileError, Filter, Generation, Map};
+use super::{Action, CompileError, Filter, Generation, Kind, Map};
 use crate::assembler::{Alu, Assembler, Condition, Label, MapIndex, Register, Size};
 
 use Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R10};
@@ -19,8 +19,10 @@ pub(super) const LEN: i16 = 4;
 pub(super) const FLAGS: i16 = 5;
 pub(super) const PAYLOAD: i16 = 8;
 /// Bytes of the two structs.
-pub(super) const CLASSIC: i16 = 16;
+const CLASSIC: i16 = 16;
 const FD: i16 = 72;
+/// `CANXL_HDR_SIZE`; the data follow.
+const XL_HEADER: i16 = 12;
 const _: () = assert!(CLASSIC as usize == CAN_MTU && FD as usize == CANFD_MTU);
 /// `BPF_FUNC_skb_store_bytes`.
 const STORE_BYTES: i32 = 9;
@@ -29,18 +31,27 @@ const STORE_BYTES: i32 = 9;
 pub(super) struct Generator<'a> {
     pub(super) assembler: Assembler,
     pub(super) maps: &'a mut Vec<Map>,
-    pub(super) format: FrameFormat,
+    pub(super) kind: Kind,
     pub(super) generation: Generation,
     /// Returns 0.
     pub(super) none: Label,
 }
 
+/// Bytes that every frame of a kind has at least.
+pub(super) const fn frame_bytes(kind: Kind) -> i16 {
+    match kind {
+        Kind::Classic => CLASSIC,
+        Kind::Fd => FD,
+        Kind::Xl => XL_HEADER,
+    }
+}
+
 impl<'a> Generator<'a> {
-    pub(super) fn new(maps: &'a mut Vec<Map>, (format, generation): (FrameFormat, Generation)) -> Self {
+    pub(super) fn new(maps: &'a mut Vec<Map>, (kind, generation): (Kind, Generation)) -> Self {
         let mut assembler = Assembler::new();
         let none = assembler.label();
         assembler.set(R6, R1);
-        Self { assembler, maps, format, generation, none }
+        Self { assembler, maps, kind, generation, none }
     }
 
     pub(super) fn finish(mut self, action: Action) -> Result<Filter, CompileError> {
@@ -57,10 +68,7 @@ impl<'a> Generator<'a> {
     }
 
     pub(super) const fn frame_bytes(&self) -> i16 {
-        match self.format {
-            FrameFormat::Classic => CLASSIC,
-            FrameFormat::Fd => FD,
-        }
+        frame_bytes(self.kind)
     }
 
     /// Longest payload.

@@ -6,10 +6,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use candor_core::filter::{Normalised, ReceiveList};
-use candor_core::frame::FrameFormat;
 use candor_core::job::{BusIndex, Incoming, Job, RouteIndex};
 
-use super::{CompileError, How};
+use super::{CompileError, How, Kind};
 
 /// One bit of a word each, of which one is for the generation.
 pub const MAX_STEPS: usize = 31;
@@ -40,14 +39,18 @@ impl Step {
 pub(super) fn steps(
     jobs: &[Job],
     from: BusIndex,
-    format: FrameFormat,
+    kind: Kind,
     is_exclusive: impl Fn(RouteIndex) -> bool,
 ) -> Result<Vec<Step>, CompileError> {
     let fires =
-        |job: &Job| job.from == from && job.format == format && (job.to != from || job.incoming == Incoming::Allowed);
+        |job: &Job| job.from == from && Kind::of(job) == kind && (job.to != from || job.incoming == Incoming::Allowed);
     let mut order: Vec<usize> = (0..jobs.len()).filter(|&job| fires(&jobs[job])).collect();
-    if order.iter().any(|&job| jobs[job].leaves_as() != format) {
+    if order.iter().any(|&job| jobs[job].leaves_as() != jobs[job].format) {
         return Err(CompileError::Format);
+    }
+    let is_plain = |job: &Job| job.modifications.is_empty() && job.payload.is_empty();
+    if kind == Kind::Xl && !order.iter().all(|&job| is_plain(&jobs[job])) {
+        return Err(CompileError::Xl);
     }
     // In the order of delivery.
     order.sort_by_key(|&job| jobs[job].filter.normalise().list);

@@ -11,11 +11,11 @@ const BUSES: usize = 3;
 
 /// What happened to a frame.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
-    sent: Vec<(RouteIndex, BusIndex, Frame)>,
+struct Seen<F = Frame> {
+    sent: Vec<(RouteIndex, BusIndex, F)>,
     deleted: u64,
     /// What others on this machine get.
-    rest: Option<Frame>,
+    rest: Option<F>,
 }
 
 fn bytes(frame: &Frame) -> Vec<u8> {
@@ -29,8 +29,13 @@ fn run(filters: &Filters, frame: &Frame) -> Seen {
 }
 
 /// Filters, each with those whose maps it has.
-fn run_chain(chain: &[(&Filters, &Filter)], frame: &Frame) -> Seen {
-    let mut buffer = Buffer { frame: bytes(frame), control_block: [0xA5; 20], mark: [0; 4], clocks: [0; 2] };
+fn run_chain(chain: &[(&Filters, &Filter)], come: &Frame) -> Seen {
+    let frame = |bytes: &[u8]| Frame::from_kernel(bytes).unwrap();
+    run_bytes(chain, bytes(come), frame)
+}
+
+fn run_bytes<F>(chain: &[(&Filters, &Filter)], bytes: Vec<u8>, frame: impl Fn(&[u8]) -> F) -> Seen<F> {
+    let mut buffer = Buffer { frame: bytes, control_block: [0xA5; 20], mark: [0; 4], clocks: [0; 2] };
     let mut all_maps = Vec::<(&Filters, Maps)>::new();
     let mut seen = Seen { sent: Vec::new(), deleted: 0, rest: None };
     let mut goes_on = true;
@@ -45,7 +50,7 @@ fn run_chain(chain: &[(&Filters, &Filter)], frame: &Frame) -> Seen {
         match (answer, filter.action) {
             (0, _) => {}
             (1, Action::Send { route, to, how }) => {
-                seen.sent.push((route, to, Frame::from_kernel(&buffer.frame).unwrap()));
+                seen.sent.push((route, to, frame(&buffer.frame)));
                 goes_on = how == How::Mirror;
             }
             (1, Action::End) => goes_on = false,
@@ -55,7 +60,7 @@ fn run_chain(chain: &[(&Filters, &Filter)], frame: &Frame) -> Seen {
             break;
         }
     }
-    seen.rest = goes_on.then(|| Frame::from_kernel(&buffer.frame).unwrap());
+    seen.rest = goes_on.then(|| frame(&buffer.frame));
     for (filters, maps) in &all_maps {
         let deleted = filters.maps.iter().position(|map| matches!(map, Map::Deleted(_)));
         seen.deleted += deleted.map_or(0, |map| maps.numbers(map).iter().sum());
@@ -107,7 +112,7 @@ proptest! {
             if usize::from(frame.len) > frame.format.max_len() {
                 continue;
             }
-            let filters = match compile(&jobs, BusIndex(0), frame.format, Generation::Even, is_exclusive, &[]) {
+            let filters = match compile(&jobs, BusIndex(0), frame.format.into(), Generation::Even, is_exclusive, &[]) {
                 Ok(filters) => filters,
                 Err(CompileError::Restore) if frame.format == FrameFormat::Fd => continue,
                 // Frames of a job that leaves in the other format.
@@ -128,6 +133,52 @@ proptest! {
     }
 }
 
+/// `struct canxl_frame` with 3 bytes of data.
+fn xl(first: u32) -> Vec<u8> {
+    let (flags, sdu_type, acceptance_field) = (0x80_u8, 0x05_u8, 0x1122_3344_u32);
+    let parts =
+        [&first.to_ne_bytes()[..], &[flags, sdu_type], &3_u16.to_ne_bytes(), &acceptance_field.to_ne_bytes(), b"abc"];
+    parts.concat()
+}
+
+proptest! {
+    /// CAN XL frames meet filters by their first word, as other frames do by their identifier, and leave as they came.
+    #[test]
+    fn xl_frames_agree_with_the_oracle(
+        jobs in jobs(),
+        words in vec((0_u32..0x800, prop_oneof![Just(0), any::<u8>()]), 24),
+        exclusive in any::<u8>(),
+    ) {
+        let is_exclusive = |route: RouteIndex| exclusive >> (route.0 % 8) & 1 != 0;
+        let plain = |job: Job| Job {
+            route: job.route,
+            incoming: job.incoming,
+            ..Job::plain(job.from, job.to, FrameFormat::Classic, job.filter)
+        };
+        let jobs: Vec<_> = jobs.into_iter().map(plain).collect();
+        let xl_jobs: Vec<_> = jobs.iter().map(|job| Job { is_xl: true, ..job.clone() }).collect();
+        let filters = compile(&xl_jobs, BusIndex(0), Kind::Xl, Generation::Even, is_exclusive, &[]).unwrap();
+        for kind in [Kind::Classic, Kind::Fd] {
+            prop_assert_eq!(compile(&xl_jobs, BusIndex(0), kind, Generation::Even, is_exclusive, &[]).unwrap().filters, []);
+        }
+        let chain: Vec<_> = filters.filters.iter().map(|filter| (&filters, filter)).collect();
+        for (priority, network) in words {
+            let first = priority | u32::from(network) << 16;
+            let seen = run_bytes(&chain, xl(first), <[u8]>::to_vec);
+            let as_classic = Frame::classic(candor_core::frame::RawId(first), &[]).unwrap();
+            let mut sent: Vec<_> = expected(&jobs, &as_classic).0.into_iter().map(|(route, to, _)| (route, to, xl(first))).collect();
+            sent.sort_by_key(|(_, to, _)| *to);
+            let mut got = seen.sent;
+            got.sort_by_key(|(_, to, _)| *to);
+            let taken = got.iter().any(|(route, ..)| is_exclusive(*route));
+            prop_assert_eq!(got, sent, "{:08X} by {:?}", first, jobs);
+            prop_assert_eq!(seen.rest, (!taken).then(|| xl(first)));
+            // User space and can-gw have no such jobs.
+            prop_assert_eq!(oracle::deliver(&xl_jobs, BusIndex(0), &as_classic).len(), 0);
+        }
+    }
+}
+
 proptest! {
     /// While the rules change, frames meet the filters of both, and the first filter of one.
     #[test]
@@ -140,7 +191,7 @@ proptest! {
             let compiled = [Generation::Even, Generation::Odd].map(|generation| {
                 let [even, odd] = &rules;
                 let jobs = if generation == Generation::Even { even } else { odd };
-                compile(jobs, BusIndex(0), frame.format, generation, |_route| true, &[])
+                compile(jobs, BusIndex(0), frame.format.into(), generation, |_route| true, &[])
             });
             let [Ok(even), Ok(odd)] = compiled else { continue };
             if even.filters.is_empty() || odd.filters.is_empty() {
@@ -168,7 +219,7 @@ fn plain(to: usize, filter: &str) -> Job {
 }
 
 fn classic(jobs: &[Job], exclusive: bool) -> Result<Filters, CompileError> {
-    compile(jobs, ALL, FrameFormat::Classic, Generation::Odd, |_route| exclusive, &[])
+    compile(jobs, ALL, Kind::Classic, Generation::Odd, |_route| exclusive, &[])
 }
 
 fn changed(job: Job) -> Job {
@@ -184,6 +235,13 @@ fn hows(filters: &Filters) -> Vec<Option<How>> {
         Action::End | Action::Nothing => None,
     };
     filters.filters.iter().map(how).collect()
+}
+
+#[test]
+fn programs_do_not_look_into_xl_frames() {
+    let xl = |job: Job| compile(&[Job { is_xl: true, ..job }], ALL, Kind::Xl, Generation::Even, |_route| false, &[]);
+    assert!(xl(plain(1, "123")).is_ok());
+    assert_eq!(xl(changed(plain(1, "123"))), Err(CompileError::Xl));
 }
 
 #[test]
@@ -212,7 +270,7 @@ fn changed_frames_are_restored_for_others() {
     assert_eq!(hows(&classic(std::slice::from_ref(&job), true).unwrap()), [Some(How::Redirect)]);
     assert_eq!(hows(&classic(std::slice::from_ref(&job), false).unwrap()), [Some(How::Mirror), None]);
     let fd = Job { format: FrameFormat::Fd, ..job };
-    assert_eq!(compile(&[fd], ALL, FrameFormat::Fd, Generation::Odd, |_route| false, &[]), Err(CompileError::Restore));
+    assert_eq!(compile(&[fd], ALL, Kind::Fd, Generation::Odd, |_route| false, &[]), Err(CompileError::Restore));
 }
 
 #[test]
@@ -284,8 +342,7 @@ fn latencies_are_counted_by_step_and_class() {
         Job { route: RouteIndex(number), ..job }
     };
     let jobs = [route(0, 1, 0x123), route(1, 2, 0x123)];
-    let filters =
-        compile(&jobs, BusIndex(0), FrameFormat::Classic, Generation::Odd, |_route| false, &[10, 20]).unwrap();
+    let filters = compile(&jobs, BusIndex(0), Kind::Classic, Generation::Odd, |_route| false, &[10, 20]).unwrap();
     let mut maps = Maps::new(&filters.maps);
     let at = |kind: fn(&Map) -> bool| filters.maps.iter().position(kind).unwrap();
     maps.set(at(|map| *map == Map::TaiAhead), 37);

@@ -17,6 +17,7 @@ mod route;
 mod selection;
 mod value;
 pub(super) mod wire;
+mod xl;
 
 pub(super) use selection::place;
 pub use selection::{ListKind, ListOf, Lists, Withheld};

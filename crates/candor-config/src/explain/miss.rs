@@ -24,6 +24,8 @@ pub enum Reason {
     ErrorFrame,
     /// The job is for this format, the frame has the other one.
     Format(FrameFormat),
+    /// The job is for CAN XL frames.
+    Xl,
     /// An inverted filter excludes the frame: it has `id` in the bits of `mask`, flags included.
     HeldBack { id: u32, mask: u32 },
     /// The filter is for identifiers of the other format.
@@ -57,7 +59,9 @@ impl Miss {
     /// All reasons; `None` if the job matches the frame.
     pub fn of(at: usize, job: &Job, frame: &Frame) -> Option<Self> {
         let mut reasons = Vec::new();
-        if frame.format != job.format {
+        if job.is_xl {
+            reasons.push(Reason::Xl);
+        } else if frame.format != job.format {
             reasons.push(Reason::Format(job.format));
         }
         if usize::from(frame.len) > frame.format.max_len() {
@@ -73,7 +77,7 @@ impl Miss {
     pub fn distance(&self) -> (u32, u32) {
         let kind = |reason: &Reason| match reason {
             Reason::PayloadByte { .. } | Reason::PayloadTooShort { .. } => 1,
-            Reason::Format(_) | Reason::PayloadOfRemote | Reason::Remote { .. } => 8,
+            Reason::Format(_) | Reason::Xl | Reason::PayloadOfRemote | Reason::Remote { .. } => 8,
             Reason::HeldBack { .. } | Reason::Length { .. } => 16,
             Reason::IdFormat { .. } => 32,
             Reason::Identifier { .. } => 64,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use candor_bpf::gateway::{self, CompileError, Generation};
+use candor_bpf::gateway::{self, CompileError, Generation, Kind};
 use candor_core::frame::FrameFormat;
 
 use crate::lower::lower;
@@ -87,9 +87,9 @@ pub(super) fn too_much(plan: &Plan, in_bpf: impl Fn(RouteIndex) -> bool) -> Hash
     jobs.retain(|job| in_bpf(job.route));
     let mut found = HashMap::new();
     for from in buses {
-        for format in [FrameFormat::Classic, FrameFormat::Fd] {
+        for kind in Kind::ALL {
             let is_exclusive = |route| plan.route(route).is_exclusive;
-            if let Err(error) = gateway::compile(&jobs, from, format, Generation::Even, is_exclusive, &[]) {
+            if let Err(error) = gateway::compile(&jobs, from, kind, Generation::Even, is_exclusive, &[]) {
                 found.insert(from, error);
             }
         }

@@ -92,6 +92,8 @@ fn passing(route: &Route) -> Vec<Cube> {
         // One cube instead of two for most routes.
         Formats::Any if has_room(FrameFormat::Classic) && route.send_as.is_none() => vec![carrying],
         Formats::Any => [FrameFormat::Classic, FrameFormat::Fd].into_iter().filter_map(passes).collect(),
+        // They never become another kind of frame, and no other rule sees them.
+        Formats::Xl => Vec::new(),
         Formats::Only(format) => passes(format).into_iter().collect(),
     }
 }

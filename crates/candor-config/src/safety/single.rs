@@ -10,7 +10,8 @@ use candor_core::payload::PayloadPattern;
 use candor_core::rule::{self, Verdict};
 
 pub(super) fn find(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
-    for (index, route) in plan.routes().iter().enumerate() {
+    let known = plan.routes().iter().enumerate().filter(|(_, route)| route.formats != Formats::Xl);
+    for (index, route) in known {
         let (index, edges) = (RouteIndex(index), edges.of_route(RouteIndex(index)));
         let pieces = || edges.iter().flat_map(|edge| edge.well_formed().map(move |cube| (edge, cube)));
         if pieces().next().is_none() {
@@ -76,6 +77,7 @@ fn lengths(route: &Route, index: RouteIndex, hazards: &mut Vec<Hazard>) {
     }
     let (takes_classic, takes_fd) = match route.formats {
         Formats::Any => (true, true),
+        Formats::Xl => (false, false),
         Formats::Only(format) => (format == FrameFormat::Classic, format == FrameFormat::Fd),
     };
     let classic = takes_classic.then_some(FrameFormat::Classic);

@@ -24,7 +24,7 @@ fn operand(operation: Operation, operand: &Operand, formats: Formats) -> String 
     fields.extend(operand.flags.map(|flags| format!("flags = \"{flags:02X}\"")));
     fields.extend(operand.data.as_ref().map(|data| {
         let room = match formats {
-            Formats::Any => FrameFormat::Fd.max_len(),
+            Formats::Any | Formats::Xl => FrameFormat::Fd.max_len(),
             Formats::Only(format) => format.max_len(),
         };
         // Bytes at the end without effect are added when the file is read.
@@ -55,7 +55,7 @@ pub(super) fn identifier(operation: Operation, id: u32) -> Option<String> {
 fn is_length(operation: Operation, len: u8, formats: Formats) -> bool {
     match (formats, operation) {
         // Routes for any format have no `len`.
-        (Formats::Any, _) => false,
+        (Formats::Any | Formats::Xl, _) => false,
         (Formats::Only(FrameFormat::Classic), _) => len <= 15,
         (Formats::Only(FrameFormat::Fd), Operation::Set) => FD_LENGTHS.contains(&len),
         (Formats::Only(FrameFormat::Fd), _) => len <= 127,

@@ -1,11 +1,11 @@
-//! The filters of candor at the ingress of one interface, for frames of one format.
+//! The filters of candor at the ingress of one interface, for frames of one kind.
 //!
 //! ```text
 //!  frame ─▶ first filter: notes the steps of the frame ─▶ filters of further steps, each run if it was noted
-//!           preference 0xCA0C (FD: 0xCA0D)                preference 0xCA1C (FD: 0xCA1D), of one generation
+//!           preference 0xCA0C (FD: 0xCA0D, XL: 0xCA0E)    preference 0xCA1C (FD: 0xCA1D, XL: 0xCA1E), of one generation
 //! ```
 //!
-//! In front of them, on interfaces that receive what this machine sends, a filter ends frames that go round (0xC90C, 0xC90D).
+//! In front of them, on interfaces that receive what this machine sends, a filter ends frames that go round (0xC90C to 0xC90E).
 //!
 //! Rules change between two frames: the further filters of the next generation are attached beside those of the last one, the
 //! first filter is replaced, which the kernel does at once, and after the last frame has left the old ones they are removed. A
@@ -15,10 +15,9 @@ use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use candor_bpf::gateway::{self, Action, Filter, Filters, Generation, How};
-use candor_core::frame::FrameFormat;
+use candor_bpf::gateway::{self, Action, Filter, Filters, Generation, How, Kind};
 use candor_core::job::{BusIndex, RouteIndex};
-use candor_egress::filter::{ETH_P_CAN, ETH_P_CANFD};
+use candor_egress::filter::{ETH_P_CAN, ETH_P_CANFD, ETH_P_CANXL};
 use candor_egress::netlink::program::{self, Act, Attached, Ingress, OURS, Place};
 use candor_egress::netlink::{QdiscStats, TcError};
 use candor_io::bpf;
@@ -42,20 +41,20 @@ const KEEPER: u32 = 1 << 9;
 /// Waited if the kernel cannot say when frames have left a filter.
 const LONGER_THAN_A_FRAME: Duration = Duration::from_millis(50);
 
-/// Where frames of a format arrive.
+/// Where frames of a kind arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Source {
     pub(super) interface: InterfaceIndex,
-    pub(super) is_fd: bool,
+    pub(super) kind: Kind,
 }
 
 impl Source {
-    pub(super) const fn new(interface: InterfaceIndex, format: FrameFormat) -> Self {
-        Self { interface, is_fd: matches!(format, FrameFormat::Fd) }
-    }
-
     const fn protocol(self) -> u16 {
-        if self.is_fd { ETH_P_CANFD } else { ETH_P_CAN }
+        match self.kind {
+            Kind::Classic => ETH_P_CAN,
+            Kind::Fd => ETH_P_CANFD,
+            Kind::Xl => ETH_P_CANXL,
+        }
     }
 
     const fn place(self, preference: u16, handle: u32) -> Place {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use candor_core::frame::FrameFormat;
+use candor_bpf::gateway::Kind;
 use candor_egress::netlink::program;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::JobCounters;
@@ -12,8 +12,6 @@ use super::error::BpfError;
 use super::filters::{Installed, Source};
 use crate::counters::RouteCounters;
 use crate::run_dir::OwnedJob;
-
-pub(super) const FORMATS: [FrameFormat; 2] = [FrameFormat::Classic, FrameFormat::Fd];
 
 /// Adds the counters of these filters, by route.
 pub(super) fn add(sum: &mut HashMap<String, RouteCounters>, installed: &[Installed]) {
@@ -25,7 +23,7 @@ pub(super) fn add(sum: &mut HashMap<String, RouteCounters>, installed: &[Install
 /// The programs on an interface, of whichever owner.
 pub(super) fn on(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<Installed>, BpfError> {
     let all = program::attached(client, interface).map_err(BpfError::List)?;
-    Ok(FORMATS.into_iter().filter_map(|format| Installed::find(Source::new(interface, format), &all)).collect())
+    Ok(Kind::ALL.into_iter().filter_map(|kind| Installed::find(Source { interface, kind }, &all)).collect())
 }
 
 /// Removes the programs of these jobs, and returns the number of filters.
@@ -47,10 +45,10 @@ pub(crate) fn routes_on(client: &mut Client, interface: InterfaceIndex) -> Resul
     for installed in on(client, interface)? {
         let mut by_route = HashMap::new();
         add(&mut by_route, std::slice::from_ref(&installed));
-        let is_fd = installed.source.is_fd;
+        let kind = installed.source.kind;
         found.extend(by_route.into_iter().map(|(route, RouteCounters { handled, dropped, .. })| {
             let [handled, dropped] = [handled, dropped].map(as_in_cangw);
-            InProgram { route, is_fd, counters: Some(JobCounters { handled, dropped, deleted: 0 }) }
+            InProgram { route, kind, counters: Some(JobCounters { handled, dropped, deleted: 0 }) }
         }));
     }
     Ok(found)
@@ -65,7 +63,7 @@ fn as_in_cangw(frames: u64) -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InProgram {
     pub(crate) route: String,
-    pub(crate) is_fd: bool,
+    pub(crate) kind: Kind,
     /// Handled and dropped frames.
     pub(crate) counters: Option<JobCounters>,
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
+use candor_bpf::gateway::Kind;
 use candor_config::placement::Side;
-use candor_core::frame::FrameFormat;
 use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob, JobCounters};
+use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob, JobCounters, JobFlags};
 use candor_netlink::client::Client;
 
 use super::difference::Names;
@@ -172,8 +172,9 @@ impl Left {
 
 /// True if the route of a job is in a program, with the counters of the route for its first job.
 fn take_program(programs: &mut [InProgram], owned: &OwnedJob) -> (bool, Option<JobCounters>) {
-    let is_fd = owned.job.job().flags.format() == FrameFormat::Fd;
-    let found = programs.iter_mut().find(|program| program.route == owned.route && program.is_fd == is_fd);
+    let flags = owned.job.job().flags;
+    let kind = if flags.contains(JobFlags::XL) { Kind::Xl } else { flags.format().into() };
+    let found = programs.iter_mut().find(|program| program.route == owned.route && program.kind == kind);
     found.map_or((false, None), |program| (true, program.counters.take()))
 }
 

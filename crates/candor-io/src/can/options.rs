@@ -15,6 +15,10 @@ pub const MAX_FILTERS: usize = 512;
 
 /// `include/uapi/linux/can/raw.h`.
 const CAN_RAW_XL_FRAMES: libc::c_int = 7;
+/// A `struct can_raw_vcid_options`: flags, network of sent frames, network and mask of received ones.
+const CAN_RAW_XL_VCID_OPTS: libc::c_int = 8;
+/// `CAN_RAW_XL_VCID_TX_PASS` and `CAN_RAW_XL_VCID_RX_FILTER`, whose mask of 0 matches every network.
+const EVERY_NETWORK: [u8; 4] = [0x02 | 0x04, 0, 0, 0];
 
 /// Local echo (`CAN_RAW_LOOPBACK`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,16 +77,21 @@ impl Options<'_> {
 
 /// Options that can change while the socket is open. No change loses a waiting frame.
 impl CanSocket {
-    /// Sends and receives CAN XL frames, too (`CAN_RAW_XL_FRAMES`). They are longer than the buffers of the methods that
+    /// Sends and receives CAN XL frames of all virtual networks, too (`CAN_RAW_XL_FRAMES`). They are longer than the buffers of the methods that
     /// receive, which truncate them.
     ///
     /// # Kernel
-    /// Since 6.1.
+    /// Since 6.1; other networks than 0 since 6.9.
     ///
     /// # Errors
     /// `ENOPROTOOPT` on older kernels.
     pub fn enable_xl(&self) -> io::Result<()> {
-        socket::set_int(&self.fd, libc::SOL_CAN_RAW, CAN_RAW_XL_FRAMES, 1)
+        socket::set_int(&self.fd, libc::SOL_CAN_RAW, CAN_RAW_XL_FRAMES, 1)?;
+        match socket::set_slice(&self.fd, libc::SOL_CAN_RAW, CAN_RAW_XL_VCID_OPTS, &[u32::from_ne_bytes(EVERY_NETWORK)])
+        {
+            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(()),
+            other => other,
+        }
     }
 
     /// Replaces the filters. The kernel registers the new ones before it removes the old ones, so no frame that matches

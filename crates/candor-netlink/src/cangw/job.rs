@@ -29,6 +29,8 @@ impl JobFlags {
     pub const INCOMING_INTERFACE: Self = Self(0x4);
     /// `CGW_FLAGS_CAN_FD`: the job matches FD frames instead of classic ones.
     pub const FD: Self = Self(0x8);
+    /// No flag of the kernel: candor's records of jobs in eBPF programs have it for CAN XL frames.
+    pub const XL: Self = Self(0x8000);
 
     /// True if all of these flags are set.
     #[must_use]
@@ -112,6 +114,7 @@ impl CangwJob {
             (JobFlags::SOURCE_TIMESTAMP, job.timestamp == Timestamp::Kept),
             (JobFlags::INCOMING_INTERFACE, job.incoming == Incoming::Allowed),
             (JobFlags::FD, job.format == FrameFormat::Fd),
+            (JobFlags::XL, job.is_xl),
         ];
         let flags = flags.into_iter().filter(|(_, on)| *on).fold(JobFlags::default(), |all, (flag, _)| all.with(flag));
         Self {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use candor_config::placement::Side;
 use candor_core::filter::Filter;
 use candor_core::frame::{FrameFormat, RawId};
+use candor_core::job::Job;
 use candor_core::rule::{ChecksumSpan, Operand};
 use candor_netlink::cangw::{CangwJob, JobFlags};
 use serde::Serialize;
@@ -17,7 +18,7 @@ const FLAGS: [(JobFlags, &str); 3] = [
 
 /// One line, such as `classic 123, set id=00000456, echo`.
 pub(crate) fn text(job: &CangwJob) -> String {
-    let format = format_name(job.flags.format());
+    let format = job_format(job);
     let mut text = match job.filter {
         Filter::ALL => format!("{format}, all"),
         filter => format!("{format} {}", filter_text(filter)),
@@ -66,7 +67,7 @@ pub(crate) struct JobView {
 impl JobView {
     pub(crate) fn of(job: &CangwJob) -> Self {
         Self {
-            format: format_name(job.flags.format()),
+            format: job_format(job),
             filter: job.filter.to_string(),
             flags_hex: format!("{:04X}", job.flags.0),
             modifies: !job.modifications.is_empty(),
@@ -123,6 +124,15 @@ fn span(span: ChecksumSpan) -> String {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+const fn job_format(job: &CangwJob) -> &'static str {
+    if job.flags.contains(JobFlags::XL) { "xl" } else { format_name(job.flags.format()) }
+}
+
+/// The value of `frames` for the frames of a job.
+pub(crate) const fn frames_of(job: &Job) -> &'static str {
+    if job.is_xl { "xl" } else { format_name(job.format) }
 }
 
 pub(crate) const fn format_name(format: FrameFormat) -> &'static str {

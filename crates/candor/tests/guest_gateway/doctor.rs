@@ -53,7 +53,7 @@ fn finds_nothing_missing_where_a_file_runs() {
     let mtu = links.iter().find(|link| link.name == "t-right").unwrap().mtu;
     let fd = match mtu {
         72 => "classic and FD frames (MTU 72)",
-        _ => "classic and FD frames; CAN XL frames are not forwarded (MTU 2060)",
+        _ => "classic and FD frames; CAN XL frames by eBPF programs only (MTU 2060)",
     };
     for (section, name, expected) in [
         ("kernel", "can-raw", "CAN_RAW sockets"),

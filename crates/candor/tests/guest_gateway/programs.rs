@@ -4,6 +4,7 @@
 //! Each bus is a vxcan pair: the gateway has one end, the test sends and receives at the other.
 
 mod applied;
+mod xl;
 
 use candor_config::plan::{Echo, Engine, Plan, RouteIndex, Timestamp};
 use candor_config::text;

@@ -125,9 +125,9 @@ fn a_refused_frame_has_a_number() {
     assert_eq!(of(&all, SendStage::HandedOver).map(|stamp| stamp.number).collect::<Vec<_>>(), [4]);
 }
 
-/// A CAN XL frame with 64 bytes: priority, flags with XLF, SDU type, length, acceptance field, data.
-fn xl(priority: u16) -> Vec<u8> {
-    let mut bytes = u32::from(priority).to_ne_bytes().to_vec();
+/// A CAN XL frame with 64 bytes: priority and virtual network, flags with XLF, SDU type, length, acceptance field, data.
+pub(crate) fn xl(priority_and_network: u32) -> Vec<u8> {
+    let mut bytes = priority_and_network.to_ne_bytes().to_vec();
     bytes.extend([0x80, 0]);
     bytes.extend(64_u16.to_ne_bytes());
     bytes.extend(0_u32.to_ne_bytes());

@@ -81,6 +81,8 @@ fn byte_or_zero(written: Option<&Text>, findings: &mut Findings) -> u8 {
 
 fn span(positions: &PositionsSpec, formats: Option<Formats>, findings: &mut Findings) -> Option<ChecksumSpan> {
     let (room, help) = match formats? {
+        // Refused before.
+        Formats::Xl => return None,
         Formats::Only(FrameFormat::Fd) => {
             (64, "a CAN FD frame has the bytes 0 to 63; -1 is the last byte of the frame")
         }

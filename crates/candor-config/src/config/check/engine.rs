@@ -54,7 +54,7 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
     for unplaceable in Placement::conflicts(plan, KernelAbilities::EVERY) {
         // The routes by themselves have been checked before.
         let by_itself = matches!(unplaceable.user, Some(KernelOnly::Timestamp | KernelOnly::Hops(_)));
-        if by_itself && unplaceable.kernel == Because::RelativeCrc8 {
+        if by_itself && unplaceable.kernel == Because::RelativeCrc8 || unplaceable.kernel == Because::Xl {
             continue;
         }
         let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.span.clone());
@@ -69,7 +69,10 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
 
 fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
     let Some(because) = placement::not_for_kernel(route, KernelAbilities::NEWEST) else { return };
-    let help = "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"";
+    let help = match because {
+        Because::Xl => "write engine = \"auto\" or \"bpf\"",
+        _ => "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"",
+    };
     findings.error(code::ENGINE_CANNOT, &place(spec, because), sentence(&because.to_string()), help);
 }
 
@@ -133,7 +136,8 @@ fn takes_from_routes(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 
 /// True if some frame may match both routes; their payloads are not compared.
 fn have_common_frames(one: &Route, other: &Route) -> bool {
-    let formats = one.formats.list().iter().any(|format| other.formats.list().contains(format));
+    let formats =
+        one.formats == other.formats || one.formats.list().iter().any(|format| other.formats.list().contains(format));
     let is_value = |list| matches!(list, ReceiveList::Masked | ReceiveList::Exact);
     let meet = |one: &Selection, other: &Selection| {
         let (one, other) = (one.filter.normalise(), other.filter.normalise());
@@ -202,6 +206,9 @@ fn has_a_place(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) 
     let Some(lacks) = placement::not_for_user_space(route) else { return };
     let says = format!("user space cannot {lacks}");
     let only_kernel = only_kernel(spec, lacks);
+    if placement::not_for_bpf(route).is_none() {
+        return;
+    }
     if let Some(because) = placement::not_for_kernel(route, KernelAbilities::NEWEST) {
         findings.report(
             Diagnostic::error(code::ENGINE_CANNOT, only_kernel, "No engine supports both of these")
@@ -252,6 +259,7 @@ fn only_kernel(spec: &Table<RouteSpec>, lacks: KernelOnly) -> Span {
     let place = match lacks {
         KernelOnly::Timestamp => spec.keep_timestamp.as_ref().map(|keep| &keep.span),
         KernelOnly::Hops(_) => spec.hop_limit.as_ref().map(|limit| &limit.span),
+        KernelOnly::Xl => spec.frames.as_ref().map(|frames| &frames.span),
         KernelOnly::EchoDiffers(_) => return echo(spec),
     };
     place.unwrap_or(&spec.span).clone()
@@ -266,6 +274,7 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         }
         Because::SendAs(_) => spec.send_as.as_ref().map(|send_as| &send_as.span),
         Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.span.clone()),
+        Because::Xl => return only_kernel(spec, KernelOnly::Xl),
         Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
         Because::WhenFull => spec.when_full.as_ref().map(|policy| &policy.span),
         Because::Walks(_) => return matched(spec),
@@ -299,6 +308,10 @@ fn kernel_only_keys(route: &Table<RouteSpec>, findings: &mut Findings) {
     if let Some(keep) = route.keep_timestamp.as_ref().filter(|keep| keep.value) {
         let message = "User-space engines cannot keep timestamps";
         refuse(&keep.span, message, "use engine = \"kernel\", or remove `keep-timestamp`");
+    }
+    if let Some(frames) = route.frames.as_ref().filter(|frames| frames.value == "xl") {
+        let message = "User-space engines cannot forward CAN XL frames";
+        refuse(&frames.span, message, "write engine = \"auto\" or \"bpf\"");
     }
     if let Some(limit) = route.hop_limit.as_ref().filter(|limit| limit.value > 1) {
         let message = "User-space engines cannot count hops: the frames they send start at 0 hops";

@@ -115,6 +115,7 @@ const LENGTH_DIFFERS: &str = "it is the DLC in classic frames, the number of byt
 
 fn length(operation: Operation, written: &Number, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
     match formats? {
+        Formats::Xl => None,
         Formats::Any => needs_format("`len`", &written.span, LENGTH_DIFFERS, findings),
         Formats::Only(FrameFormat::Classic) => {
             let help = "for classic frames this is the raw DLC; 9 to 15 mean 8 bytes";
@@ -141,6 +142,7 @@ fn length(operation: Operation, written: &Number, formats: Option<Formats>, find
 /// The byte for the kernel, whose meaning depends on the format too.
 fn raw_length(written: &Spanned<u8>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
     match formats? {
+        Formats::Xl => None,
         Formats::Any => needs_format("`raw-len`", &written.span, LENGTH_DIFFERS, findings),
         Formats::Only(_) => Some(written.value),
     }
@@ -148,6 +150,7 @@ fn raw_length(written: &Spanned<u8>, formats: Option<Formats>, findings: &mut Fi
 
 fn fd_flags(written: &Text, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
     match formats? {
+        Formats::Xl => None,
         Formats::Any => needs_format("`flags`", &written.span, "classic frames have none", findings),
         Formats::Only(FrameFormat::Classic) => {
             let help = "remove `flags`, or write frames = \"fd\"";
@@ -166,6 +169,7 @@ fn payload(
 ) -> Option<[u8; CANFD_MAX_DLEN]> {
     let bytes = value::bytes(written, findings)?;
     let room = match formats? {
+        Formats::Xl => return None,
         Formats::Any if operation == Operation::Set => {
             return needs_format("`data` of `set`", &written.span, "it replaces all 8 or all 64 bytes", findings);
         }

@@ -104,7 +104,9 @@ fn pattern(written: &Text, formats: Option<Formats>, findings: &mut Findings) ->
 /// Bytes that frames of all these formats can have, and how to get more.
 const fn room(formats: Formats) -> (usize, &'static str) {
     match formats {
-        Formats::Any => (8, "classic frames have at most 8 bytes; for longer ones add frames = \"fd\" to the route"),
+        Formats::Any | Formats::Xl => {
+            (8, "classic frames have at most 8 bytes; for longer ones add frames = \"fd\" to the route")
+        }
         Formats::Only(FrameFormat::Classic) => (8, "classic frames have at most 8 bytes"),
         Formats::Only(FrameFormat::Fd) => (CANFD_MAX_DLEN, "CAN FD frames have at most 64 bytes"),
     }

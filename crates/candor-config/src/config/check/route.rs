@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use crate::config::check::remap::Target;
 use crate::config::check::selection::{Wanted, place};
 use crate::config::check::{
-    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, value,
+    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, value, xl,
 };
 use crate::config::code;
 use crate::config::spec::{RouteSpec, is_true};
@@ -66,7 +66,7 @@ fn goes_back(spec: &RouteSpec, findings: &mut Findings) -> bool {
     change.is_none()
 }
 
-fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, &Span)> {
+pub(super) fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, &Span)> {
     let operands = [("and", &spec.and), ("or", &spec.or), ("xor", &spec.xor), ("set", &spec.set)];
     let operands = operands.into_iter().filter_map(|(key, operand)| Some((key, &operand.as_ref()?.span)));
     let others = [
@@ -97,7 +97,7 @@ fn route(
     if from.is_some() && from == to && !is_true(&spec.back_to_incoming) {
         to_itself(spec, findings);
     }
-    let formats = formats(spec, findings);
+    let formats = formats(spec, findings).and_then(|formats| xl::formats(spec, formats, findings));
     let (send_as, outgoing) = send_as(spec, formats, findings);
     let wanted = Wanted::of(spec, &mut checks.ids, findings);
     let target = spec.to_id.as_ref().map(|written| remap::target(spec, written, wanted.as_ref(), findings));
@@ -115,11 +115,15 @@ fn route(
     if changes_id && target.is_none() {
         return None;
     }
-    let jobs_for_each_filter = (formats.list().len() * payload.len().max(1)) as u64;
+    let jobs_for_each_filter = (formats.list().len().max(1) * payload.len().max(1)) as u64;
     let selections = Selections { route: spec, wanted: wanted?, target, jobs_for_each_filter };
     let modifications = with_checksums(modifications, checksums, changes_id);
-    let forward = selections.from(from, checks, findings);
-    let back = goes_back.then(|| selections.from(to, checks, findings)).flatten();
+    let mut selected = |from| {
+        let all = selections.from(from, checks, findings)?;
+        if formats == Formats::Xl { xl::selections(spec, all, findings) } else { Some(all) }
+    };
+    let forward = selected(from);
+    let back = goes_back.then(|| selected(to)).flatten();
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
         from,
@@ -238,10 +242,11 @@ fn to_itself(spec: &RouteSpec, findings: &mut Findings) {
 
 /// `None` after an error.
 fn formats(spec: &Table<RouteSpec>, findings: &mut Findings) -> Option<Formats> {
-    const FORMATS: [(&str, Formats); 3] = [
+    const FORMATS: [(&str, Formats); 4] = [
         ("any", Formats::Any),
         ("classic", Formats::Only(FrameFormat::Classic)),
         ("fd", Formats::Only(FrameFormat::Fd)),
+        ("xl", Formats::Xl),
     ];
     let known = match &spec.frames {
         _ if spec.broken.contains(&"frames") => None,
@@ -249,7 +254,8 @@ fn formats(spec: &Table<RouteSpec>, findings: &mut Findings) -> Option<Formats> 
         None if spec.errors.is_some() => Some(Formats::Only(FrameFormat::Classic)),
         None => Some(Formats::Any),
         Some(written) => {
-            let help = "use \"classic\" (CAN CC, up to 8 bytes), \"fd\" (CAN FD, up to 64 bytes) or \"any\" (both)";
+            let help = "use \"classic\" (CAN CC, up to 8 bytes), \"fd\" (CAN FD, up to 64 bytes), \"any\" (both) or \"xl\" \
+                        (CAN XL, eBPF programs only)";
             value::word(written, (code::FRAMES, "frame format", help), &FORMATS, findings)
         }
     };

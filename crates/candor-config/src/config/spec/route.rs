@@ -52,11 +52,16 @@ keys! {
         .about(LISTS).default("no restriction").kernel("fewer or other filters");
     "deny" => deny: Option<ListSpec> = DENY
         .about(LISTS).default("no restriction").kernel("fewer or other filters");
-    "frames" => frames: Option<Text> = Key::words(&["classic", "fd", "any"])
+    "frames" => frames: Option<Text> = Key::words(&["classic", "fd", "any", "xl"])
         .aliases(&["type"])
-        .about("`\"classic\"` (CAN CC), `\"fd\"` (CAN FD) or `\"any\"`")
+        .about("`\"classic\"` (CAN CC), `\"fd\"` (CAN FD), `\"any\"` of both, or `\"xl\"`, see [CAN XL](#can-xl)")
         .default("`\"any\"`")
         .kernel("`CGW_FLAGS_CAN_FD` (`-X`); `\"any\"` makes two jobs");
+    "vcid" => vcid: Option<Text> = HEX_BYTE
+        .aliases(&["network"])
+        .about("with frames = \"xl\": the virtual CAN network of the frames, see [CAN XL](#can-xl)")
+        .default("any")
+        .kernel("eBPF only");
     "payload" => payload: Option<Vec<Text>> | one_or_list = Key {
         wanted: "bytes in hex with ? for digits of any value, such as \"01 ?? 3?\", or a list of such texts",
         ..PAYLOADS

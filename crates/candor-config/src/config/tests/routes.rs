@@ -385,3 +385,25 @@ fn an_exclusive_route_takes_frames_from_others() {
     assert!(!warns("130", "echo = true"), "other frames");
     assert!(!warns("123", "exclusive = true"), "in the same program");
 }
+
+#[test]
+fn xl_routes_compare_priority_and_network() {
+    let jobs = |lines: &str| crate::lower(&loaded(&auto(&format!("frames = \"xl\"\n{lines}"))));
+    let words = |lines: &str| {
+        let filters: Vec<_> = jobs(lines).iter().map(|job| job.filter.normalise()).collect();
+        let all = [0x123, 0x124, 0x5_0123, 0x5_0200, 0x85_0123];
+        all.map(|word| filters.iter().any(|filter| filter.matches(RawId(word))))
+    };
+    assert_eq!(words(""), [true; 5]);
+    assert_eq!(words("match = \"123\""), [true, false, true, false, true]);
+    assert_eq!(words("vcid = \"05\""), [false, false, true, true, false]);
+    assert_eq!(words("match = \"100..1FF\"\nvcid = \"05\"\ndeny = [\"124\"]"), [false, false, true, false, false]);
+    // Identifiers of 29 bits in a list of the bus leave the others as they are.
+    assert_eq!(jobs("match = [\"123\", \"18000123\"]"), jobs("match = \"123\""));
+    let xl = jobs("");
+    assert!(xl.iter().all(|job| job.is_xl && !job.is_for_kernel() && !job.takes(&frame(RawId(0x123)))));
+
+    let plan = loaded(&auto("frames = \"xl\"\nmatch = \"100..1FF\"\nvcid = \"05\"\nexclusive = true"));
+    let again = loaded(&crate::text::write(&plan));
+    assert_eq!((crate::lower(&again), again.routes()), (crate::lower(&plan), plan.routes()));
+}

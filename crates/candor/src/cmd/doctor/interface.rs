@@ -183,7 +183,7 @@ fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
     let (takes_fd, is_beyond_fd) = (mtu >= CANFD_MTU, mtu > CANFD_MTU);
     match (takes_fd, wanted.is_some_and(|wanted| wanted.wants_fd)) {
         (true, _) => {
-            let xl = if is_beyond_fd { "; CAN XL frames are not forwarded" } else { "" };
+            let xl = if is_beyond_fd { "; CAN XL frames by eBPF programs only" } else { "" };
             check::FD.ok(format!("classic and FD frames{xl} (MTU {})", link.mtu))
         }
         (false, false) => check::FD.ok(format!("classic frames only (MTU {})", link.mtu)),

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::labels;
 use super::view::{NotTaken, View};
-use crate::cmd::job_text::{format_name, hex, side_name};
+use crate::cmd::job_text::{format_name, frames_of, hex, side_name};
 
 /// The output of `candor explain --json`.
 #[derive(Debug, Serialize)]
@@ -169,7 +169,7 @@ fn rule<'a>(view: &View<'a>, visit: &Visit) -> RuleView<'a> {
     RuleView {
         route: &view.route_of(visit.job).name,
         filter: job.filter.to_string(),
-        format: format_name(job.format),
+        format: frames_of(job),
         list: list(visit.list),
         side: side_name(visit.side),
         because: view.placement.reason(view.plan, job.route),
@@ -263,7 +263,7 @@ fn not_taken<'a>(view: &View<'a>, missed: &NotTaken<'_>) -> NotTakenView<'a> {
     NotTakenView {
         route: &route.name,
         filter: job.filter.to_string(),
-        format: format_name(job.format),
+        format: frames_of(job),
         further_jobs: missed.jobs - 1,
         reasons: withheld.chain(reasons).collect(),
     }

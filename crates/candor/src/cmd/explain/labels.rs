@@ -123,6 +123,7 @@ pub(super) fn reason(reason: &Reason, filter: Filter, filters: usize) -> String 
             format!("its error classes are {found:08X}, the route matches any of {wanted:08X}")
         }
         Reason::ErrorFrame => "it is an error frame, which only routes with `errors` match".to_owned(),
+        Reason::Xl => "the route is for CAN XL frames".to_owned(),
         Reason::Format(FrameFormat::Classic) => "it is a CAN FD frame, the route is for classic frames".to_owned(),
         Reason::Format(FrameFormat::Fd) => "it is a classic frame, the route is for CAN FD frames".to_owned(),
         Reason::HeldBack { .. } => {
@@ -183,7 +184,7 @@ pub(super) const fn reason_code(reason: &Reason) -> &'static str {
     match reason {
         Reason::ErrorClass { .. } => "error-class",
         Reason::ErrorFrame => "error-frame",
-        Reason::Format(_) => "format",
+        Reason::Format(_) | Reason::Xl => "format",
         Reason::HeldBack { .. } => "held-back",
         Reason::IdFormat { .. } => "id-format",
         Reason::Identifier { .. } => "identifier",

@@ -23,7 +23,7 @@ use tracing::Level;
 
 use super::log::LogLine;
 use super::output::{Output, Stream};
-use crate::cmd::job_text::format_name;
+use crate::cmd::job_text::frames_of;
 use crate::cmd::show;
 use events::{Answer, BusView, CountersView, Event, ReloadView, ReloadedView, RouteView};
 use tables::{bus_table, table};
@@ -270,6 +270,6 @@ fn job_text(gateway: &Gateway, job: &Job) -> String {
         from.interface,
         to.name,
         to.interface,
-        format_name(job.format),
+        frames_of(job),
     )
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::labels;
 use super::realtime::{self, RealtimeView};
-use crate::cmd::job_text::{format_name, hex, side_name};
+use crate::cmd::job_text::{format_name, frames_of, hex, side_name};
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -201,7 +201,7 @@ fn bus<'a>(plan: &'a Plan, bus: &'a Bus) -> BusView<'a> {
 fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, RouteIndex)>) -> RouteView<'a> {
     let data_bytes = match (route.send_as.map(SendAs::format), route.formats) {
         (Some(format), _) | (None, Formats::Only(format)) => format.max_len(),
-        (None, Formats::Any) => FrameFormat::Fd.max_len(),
+        (None, Formats::Any | Formats::Xl) => FrameFormat::Fd.max_len(),
     };
     let operand = |operand| self::operand(operand, data_bytes);
     let placed = |(placement, route): (&Placement, RouteIndex)| PlacementView {
@@ -221,6 +221,7 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
         payload: route.payload.iter().map(payload).collect(),
         frames: match route.formats {
             Formats::Any => "any",
+            Formats::Xl => "xl",
             Formats::Only(format) => format_name(format),
         },
         send_as: route.send_as.map(|send_as| match send_as {
@@ -257,7 +258,7 @@ fn job<'a>(plan: &'a Plan, job: &Job, placement: Option<&Placement>) -> JobView<
         route: &plan.route(job.route).name,
         from_interface: from,
         to_interface: to,
-        frames: format_name(job.format),
+        frames: frames_of(job),
         side: placement.map(|placement| side_name(placement.side(job.route))),
         cangw: job.is_for_kernel().then(|| cangw_arguments(job, from, to)),
     }

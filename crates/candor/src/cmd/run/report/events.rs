@@ -8,7 +8,7 @@ use candor_core::job::Job;
 use candor_engine::{BusCounters, Gateway, Reloaded, RouteCounters};
 use serde::Serialize;
 
-use crate::cmd::job_text::{format_name, side_name};
+use crate::cmd::job_text::{frames_of, side_name};
 use crate::cmd::show::ObtainedView;
 
 /// A line of `candor run --json`.
@@ -142,7 +142,7 @@ impl<'a> Event<'a> {
             route: &plan.route(job.route).name,
             from: &plan.bus(job.from).interface,
             to: &plan.bus(job.to).interface,
-            format: format_name(job.format),
+            format: frames_of(job),
             filter: job.filter.to_string(),
             side: side_name(side),
             because: placement.reason(plan, job.route),

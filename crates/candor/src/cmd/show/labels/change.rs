@@ -64,7 +64,7 @@ pub(super) fn fields(operation: Operation, operand: &Operand, formats: Formats) 
     if let Some(data) = &operand.data {
         let room = match formats {
             Formats::Only(format) => format.max_len(),
-            Formats::Any => FrameFormat::Fd.max_len(),
+            Formats::Any | Formats::Xl => FrameFormat::Fd.max_len(),
         };
         fields.push(payload(operation, &data[..room]));
     }

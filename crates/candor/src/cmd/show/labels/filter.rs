@@ -27,6 +27,7 @@ const ERROR_CLASSES: [(u32, &str); 10] = [
 pub(super) const fn format_word(formats: Formats) -> &'static str {
     match formats {
         Formats::Any => "",
+        Formats::Xl => "CAN XL ",
         Formats::Only(FrameFormat::Classic) => "classic ",
         Formats::Only(FrameFormat::Fd) => "CAN FD ",
     }
@@ -35,6 +36,9 @@ pub(super) const fn format_word(formats: Formats) -> &'static str {
 pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
     let format = format_word(formats);
     let Filter { id, mask } = filter;
+    if formats == Formats::Xl {
+        return xl_frames(filter);
+    }
     if filter.normalise().list == ReceiveList::Error {
         return errors(mask & CAN_EFF_MASK, format);
     }
@@ -74,6 +78,23 @@ pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
         (true, 0) => "no frame at all".to_owned(),
         (false, _) => format!("{format}{both}{kind}frames{identifier}"),
         (true, _) => format!("every {format}frame except {both}{kind}frames{identifier}"),
+    }
+}
+
+/// The first word of a CAN XL frame is its priority, and above that the virtual network.
+fn xl_frames(Filter { id, mask }: Filter) -> String {
+    let (priority, network) = (mask & CAN_SFF_MASK, mask >> 16 & 0xFF);
+    let priority = match priority {
+        0 => String::new(),
+        bits => format!(" with {}", identifiers("priority ", id & bits, bits, CAN_SFF_MASK)),
+    };
+    let network =
+        if network == 0 { String::new() } else { format!(" of the virtual network {:02X}", id >> 16 & network) };
+    match (id & CAN_INV_FILTER != 0, priority.is_empty() && network.is_empty()) {
+        (false, true) => "every CAN XL frame".to_owned(),
+        (false, false) => format!("CAN XL frames{network}{priority}"),
+        (true, true) => "no frame at all".to_owned(),
+        (true, false) => format!("every CAN XL frame except those{network}{priority}"),
     }
 }
 
