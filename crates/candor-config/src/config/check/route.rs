@@ -66,7 +66,7 @@ fn goes_back(spec: &RouteSpec, findings: &mut Findings) -> bool {
     change.is_none()
 }
 
-pub(super) fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, &Span)> {
+fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, &Span)> {
     let operands = [("and", &spec.and), ("or", &spec.or), ("xor", &spec.xor), ("set", &spec.set)];
     let operands = operands.into_iter().filter_map(|(key, operand)| Some((key, &operand.as_ref()?.span)));
     let others = [
@@ -97,7 +97,8 @@ fn route(
     if from.is_some() && from == to && !is_true(&spec.back_to_incoming) {
         to_itself(spec, findings);
     }
-    let formats = formats(spec, findings).and_then(|formats| xl::formats(spec, formats, findings));
+    let formats =
+        formats(spec, findings).and_then(|formats| xl::formats(spec, changes(spec).next(), formats, findings));
     let (send_as, outgoing) = send_as(spec, formats, findings);
     let wanted = Wanted::of(spec, &mut checks.ids, findings);
     let target = spec.to_id.as_ref().map(|written| remap::target(spec, written, wanted.as_ref(), findings));

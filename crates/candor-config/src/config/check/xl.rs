@@ -3,7 +3,7 @@
 use crate::config::check::selection::place;
 use crate::config::check::{conflict, value};
 use crate::config::code;
-use crate::config::spec::{RouteSpec, is_true};
+use crate::config::spec::RouteSpec;
 use crate::plan::{Formats, Selection};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
@@ -17,7 +17,12 @@ use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK};
 const NETWORK_SHIFT: u32 = 16;
 
 /// `frames = "xl"` by itself, or `None` if the route has keys that such a route cannot have.
-pub(super) fn formats(spec: &RouteSpec, formats: Formats, findings: &mut Findings) -> Option<Formats> {
+pub(super) fn formats(
+    spec: &RouteSpec,
+    change: Option<(&'static str, &Span)>,
+    formats: Formats,
+    findings: &mut Findings,
+) -> Option<Formats> {
     let Some(frames) = spec.frames.as_ref().filter(|_| formats == Formats::Xl) else {
         if let Some(network) = &spec.vcid {
             let message = "Only CAN XL frames have a virtual network";
@@ -25,22 +30,21 @@ pub(super) fn formats(spec: &RouteSpec, formats: Formats, findings: &mut Finding
         }
         return Some(formats);
     };
-    let Some((key, place)) = beyond(spec) else { return Some(formats) };
+    let Some((key, place)) = change.or_else(|| beyond(spec)) else { return Some(formats) };
     let help = format!("remove `{key}`, or write frames = \"any\" for a route of CAN CC and CAN FD frames");
     let why = "CAN XL frames are only forwarded, as they are, by eBPF programs";
     conflict(place, why, (&frames.span, "selects CAN XL frames"), &help, findings);
     None
 }
 
-/// A key that a route for CAN XL frames cannot have.
+/// A key, besides those that change frames, that a route for CAN XL frames cannot have.
 fn beyond(spec: &RouteSpec) -> Option<(&'static str, &Span)> {
-    let flag = |flag: &Option<candor_core::document::Flag>| is_true(flag);
     let others = [
         ("errors", spec.errors.as_ref().map(|errors| &errors.span)),
         ("payload", spec.payload.as_ref().and_then(|texts| texts.first()).map(|text| &text.span)),
         ("mux", spec.mux.as_ref().map(|mux| &mux.span)),
-        ("echo", spec.echo.as_ref().filter(|_| flag(&spec.echo)).map(|echo| &echo.span)),
-        ("keep-timestamp", spec.keep_timestamp.as_ref().filter(|_| flag(&spec.keep_timestamp)).map(|keep| &keep.span)),
+        ("echo", spec.echo.as_ref().filter(|echo| echo.value).map(|echo| &echo.span)),
+        ("keep-timestamp", spec.keep_timestamp.as_ref().filter(|keep| keep.value).map(|keep| &keep.span)),
         ("hop-limit", spec.hop_limit.as_ref().filter(|limit| limit.value > 1).map(|limit| &limit.span)),
         ("max-age", spec.max_age.as_ref().map(|age| &age.span)),
         (
@@ -49,8 +53,8 @@ fn beyond(spec: &RouteSpec) -> Option<(&'static str, &Span)> {
         ),
         ("uid", spec.uid.as_ref().map(|uid| &uid.span)),
     ];
-    let others = others.into_iter().filter_map(|(key, span)| Some((key, span?)));
-    super::route::changes(spec).chain(others).next()
+    let mut others = others.into_iter().filter_map(|(key, span)| Some((key, span?)));
+    others.next()
 }
 
 /// The selections as far as they match CAN XL frames, of one virtual network if the route names one.
