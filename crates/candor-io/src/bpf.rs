@@ -66,12 +66,27 @@ pub fn wait_for_readers() -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-#[derive(Debug)]
+/// A program that the kernel refused. Its text is the last thing that the verifier says, or the errno.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.why())]
 pub struct LoadError {
     /// The errno of `bpf()`.
-    pub source: io::Error,
+    pub errno: io::Error,
     /// The verifier log; empty if the verifier did not run.
     pub log: String,
+}
+
+impl LoadError {
+    fn why(&self) -> String {
+        let last = self.log.lines().rev().find(|line| !line.starts_with("processed "));
+        last.map_or_else(|| self.errno.to_string(), str::to_owned)
+    }
+
+    /// True if a capability is missing.
+    #[must_use]
+    pub fn is_privilege(&self) -> bool {
+        self.errno.kind() == io::ErrorKind::PermissionDenied && self.log.is_empty()
+    }
 }
 
 /// Loads a classifier program, which lives as long as the descriptor or a filter that uses it. Each instruction is a
@@ -148,7 +163,7 @@ impl Load<'_> {
             Ok(program) => Ok(program),
             Err(_same) => {
                 let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
-                Err(LoadError { source: quiet, log: text.trim().to_owned() })
+                Err(LoadError { errno: quiet, log: text.trim().to_owned() })
             }
         }
     }
@@ -224,14 +239,28 @@ mod tests {
     fn a_program_is_loaded_or_refused_for_a_reason_that_is_known() {
         let (set, exit) = ([0xB7, 0, 0, 0, 0, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]);
         let refused =
-            |program: &[[u8; 8]]| load_classifier(c"candor_test", program).map_err(|error| error.source.raw_os_error());
+            |program: &[[u8; 8]]| load_classifier(c"candor_test", program).map_err(|error| error.errno.raw_os_error());
         let Err(errno) = refused(&[set, exit]) else {
             // With privileges the verifier explains an error.
             let without_end = load_classifier(c"candor_test", &[set]).unwrap_err();
-            assert!(!without_end.log.is_empty());
+            assert!(
+                without_end.log.len() > without_end.to_string().len() && !without_end.is_privilege(),
+                "{without_end:?}"
+            );
             return;
         };
         assert!([Some(libc::EPERM), Some(libc::ENOSYS)].contains(&errno), "{errno:?}");
+    }
+
+    #[test]
+    fn the_last_line_of_the_verifier_says_why() {
+        let refused =
+            |errno: i32, log: &str| LoadError { errno: io::Error::from_raw_os_error(errno), log: log.to_owned() };
+        let log = "0: (95) exit\nR0 !read_ok\nprocessed 1 insns (limit 1000000) max_states_per_insn 0";
+        let by_verifier = refused(libc::EACCES, log);
+        assert_eq!((by_verifier.to_string().as_str(), by_verifier.is_privilege()), ("R0 !read_ok", false));
+        let by_kernel = refused(libc::EPERM, "");
+        assert_eq!((by_kernel.to_string(), by_kernel.is_privilege()), (by_kernel.errno.to_string(), true));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) use egress::{
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use init::{GenerateGateway, InitArgs, NetworkdArgs};
 pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};
-pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs};
+pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs, VerboseArgs};
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;

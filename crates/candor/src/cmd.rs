@@ -26,6 +26,7 @@ mod table;
 mod test_links;
 mod time_text;
 pub(crate) mod top;
+pub(crate) mod verifier;
 
 use std::path::Path;
 

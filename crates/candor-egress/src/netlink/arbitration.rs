@@ -180,10 +180,10 @@ fn operations(
     Ok(map)
 }
 
-fn refused(program: &'static str, LoadError { source, log }: LoadError) -> QueueError {
-    match source.raw_os_error() {
+fn refused(program: &'static str, source: LoadError) -> QueueError {
+    match source.errno.raw_os_error() {
         Some(ENOTSUPP) => QueueError::Unsupported("Qdisc_ops takes no programs".to_owned()),
-        _ => QueueError::Program { program, source, log },
+        _ => QueueError::Program { program, source },
     }
 }
 

@@ -73,13 +73,11 @@ pub enum TcError {
 pub enum QueueError {
     #[error(transparent)]
     Compile(#[from] CompileError),
-    #[error("{}", refused(program, source, log))]
+    #[error("The kernel rejected the program {program} of a queue in the order of arbitration{}", privileges(&.source.errno))]
     Program {
         /// Its member of `struct Qdisc_ops`.
         program: &'static str,
-        source: std::io::Error,
-        /// That of the verifier.
-        log: String,
+        source: LoadError,
     },
     #[error("Cannot {what} for a queue in the order of arbitration{}", privileges(source))]
     System { what: &'static str, source: std::io::Error },
@@ -87,15 +85,6 @@ pub enum QueueError {
         "This kernel has no queues in BPF ({0}): they need Linux 6.16 with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF"
     )]
     Unsupported(String),
-}
-
-fn refused(program: &str, source: &std::io::Error, log: &str) -> String {
-    let why = last_line(log);
-    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
-    format!(
-        "The kernel rejected the program {program} of a queue in the order of arbitration{why}{}",
-        privileges(source)
-    )
 }
 
 fn privileges(source: &std::io::Error) -> &'static str {
@@ -107,43 +96,23 @@ fn privileges(source: &std::io::Error) -> &'static str {
     }
 }
 
-/// What the verifier says last is why.
-fn last_line(log: &str) -> &str {
-    log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or_default()
-}
-
 /// A program that the kernel rejected.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", advice(.source.raw_os_error(), .log))]
-pub struct ProgramError {
-    source: std::io::Error,
-    log: String,
-}
+#[error("{}", advice(.0))]
+pub struct ProgramError(#[from] LoadError);
 
-impl From<LoadError> for ProgramError {
-    fn from(LoadError { source, log }: LoadError) -> Self {
-        Self { source, log }
-    }
-}
-
-fn advice(errno: Option<i32>, log: &str) -> String {
-    let why = last_line(log);
-    match (errno, why) {
-        (Some(EPERM), _) => {
-            "A filter by control group is a BPF program, which needs CAP_BPF and CAP_NET_ADMIN outside of \
+fn advice(refused: &LoadError) -> String {
+    match refused.errno.raw_os_error() {
+        Some(EPERM) => "A filter by control group is a BPF program, which needs CAP_BPF and CAP_NET_ADMIN outside of \
                              user namespaces (before Linux 5.8 CAP_SYS_ADMIN); run it as root"
-                .to_owned()
-        }
-        (Some(ENOSYS), _) => {
-            "This kernel has no BPF (CONFIG_BPF_SYSCALL), which filters by control group need".to_owned()
-        }
-        (_, why) if why.contains("unknown func") => {
+            .to_owned(),
+        Some(ENOSYS) => "This kernel has no BPF (CONFIG_BPF_SYSCALL), which filters by control group need".to_owned(),
+        _ if refused.to_string().contains("unknown func") => {
             "BPF programs of this kernel cannot read the control group of a frame: it is \
                                                      older than Linux 4.19, or has no CONFIG_CGROUP_BPF"
                 .to_owned()
         }
-        (_, "") => "The kernel rejected the BPF program that filters by control group".to_owned(),
-        (_, why) => format!("The kernel rejected the BPF program that filters by control group ({why})"),
+        _ => "The kernel rejected the BPF program that filters by control group".to_owned(),
     }
 }
 

@@ -35,16 +35,8 @@ pub enum BpfError {
     #[error("cannot list the filters of an interface")]
     List(#[source] NetlinkError),
     /// The kernel refused a program.
-    #[error("the kernel refused the eBPF program of route {route:?}: {}", .why)]
-    Load {
-        route: String,
-        /// What the verifier says last, or the errno.
-        why: String,
-        /// All that the verifier says.
-        log: String,
-        /// A capability is missing.
-        is_privilege: bool,
-    },
+    #[error("the kernel refused the eBPF program of route {route:?}")]
+    Load { route: String, source: LoadError },
     /// No memory, or too many entries.
     #[error("cannot make a table for an eBPF program")]
     Map(#[source] std::io::Error),
@@ -65,7 +57,7 @@ impl BpfError {
     pub(super) fn is_privilege(&self) -> bool {
         match self {
             Self::Attach(error) => error.errno() == Some(Errno::EPERM),
-            Self::Load { is_privilege, .. } => *is_privilege,
+            Self::Load { source, .. } => source.is_privilege(),
             Self::Map(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
             _ => false,
         }
@@ -77,12 +69,5 @@ impl BpfError {
             Self::Attach(TcError::Netlink(error)) | Self::List(error) => crate::temporary::netlink(error),
             _ => false,
         }
-    }
-
-    pub(super) fn load(route: String, LoadError { source, log }: LoadError) -> Self {
-        let last = log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or_default();
-        let why = if last.is_empty() { source.to_string() } else { last.to_owned() };
-        let is_privilege = source.kind() == std::io::ErrorKind::PermissionDenied && log.is_empty();
-        Self::Load { route, why, log, is_privilege }
     }
 }

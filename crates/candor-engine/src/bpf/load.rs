@@ -89,7 +89,7 @@ pub(super) fn load(filters: &Filters, route_of: impl Fn(&Filter) -> String) -> R
 
 pub(super) fn load_one(filter: &Filter, route: String, map: impl Fn(MapIndex) -> i32) -> Result<OwnedFd, BpfError> {
     let program = filter.program.with_maps(map);
-    bpf::load_classifier(c"candor_route", &program).map_err(|error| BpfError::load(route, error))
+    bpf::load_classifier(c"candor_route", &program).map_err(|source| BpfError::Load { route, source })
 }
 
 /// A map of the kernel with its content.

@@ -20,7 +20,7 @@ pub fn no_programs() -> Result<Option<NoPrograms>, SystemError> {
     let program = idle().program.with_maps(|_no_map| 0);
     Ok(match bpf::load_classifier(c"candor_probe", &program) {
         Ok(_) => None,
-        Err(error) if error.source.kind() == ErrorKind::PermissionDenied => Some(NoPrograms::Privilege),
+        Err(error) if error.errno.kind() == ErrorKind::PermissionDenied => Some(NoPrograms::Privilege),
         Err(_) => Some(NoPrograms::Missing),
     })
 }

@@ -50,6 +50,8 @@ pub(crate) struct ApplyArgs {
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
+    pub(crate) verbose: VerboseArgs,
+    #[command(flatten)]
     pub(crate) kernel: KernelArgs,
 }
 
@@ -106,6 +108,14 @@ pub(crate) struct KernelArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How much is said about refusals of the kernel.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct VerboseArgs {
+    /// If the kernel refuses an eBPF program, print all that its verifier says.
+    #[arg(long = "verbose")]
+    pub(crate) is_on: bool,
 }
 
 /// The network namespace.

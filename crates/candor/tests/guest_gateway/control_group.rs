@@ -21,7 +21,7 @@ pub(crate) fn missing() -> Option<String> {
     let group = ControlGroup { name: None, id: Some(GroupId { level: 1, id: 1 }) };
     match bpf::load_classifier(c"candor_probe", &program(&[group])) {
         Ok(_) => None,
-        Err(error) => Some(format!("a program cannot be loaded: {} {}", error.source, error.log)),
+        Err(error) => Some(format!("a program cannot be loaded: {} {}", error.errno, error.log)),
     }
 }
 

@@ -472,3 +472,13 @@ fn programs_share_an_interface_with_queues() {
     assert_eq!(notices(&ended.events), Vec::<&str>::new());
     way.assert_clean();
 }
+
+#[test]
+#[ignore = "runs in a guest"]
+fn the_verifier_says_why_it_refuses() {
+    const EXIT: [u8; 8] = [0x95, 0, 0, 0, 0, 0, 0, 0];
+    let Some(_machine) = require(FEATURES) else { return };
+    let refused = candor_io::bpf::load_classifier(c"candor_test", &[EXIT]).unwrap_err();
+    assert_eq!(refused.to_string(), "R0 !read_ok");
+    assert!(refused.log.lines().count() > 1 && !refused.is_privilege(), "{refused:?}");
+}

@@ -36,8 +36,8 @@ fn queue(handle: Handle, arbitration: &Arbitration) -> Qdisc {
 fn install(index: InterfaceIndex, queue: &Qdisc, layout: &Layout) -> Installed {
     let Discipline::Arbitration(arbitration) = &queue.discipline else { panic!("{queue:?}") };
     match arbitration::install(&mut Client::open().unwrap(), index, queue, arbitration, layout) {
-        Err(TcError::Queue(QueueError::Program { program, source, log })) => {
-            let end: Vec<_> = log.lines().rev().take(50).collect();
+        Err(TcError::Queue(QueueError::Program { program, source })) => {
+            let end: Vec<_> = source.log.lines().rev().take(50).collect();
             panic!("{program} of {}: {source}\n{end:#?}", arbitration.name())
         }
         other => other.unwrap(),
