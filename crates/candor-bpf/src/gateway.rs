@@ -138,7 +138,7 @@ impl Map {
 /// Jobs that no program can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CompileError {
-    #[error("frames of one bus would pass {steps} steps, and a program has at most {MAX_STEPS}")]
+    #[error("frames of one bus would pass {} steps, and a program has at most {MAX_STEPS}", counted(*.steps))]
     Steps { steps: usize },
     #[error("filters have {masks} different masks, and a program compares at most {}", tables::MAX_MASKS)]
     Masks { masks: usize },
@@ -150,6 +150,10 @@ pub enum CompileError {
     Xl,
     #[error(transparent)]
     TooFar(#[from] TooFar),
+}
+
+fn counted(steps: usize) -> String {
+    if steps > plan::MOST_COUNTED { format!("more than {}", plan::MOST_COUNTED) } else { steps.to_string() }
 }
 
 /// A first filter for no frame, beside filters of any generation: before the first ones are attached, and before the last ones are

@@ -8,7 +8,7 @@ mod programs;
 
 pub use programs::{NoPrograms, NotForBpf, not_for_bpf};
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
 use crate::plan::{BusIndex, Echo, Engine, Formats, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
@@ -112,7 +112,8 @@ pub enum InBpf {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    Kernel,
+    /// With the reason why it is not in a program, if it belongs there.
+    Kernel(Option<NotForBpf>),
     Bpf(InBpf),
     User(Because),
 }
@@ -154,7 +155,8 @@ impl Placement {
                 if let Some(unplaceable) = Self::refused(plan, kernel).first() {
                     return Err(*unplaceable);
                 }
-                let place = if plan.engine() == Engine::Kernel { Place::Kernel } else { Place::Bpf(InBpf::Chosen) };
+                let place =
+                    if plan.engine() == Engine::Kernel { Place::Kernel(None) } else { Place::Bpf(InBpf::Chosen) };
                 Self { routes: vec![place; plan.routes().len()] }
             }
             Engine::Auto => {
@@ -183,38 +185,64 @@ impl Placement {
             cannot.iter_mut().for_each(|cannot| *cannot = cannot.or(Some(NotForBpf::None(why))));
         }
         if cannot.iter().all(Option::is_none) {
-            let too_much = programs::too_much(plan, |_route| true);
+            let too_much = programs::too_much(plan);
             let of_bus = |route: &Route| too_much.get(&route.from).copied().map(NotForBpf::Bus);
             cannot = plan.routes().iter().map(of_bus).collect();
         }
         cannot.into_iter().map(|cannot| cannot.map(Because::Bpf)).enumerate().filter_map(refused).collect()
     }
 
-    /// Moves routes into programs where they cost less there.
+    /// Moves routes into programs where they cost less there. Of the routes from a bus, as many as fit, in the order of the file.
     fn with_programs(mut self, plan: &Plan, kernel: KernelAbilities) -> Self {
         if kernel.no_programs.is_some() {
             return self;
         }
-        let cannot = programs::all_not_for_bpf(plan.routes());
         let before = self.clone();
-        for ((place, route), cannot) in self.routes.iter_mut().zip(plan.routes()).zip(cannot) {
-            let why = match *place {
-                _ if cannot.is_some() => continue,
+        let mut by_bus = BTreeMap::<BusIndex, Vec<RouteIndex>>::new();
+        for (at, cannot) in programs::all_not_for_bpf(plan.routes()).into_iter().enumerate() {
+            let route = &plan.routes()[at];
+            let why = match self.routes[at] {
                 Place::User(because @ (Because::Payload | Because::Walks(_) | Because::RelativeCrc8 | Because::Xl)) => {
                     InBpf::Instead(because)
                 }
                 _ if route.is_exclusive => InBpf::Exclusive,
                 _ => continue,
             };
-            *place = Place::Bpf(why);
+            match cannot {
+                Some(cannot) => self.keep_out(at, cannot),
+                None => {
+                    self.routes[at] = Place::Bpf(why);
+                    by_bus.entry(route.from).or_default().push(RouteIndex(at));
+                }
+            }
         }
-        let too_much = programs::too_much(plan, |route| self.side(route) == Side::Bpf);
-        for ((place, before), route) in self.routes.iter_mut().zip(before.routes).zip(plan.routes()) {
-            if too_much.contains_key(&route.from) {
-                *place = before;
+        for (from, mut routes) in by_bus {
+            let walks = |place: Place| matches!(place, Place::Bpf(InBpf::Instead(Because::Walks(_))));
+            if programs::first_that_fit(plan, from, &routes).is_none() {
+                continue;
+            }
+            // Those that are only faster there: all or none, because frames of the others pass both sides.
+            routes.retain(|&RouteIndex(at)| {
+                let only_walks = walks(self.routes[at]);
+                if only_walks {
+                    self.routes[at] = before.routes[at];
+                }
+                !only_walks
+            });
+            let Some((fitting, error)) = programs::first_that_fit(plan, from, &routes) else { continue };
+            for &RouteIndex(at) in &routes[fitting..] {
+                self.routes[at] = before.routes[at];
+                self.keep_out(at, NotForBpf::Bus(error));
             }
         }
         self
+    }
+
+    /// Notes why a route is not in a program.
+    fn keep_out(&mut self, at: usize, cannot: NotForBpf) {
+        if let Place::Kernel(known) = &mut self.routes[at] {
+            *known = Some(cannot);
+        }
     }
 
     /// All routes that the engine of the plan cannot run.
@@ -231,13 +259,13 @@ impl Placement {
     }
 
     fn needed(plan: &Plan, kernel: KernelAbilities) -> Self {
-        let place = |route| not_for_kernel(route, kernel).map_or(Place::Kernel, Place::User);
+        let place = |route| not_for_kernel(route, kernel).map_or(Place::Kernel(None), Place::User);
         Self { routes: plan.routes().iter().map(place).collect() }
     }
 
     pub fn side(&self, route: RouteIndex) -> Side {
         match self.routes[route.0] {
-            Place::Kernel => Side::Kernel,
+            Place::Kernel(_) => Side::Kernel,
             Place::Bpf(_) => Side::Bpf,
             Place::User(_) => Side::User,
         }
@@ -256,12 +284,21 @@ impl Placement {
         Self::of(plan, kernel).ok()
     }
 
-    /// The reason why a route is not in can-gw, in words; `None` for others.
+    /// The reason why a route is where it is, in words; `None` for routes in can-gw that belong there.
     pub fn reason(&self, plan: &Plan, route: RouteIndex) -> Option<String> {
         match self.routes[route.0] {
-            Place::Kernel => None,
+            Place::Kernel(cannot) => cannot.map(|cannot| cannot.in_words(plan)),
             Place::Bpf(why) => Some(why.in_words(plan)),
             Place::User(because) => Some(because.in_words(plan)),
+        }
+    }
+
+    /// The reason why an exclusive route is not in an eBPF program, in words.
+    pub fn not_in_bpf(&self, plan: &Plan, route: RouteIndex) -> Option<String> {
+        match self.routes[route.0] {
+            Place::Bpf(_) => None,
+            Place::Kernel(cannot) => cannot.map(|cannot| cannot.in_words(plan)),
+            Place::User(_) => programs::all_not_for_bpf(plan.routes())[route.0].map(|cannot| cannot.in_words(plan)),
         }
     }
 
@@ -273,12 +310,13 @@ impl Placement {
     /// Moves routes out of the kernel if it would walk too many filters for every frame of their bus. Routes that only the
     /// kernel supports, and those without walked filters, stay.
     fn spare_long_walks(&mut self, routes: &[Route]) {
-        let in_kernel = |at: &usize| self.routes[*at] == Place::Kernel;
+        let in_kernel = |at: &usize| matches!(self.routes[*at], Place::Kernel(_));
         let mut walked = HashMap::<BusIndex, usize>::new();
         for route in (0..routes.len()).filter(in_kernel).map(|at| &routes[at]) {
             *walked.entry(route.from).or_default() += walked_filters(route);
         }
-        for (place, route) in self.routes.iter_mut().zip(routes).filter(|(place, _)| **place == Place::Kernel) {
+        for (place, route) in self.routes.iter_mut().zip(routes).filter(|(place, _)| matches!(place, Place::Kernel(_)))
+        {
             let of_bus = walked[&route.from];
             if of_bus > MAX_WALKED_FILTERS && walked_filters(route) > 0 && not_for_user_space(route).is_none() {
                 *place = Place::User(Because::Walks(of_bus));
@@ -310,7 +348,7 @@ impl Placement {
                 met.extend(coming_from.remove(&routes[user].to).unwrap_or_default());
             }
             for kernel in met {
-                if self.routes[kernel] == Place::Kernel {
+                if matches!(self.routes[kernel], Place::Kernel(_)) {
                     self.routes[kernel] = Place::User(Because::Meets(RouteIndex(user)));
                     ahead.push_back(kernel);
                 }

@@ -119,6 +119,8 @@ pub struct Route {
     pub incoming: Incoming,
     /// Nobody else on this machine needs its frames. Only eBPF programs take them away.
     pub is_exclusive: bool,
+    /// The kernel of this machine has refused its program.
+    pub(crate) is_refused: bool,
     /// Maximum age since reception when a frame is sent. User space only.
     pub max_age: Option<Duration>,
     /// User space only, except [`WhenFull::DropNewest`].
@@ -147,6 +149,7 @@ impl Route {
             timestamp: Timestamp::Fresh,
             incoming: Incoming::Skipped,
             is_exclusive: false,
+            is_refused: false,
             max_age: None,
             when_full: WhenFull::DropNewest,
             uid: None,
@@ -171,6 +174,13 @@ impl Plan {
 
     pub const fn realtime(&self) -> &Realtime {
         &self.realtime
+    }
+
+    /// Keeps the route of this name out of eBPF programs, because the kernel has refused its program. Returns false if there is
+    /// none, or if it was told before.
+    pub fn refuse_program(&mut self, route: &str) -> bool {
+        let found = self.routes.iter_mut().find(|found| found.name == route && !found.is_refused);
+        found.map(|found| found.is_refused = true).is_some()
     }
 
     /// In the order of the file.

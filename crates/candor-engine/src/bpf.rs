@@ -454,14 +454,23 @@ impl BpfGateway {
         Ok(wanted)
     }
 
-    /// Removes the programs. Final counters by route, and the number of removed filters.
-    pub(crate) fn stop(mut self) -> Result<(Vec<(RouteIndex, RouteCounters)>, usize), BpfError> {
+    /// True if frames may go round, which no message of the kernel tells.
+    pub(crate) fn guards(&self) -> bool {
+        self.installed.iter().any(Installed::has_guard)
+    }
+
+    /// Removes the programs. Final counters by route, the number of removed filters, and what is to be said.
+    pub(crate) fn stop(mut self) -> Result<(Vec<(RouteIndex, RouteCounters)>, usize, Vec<Notice>), BpfError> {
         let removed = self.installed.iter().map(Installed::len).sum();
+        let mut looping = 0;
         for installed in std::mem::take(&mut self.installed) {
             let gone = installed.remove(&mut self.client)?;
+            looping += gone.iter().map(Installed::ended).sum::<u64>();
             add(&mut self.past, gone.as_slice());
         }
-        Ok((self.counters(), removed))
+        let frames = looping.saturating_sub(self.looping);
+        let notices = (frames > 0).then_some(Notice::Looping { frames }).into_iter().collect();
+        Ok((self.counters(), removed, notices))
     }
 }
 
@@ -513,13 +522,13 @@ fn left_over(
         if owner.is_some() && owner != who {
             continue;
         }
-        for mut installed in on(client, link.index)? {
-            if owner.is_none() {
-                installed.made_from = Digest::default();
-                notify(Notice::LeftoverFilters { filters: installed.len(), interface: link.name.clone() });
-            }
-            found.push(installed);
+        let mut here = on(client, link.index)?;
+        if owner.is_none() && !here.is_empty() {
+            here.iter_mut().for_each(|installed| installed.made_from = Digest::default());
+            let filters = here.iter().map(Installed::len).sum();
+            notify(Notice::LeftoverFilters { filters, interface: link.name });
         }
+        found.extend(here);
     }
     Ok(found)
 }

@@ -16,7 +16,7 @@ use candor_core::job::Job;
 use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
-use crate::bpf::{self, BpfGateway};
+use crate::bpf::{self, BpfError, BpfGateway};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
@@ -27,6 +27,7 @@ use crate::owner::Owner;
 use crate::placement;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::{self, Held};
+use crate::refused_program::without_refused;
 use crate::run_dir::{Entry, OwnedJob, RunDir, RunDirError};
 use crate::system_error::SystemError;
 use crate::user::{EngineConfig, Ready, UserGateway};
@@ -92,10 +93,17 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] with the reason and what to type.
     pub fn start_with(
-        plan: Plan,
+        mut plan: Plan,
         latency: MeasureLatency,
         notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, GatewayError> {
+        fn program(outcome: &Result<Gateway, GatewayError>) -> Option<&BpfError> {
+            if let Err(GatewayError::Bpf(error)) = outcome { Some(error) } else { None }
+        }
+        without_refused(&mut plan, notify, program, |plan, notify| Self::attempt(plan.clone(), latency, notify))
+    }
+
+    fn attempt(plan: Plan, latency: MeasureLatency, notify: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
         let mut client = Client::open().map_err(KernelError::Netlink)?;
         let watch = LinkWatch::start().map_err(SystemError::while_doing("Watching the network interfaces"))?;
         preflight::can_is_there()?;
@@ -298,7 +306,8 @@ impl Gateway {
     pub fn check_within(&self) -> Option<Duration> {
         let waits = self.check_fails
             || self.announced == Announced::Once
-            || self.kernel.as_ref().is_some_and(KernelGateway::waits);
+            || self.kernel.as_ref().is_some_and(KernelGateway::waits)
+            || self.bpf.as_ref().is_some_and(BpfGateway::guards);
         waits.then_some(SOON).into_iter().chain(self.bus_off.due_within(Instant::now())).min()
     }
 
@@ -327,7 +336,10 @@ impl Gateway {
         // The jobs are removed even if a thread failed.
         let bpf = self.bpf.take().map(BpfGateway::stop).transpose();
         let kernel = self.kernel.take().map(|kernel| kernel.stop(&self.plan)).transpose()?;
-        let (bpf, removed_filters) = bpf?.unzip();
+        let (bpf, removed_filters, circles) = match bpf? {
+            Some((counters, removed, notices)) => (Some(counters), removed, notices),
+            None => (None, 0, Vec::new()),
+        };
         let user = user.transpose()?;
         let (kernel, removed) = kernel.unzip();
         let (user, threads) = user.unzip();
@@ -336,8 +348,7 @@ impl Gateway {
         let named = self.plan.routes().iter().zip(&counters);
         let wrong =
             named.filter_map(|(route, counted)| counted.contradiction(&route.name).map(Notice::CountersInconsistent));
-        let notices = threads.notices.into_iter().chain(wrong).collect();
-        let removed_filters = removed_filters.unwrap_or_default();
+        let notices = threads.notices.into_iter().chain(circles).chain(wrong).collect();
         Ok(Ended { counters, buses: threads.buses, notices, removed_filters, ..removed })
     }
 

@@ -33,6 +33,7 @@ mod preflight;
 pub mod realtime;
 pub mod reconcile;
 mod refusal;
+mod refused_program;
 mod run_dir;
 mod running_kernel;
 mod system_error;

@@ -79,6 +79,8 @@ pub enum Notice {
          until it is deleted (list it: cangw -L)"
     )]
     ForeignDuplicate { route: String },
+    #[error("The kernel refused the eBPF program of route {route:?}, which runs elsewhere: {why}")]
+    ProgramRefused { route: String, why: String },
     #[error("Another program removed eBPF filters from {interface} (tc does); candor put them back")]
     FiltersPutBack { interface: String },
     #[error(

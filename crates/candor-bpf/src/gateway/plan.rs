@@ -12,6 +12,8 @@ use super::{CompileError, How, Kind};
 
 /// One bit of a word each, of which one is for the generation.
 pub const MAX_STEPS: usize = 31;
+/// The steps of a set that is too large are counted up to here.
+pub(super) const MOST_COUNTED: usize = 1000;
 
 /// Jobs that do the same with different frames.
 #[derive(Clone, Debug)]
@@ -73,9 +75,12 @@ pub(super) fn steps(
         }
         steps[step].jobs.push(job);
         overlaps.add(step, filter);
-        if steps.len() > MAX_STEPS {
-            return Err(CompileError::Steps { steps: steps.len() });
+        if steps.len() > MOST_COUNTED {
+            break;
         }
+    }
+    if steps.len() > MAX_STEPS {
+        return Err(CompileError::Steps { steps: steps.len() });
     }
     for step in 0..steps.len() {
         let mut filters = steps[step].jobs.iter().map(|&job| jobs[job].filter.normalise());

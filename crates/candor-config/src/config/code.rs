@@ -74,6 +74,7 @@ candor_core::codes! {
     SPINNERS_SHARE = "W0512";
     TAKES_FROM_ROUTE = "W0513";
     NO_BPF_QUEUES = "W0514";
+    IDLE_EXCLUSIVE = "W0515";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

@@ -5,6 +5,7 @@ use std::fmt;
 
 use candor_bpf::gateway::{self, CompileError, Generation, Kind};
 use candor_core::frame::FrameFormat;
+use candor_core::job::Job;
 
 use crate::lower::lower;
 use crate::plan::{BusIndex, Echo, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
@@ -47,6 +48,8 @@ pub enum NotForBpf {
     Meets(RouteIndex),
     /// Together with the other routes from its bus.
     Bus(CompileError),
+    /// The kernel has refused its program.
+    Refused,
 }
 
 /// The reason why a program cannot run a route by itself; `None` if it can.
@@ -56,6 +59,7 @@ pub fn not_for_bpf(route: &Route) -> Option<NotForBpf> {
     let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
     let changes = !route.modifications.is_empty() || route.selections.iter().any(|selection| selection.id.is_some());
     match route.hop_limit {
+        _ if route.is_refused => Some(NotForBpf::Refused),
         _ if route.echo == Echo::On => Some(NotForBpf::Echo),
         _ if route.timestamp == Timestamp::Kept => Some(NotForBpf::Timestamp),
         Some(limit @ 2..) => Some(NotForBpf::Hops(limit)),
@@ -77,24 +81,37 @@ pub(super) fn all_not_for_bpf(routes: &[Route]) -> Vec<Option<NotForBpf>> {
 }
 
 /// Buses whose routes do not fit into programs together.
-pub(super) fn too_much(plan: &Plan, in_bpf: impl Fn(RouteIndex) -> bool) -> HashMap<BusIndex, CompileError> {
-    let routes = plan.routes().iter().enumerate().filter(|(at, _)| in_bpf(RouteIndex(*at)));
-    let buses: BTreeSet<BusIndex> = routes.map(|(_, route)| route.from).collect();
-    if buses.is_empty() {
-        return HashMap::new();
-    }
+pub(super) fn too_much(plan: &Plan) -> HashMap<BusIndex, CompileError> {
+    let buses: BTreeSet<BusIndex> = plan.routes().iter().map(|route| route.from).collect();
+    let jobs = lower(plan);
+    buses.into_iter().filter_map(|from| Some((from, fit(plan, &jobs, from).err()?))).collect()
+}
+
+/// How many of these routes from a bus fit into programs together, from the first on, and why not all; `None` if all do.
+pub(super) fn first_that_fit(plan: &Plan, from: BusIndex, routes: &[RouteIndex]) -> Option<(usize, CompileError)> {
+    let number: HashMap<_, _> = routes.iter().zip(0..).map(|(route, number)| (*route, number)).collect();
     let mut jobs = lower(plan);
-    jobs.retain(|job| in_bpf(job.route));
-    let mut found = HashMap::new();
-    for from in buses {
-        for kind in Kind::ALL {
-            let is_exclusive = |route| plan.route(route).is_exclusive;
-            if let Err(error) = gateway::compile(&jobs, from, kind, Generation::Even, is_exclusive, &[]) {
-                found.insert(from, error);
-            }
+    jobs.retain(|job| number.contains_key(&job.route));
+    let check = |count: usize| {
+        let first: Vec<_> = jobs.iter().filter(|job| number[&job.route] < count).cloned().collect();
+        fit(plan, &first, from).err()
+    };
+    let mut why = check(routes.len())?;
+    let (mut fits, mut too_many) = (0, routes.len());
+    while too_many - fits > 1 {
+        let middle = usize::midpoint(fits, too_many);
+        match check(middle) {
+            None => fits = middle,
+            Some(error) => (too_many, why) = (middle, error),
         }
     }
-    found
+    Some((fits, why))
+}
+
+fn fit(plan: &Plan, jobs: &[Job], from: BusIndex) -> Result<(), CompileError> {
+    let is_exclusive = |route| plan.route(route).is_exclusive;
+    let compile = |kind| gateway::compile(jobs, from, kind, Generation::Even, is_exclusive, &[]);
+    Kind::ALL.into_iter().try_for_each(|kind| compile(kind).map(drop))
 }
 
 impl NotForBpf {
@@ -127,6 +144,7 @@ impl fmt::Display for NotForBpf {
             Self::WhenFull => "an eBPF program always drops the newest frame when the queue is full",
             Self::SendAs(_) => "an eBPF program cannot convert frame formats",
             Self::ChangedFd => "an eBPF program cannot restore a changed CAN FD frame for others",
+            Self::Refused => "the kernel refused its eBPF program",
             Self::Meets(RouteIndex(_)) => "a route echoes frames to its bus",
             Self::Bus(error) => return write!(f, "the routes from its bus do not fit into one eBPF program: {error}"),
         })

@@ -181,6 +181,42 @@ fn programs_run_what_costs_least_there() {
     assert_eq!(sides(&echo), [Side::Kernel; 2], "a program would take echoes for received frames");
 }
 
+/// As many exclusive routes as fit, and none of those that would only be faster.
+#[test]
+fn routes_that_do_not_fit_stay_with_a_reason() {
+    let many: Vec<_> = (0..40)
+        .map(|id| {
+            format!("a b frames = \"classic\"; match = \"{id:03X}\"; exclusive = true; to-id = \"{:03X}\"", id + 0x100)
+        })
+        .collect();
+    let mut routes: Vec<_> = many.iter().map(String::as_str).collect();
+    routes.push("b a exclusive = true");
+    let plan = plan("auto", &routes);
+    let placement = Placement::of(&plan, KernelAbilities::NEWEST).unwrap();
+    let sides = sides(&plan);
+    assert!(sides[..31].iter().chain([&sides[40]]).all(|side| *side == Side::Bpf), "{sides:?}");
+    assert!(sides[31..40].iter().all(|side| *side == Side::Kernel), "{sides:?}");
+    let why = placement.not_in_bpf(&plan, RouteIndex(31)).unwrap();
+    assert!(why.ends_with("frames of one bus would pass 32 steps, and a program has at most 31"), "{why}");
+    assert_eq!(placement.not_in_bpf(&plan, RouteIndex(0)), None);
+}
+
+#[test]
+fn a_program_that_the_kernel_refuses_is_not_tried_again() {
+    let mut plan = plan("auto", &["a b exclusive = true", "a c payload = \"01\"", "b a exclusive = true"]);
+    let name = |at: usize| format!("r{at}");
+    assert_eq!(sides(&plan), [Side::Bpf; 3]);
+    assert!(!plan.refuse_program("unknown"));
+    for at in [0, 1] {
+        assert!(plan.refuse_program(&name(at)) && !plan.refuse_program(&name(at)));
+    }
+    assert_eq!(sides(&plan), [Side::Kernel, Side::User, Side::Bpf]);
+    let placement = Placement::of(&plan, KernelAbilities::NEWEST).unwrap();
+    assert_eq!(placement.not_in_bpf(&plan, RouteIndex(0)).as_deref(), Some("the kernel refused its eBPF program"));
+    let refused = Placement::of(&plan.with_engine(Engine::Bpf), KernelAbilities::NEWEST).unwrap_err();
+    assert_eq!(refused.kernel, Because::Bpf(NotForBpf::Refused));
+}
+
 #[test]
 fn the_engine_bpf_names_what_it_cannot_do() {
     let cannot = |routes: &[&str]| {
@@ -200,7 +236,7 @@ fn the_engine_bpf_names_what_it_cannot_do() {
     }
     let many: Vec<_> = (0..40).map(|id| format!("a b frames = \"classic\"; match = \"{id:03X}\"")).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
-    let too_many = NotForBpf::Bus(candor_bpf::gateway::CompileError::Steps { steps: 32 });
+    let too_many = NotForBpf::Bus(candor_bpf::gateway::CompileError::Steps { steps: 40 });
     assert_eq!(cannot(&many), Err(Because::Bpf(too_many)));
     let old = Placement::of(&plan("auto", &["a b"]).with_engine(Engine::Bpf), KernelAbilities::EVERY).unwrap_err();
     assert_eq!(old.kernel, Because::Bpf(NotForBpf::None(NoPrograms::Old)));

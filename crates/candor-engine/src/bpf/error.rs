@@ -53,6 +53,14 @@ impl BpfError {
         Self::Attach(error)
     }
 
+    /// The route whose program the verifier refused, and why.
+    pub(crate) fn refused(&self) -> Option<(&str, String)> {
+        match self {
+            Self::Load { route, source } if !source.log.is_empty() => Some((route, source.to_string())),
+            _ => None,
+        }
+    }
+
     /// True if this process lacks a capability.
     pub(super) fn is_privilege(&self) -> bool {
         match self {

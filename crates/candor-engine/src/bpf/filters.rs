@@ -427,6 +427,10 @@ impl Installed {
         self.made_from == made_from && wanted == self.places.iter().copied().collect()
     }
 
+    pub(super) fn has_guard(&self) -> bool {
+        self.places.contains(&self.source.guard())
+    }
+
     /// Frames that went round and were ended.
     pub(super) fn ended(&self) -> u64 {
         self.ended

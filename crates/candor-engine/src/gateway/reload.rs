@@ -9,7 +9,7 @@ use candor_config::plan::{Plan, RouteIndex};
 use candor_core::job::Job;
 
 use super::{Announced, Gateway, of_side, owned, shared};
-use crate::bpf::BpfGateway;
+use crate::bpf::{BpfError, BpfGateway};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::error::GatewayError;
 use crate::kernel::KernelGateway;
@@ -18,6 +18,7 @@ use crate::owner::Owner;
 use crate::placement;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::Held;
+use crate::refused_program::without_refused;
 use crate::run_dir::{Entry, OwnedJob, RunDir};
 use crate::user::{EngineConfig, Prepared, Ready, UserGateway};
 
@@ -74,7 +75,14 @@ impl Gateway {
     ///
     /// # Errors
     /// The gateway cannot continue, as for [`check`](Self::check). A plan that cannot run here is [`Reload::Refused`].
-    pub fn reload(&mut self, plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+    pub fn reload(&mut self, mut plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+        fn program(outcome: &Result<Reload, GatewayError>) -> Option<&BpfError> {
+            if let Ok(Reload::Refused(GatewayError::Bpf(error))) = outcome { Some(error) } else { None }
+        }
+        without_refused(&mut plan, notify, program, |plan, notify| self.attempt_reload(plan.clone(), notify))
+    }
+
+    fn attempt_reload(&mut self, plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
         let draft = match self.draw_up(plan, notify) {
             Ok(draft) => draft,
             Err(error) => return Ok(Reload::Refused(error)),

@@ -13,9 +13,11 @@ use super::owners::Owners;
 use super::programs::Programs;
 use super::target::{FileTarget, Intent, Target};
 use super::{Action, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
+use crate::bpf::BpfError;
 use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::refusal::Refusal;
+use crate::refused_program::without_refused;
 use crate::run_dir::{Change, Instance, RunDir, RunDirError, Since};
 
 /// Attempts to revert while another program changes jobs.
@@ -66,6 +68,19 @@ pub fn plan(
 /// # Errors
 /// The refused request, and whether everything was reverted.
 pub fn apply(
+    plan: &Plan,
+    file: &str,
+    foreign: Foreign,
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Applied, ReconcileError> {
+    fn program(outcome: &Result<Applied, ReconcileError>) -> Option<&BpfError> {
+        let Err(ReconcileError::Undone { source, .. }) = outcome else { return None };
+        if let ReconcileError::Bpf(error) = &**source { Some(error) } else { None }
+    }
+    without_refused(&mut plan.clone(), notify, program, |plan, notify| attempt(plan, file, foreign, notify))
+}
+
+fn attempt(
     plan: &Plan,
     file: &str,
     foreign: Foreign,

@@ -41,7 +41,10 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
 /// Checks the routes together: `"auto"` may find no engine for one of them.
 pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     match plan.engine() {
-        Engine::Auto => takes_from_routes(plan, spec, findings),
+        Engine::Auto => {
+            takes_from_routes(plan, spec, findings);
+            idle_exclusives(plan, spec, findings);
+        }
         Engine::Bpf => return programs_can_together(plan, spec, findings),
         Engine::Kernel | Engine::User(_) => return,
     }
@@ -100,6 +103,24 @@ fn programs_can_together(plan: &Plan, spec: &Spec, findings: &mut Findings) {
             let message = capital(&cannot.in_words(plan));
             findings.error(code::ENGINE_CANNOT, &place(spec, kernel), message, help);
         }
+    }
+}
+
+/// Exclusive routes that `"auto"` puts elsewhere on every machine, so that others receive their frames as well.
+fn idle_exclusives(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    let Ok(placement) = Placement::of(plan, KernelAbilities::NEWEST) else { return };
+    let specs = spec.by_route();
+    let routes = plan.routes().iter().enumerate().map(|(at, route)| (RouteIndex(at), route));
+    for (at, _) in routes.filter(|(at, route)| route.is_exclusive && placement.side(*at) != Side::Bpf) {
+        let Some(exclusive) = specs.get(at.0).and_then(|spec| spec.exclusive.as_ref()) else { continue };
+        let place = if placement.side(at) == Side::User { "user space" } else { "can-gw" };
+        let message = format!("`exclusive` has no effect: the route runs in {place}");
+        let why = placement.not_in_bpf(plan, at).unwrap_or_default();
+        findings.report(
+            Diagnostic::warning(code::IDLE_EXCLUSIVE, exclusive.span.clone(), message)
+                .label(why)
+                .help("remove `exclusive`, or what an eBPF program cannot do"),
+        );
     }
 }
 
@@ -284,7 +305,9 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::Bpf(NotForBpf::MaxAge) => return place(spec, Because::MaxAge),
         Because::Bpf(NotForBpf::WhenFull) => return place(spec, Because::WhenFull),
         Because::Bpf(NotForBpf::SendAs(send_as)) => return place(spec, Because::SendAs(send_as)),
-        Because::Bpf(NotForBpf::None(_) | NotForBpf::ChangedFd | NotForBpf::Meets(_) | NotForBpf::Bus(_)) => None,
+        Because::Bpf(
+            NotForBpf::None(_) | NotForBpf::Refused | NotForBpf::ChangedFd | NotForBpf::Meets(_) | NotForBpf::Bus(_),
+        ) => None,
         // Reasons in this kernel or process have no key in the file.
         Because::Chosen | Because::FdJobs | Because::HopLimit { .. } | Because::Meets(_) | Because::Missing(_) => None,
     };

@@ -140,6 +140,7 @@ fn route(
         timestamp: if is_true(&spec.keep_timestamp) { Timestamp::Kept } else { Timestamp::Fresh },
         incoming: if is_true(&spec.back_to_incoming) { Incoming::Allowed } else { Incoming::Skipped },
         is_exclusive: is_true(&spec.exclusive),
+        is_refused: false,
         max_age,
         when_full,
         uid,

@@ -40,6 +40,7 @@ fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
     let place = match (placement.side(index), reason(plan, placement, index)) {
         (Side::User, Some(why)) => format!("in user space, because {why}"),
         (Side::Bpf, Some(why)) => format!("in an eBPF program, because {why}"),
+        (Side::Kernel, Some(why)) => format!("in the kernel, because {why}"),
         _ => "in the kernel".to_owned(),
     };
     match elsewhere {
