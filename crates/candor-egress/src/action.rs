@@ -18,6 +18,8 @@ pub enum Action {
         /// `1:2` names a class of discipline `1:`.
         priority: Option<Handle>,
         mark: Option<u32>,
+        /// Bits of the mark that change; `None`: all.
+        mask: Option<u32>,
         verdict: Verdict,
     },
 }

@@ -200,7 +200,8 @@ fn clsact(tree: &mut Tree) {
 fn mark_what_comes_in(tree: &mut Tree, bus: BusIndex) {
     clsact(tree);
     // Programs that forward frames come after it.
-    let action = Action::Skbedit { priority: None, mark: Some(source_mark(bus)), verdict: Verdict::Continue };
+    let (mark, mask) = (Some(source_mark(bus)), Some(SOURCE_MASK));
+    let action = Action::Skbedit { priority: None, mark, mask, verdict: Verdict::Continue };
     push(tree, Filter { actions: vec![action], ..filter(Handle::INGRESS, Classifier::Matchall) });
 }
 
@@ -281,7 +282,9 @@ fn turns(parent: Handle, fair: Fair) -> Filter {
 pub const FRAME_BYTES: u32 = 256;
 
 /// Marks of frames that the kernel forwards from a bus: this, and the number of the bus. Incoming frames have no mark.
-const SOURCE_MARK: u32 = 0x6361_0000;
+const SOURCE_MARK: u32 = 0x0361_0000;
+/// Programs that forward frames count in the bits above (`candor_bpf::gateway::guard`).
+pub(crate) const SOURCE_MASK: u32 = 0x0FFF_FFFF;
 
 /// The mark of frames that the kernel forwards from a bus.
 #[must_use]

@@ -180,11 +180,17 @@ pub(super) fn action(of: For) -> impl Strategy<Value = Action> {
         let verdict = if of == For::Text && is_redirect { Verdict::Stolen } else { verdict };
         Action::Mirred { interface, how, verdict }
     });
-    let marked = (option::of(any::<u32>().prop_map(Handle)), option::of(any::<u32>()), verdict())
+    let mark = option::of((any::<u32>(), option::of(any::<u32>())));
+    let marked = (option::of(any::<u32>().prop_map(Handle)), mark, verdict())
         .prop_filter("it changes nothing", move |(priority, mark, _)| {
             of == For::Message || priority.is_some() || mark.is_some()
         })
-        .prop_map(|(priority, mark, verdict)| Action::Skbedit { priority, mark, verdict });
+        .prop_map(|(priority, mark, verdict)| Action::Skbedit {
+            priority,
+            mark: mark.map(|(mark, _)| mark),
+            mask: mark.and_then(|(_, mask)| mask),
+            verdict,
+        });
     let other = ("[a-z]{1,8}x", vec(any::<u8>(), 0..32)).prop_map(|(kind, options)| Action::Other { kind, options });
     let other = if of == For::Message { other.boxed() } else { marked.clone().boxed() };
     let gact = verdict().prop_map(|verdict| Action::Gact { verdict });

@@ -115,9 +115,11 @@ impl Walk<'_, '_> {
                 Action::Other { .. } => return Err(Unknown::Kind),
                 Action::Police(Police { exceed, conform, .. }) if exceed == conform => *conform,
                 Action::Police(_) => return Err(Unknown::Traffic),
-                Action::Skbedit { priority, mark, verdict } => {
+                Action::Skbedit { priority, mark, mask, verdict } => {
                     self.packet.priority = priority.map_or(self.packet.priority, |priority| priority.0);
-                    self.packet.mark = mark.unwrap_or(self.packet.mark);
+                    let bits = mask.unwrap_or(u32::MAX);
+                    let new = mark.map_or(self.packet.mark, |mark| self.packet.mark & !bits | mark & bits);
+                    self.packet.mark = new;
                     *verdict
                 }
             };

@@ -1,6 +1,6 @@
 //! A selection as expressions that the kernel understands.
 
-use super::source_mark;
+use super::{SOURCE_MASK, source_mark};
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::policy::{FrameKind, Mark, Selection};
 use candor_core::filter::Filter;
@@ -18,7 +18,7 @@ const LENGTH_AT: u16 = 4;
 pub(super) fn of(selection: &Selection) -> Vec<Option<Ematch>> {
     let mut others = Vec::new();
     let mark = |value, mask| meta(MetaId::Mark, value, mask);
-    others.extend(any(selection.from.iter().map(|bus| mark(source_mark(*bus), 0)).collect()));
+    others.extend(any(selection.from.iter().map(|bus| mark(source_mark(*bus), SOURCE_MASK)).collect()));
     let priority = |value: &u32| meta(MetaId::Priority, *value, 0);
     others.extend(any(selection.socket_priorities.iter().map(priority).collect()));
     // A mask without bits is every mark; for the kernel it would be all bits.

@@ -162,7 +162,7 @@ fn effective_mark(trees: &BTreeMap<BusIndex, Tree>, sent: &Sent) -> u32 {
     let actions = trees.get(&from).into_iter().flat_map(|tree| &tree.filters);
     let marks = actions.filter(|filter| filter.parent == Handle::INGRESS).flat_map(|filter| &filter.actions);
     marks.fold(0, |mark, action| match action {
-        Action::Skbedit { mark: Some(new), .. } => *new,
+        Action::Skbedit { mark: Some(new), mask, .. } => mark & !mask.unwrap_or(u32::MAX) | new,
         _ => mark,
     })
 }

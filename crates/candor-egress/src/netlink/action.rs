@@ -35,6 +35,7 @@ pub(super) const TCA_ACT_OPTIONS: u16 = 2;
 pub(super) const PARAMETERS: u16 = 2;
 const TCA_SKBEDIT_PRIORITY: u16 = 3;
 const TCA_SKBEDIT_MARK: u16 = 5;
+const TCA_SKBEDIT_MASK: u16 = 8;
 /// `TCA_ACT_MAX_PRIO`.
 const MAX_ACTIONS: usize = 32;
 
@@ -83,10 +84,11 @@ fn encode_one(action: &Action, names: &InterfaceNames) -> Result<AttributeList, 
             options = encode_police(limits)?;
             "police"
         }
-        Action::Skbedit { priority, mark, verdict } => {
+        Action::Skbedit { priority, mark, mask, verdict } => {
             options.put(PARAMETERS, &general(*verdict).done())?;
             options.put_some(TCA_SKBEDIT_PRIORITY, priority.map(|priority| priority.0))?;
             options.put_some(TCA_SKBEDIT_MARK, *mark)?;
+            options.put_some(TCA_SKBEDIT_MASK, *mask)?;
             "skbedit"
         }
     };
@@ -115,11 +117,11 @@ fn known(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> 
         "police" => decode_police(options()?).map(Action::Police),
         "skbedit" => {
             let [_, _, parameters, priority, queue, mark, _, kind, mask, flags] = codec::by_number(options()?)?;
-            ensure_supported([queue, kind, mask, flags].into_iter().all(|part| part.is_none()))?;
+            ensure_supported([queue, kind, flags].into_iter().all(|part| part.is_none()))?;
             let mut fields = Fields::of(codec::needed(parameters, PARAMETERS)?);
             let verdict = read_general(&mut fields)?;
             let priority = codec::u32_of(priority)?.map(Handle);
-            Ok(Action::Skbedit { priority, mark: codec::u32_of(mark)?, verdict })
+            Ok(Action::Skbedit { priority, mark: codec::u32_of(mark)?, mask: codec::u32_of(mask)?, verdict })
         }
         _ => Err(Unread::Unsupported),
     }

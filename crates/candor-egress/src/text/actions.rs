@@ -74,13 +74,14 @@ fn no_verdict(text: &str) -> Wrong {
 }
 
 fn skbedit(args: &mut Args<'_>) -> Option<Action> {
-    let (mut priority, mut mark) = (None, None);
+    let (mut priority, mut mark, mut mask) = (None, None, None);
     loop {
         if args.takes("priority") {
             priority = Some(args.value(skb_priority)?);
             note_hexadecimal(args);
         } else if args.takes("mark") {
-            mark = Some(args.value(number)?);
+            let (value, bits) = args.value(mark_and_mask)?;
+            (mark, mask) = (Some(value), bits);
         } else {
             break;
         }
@@ -93,7 +94,15 @@ fn skbedit(args: &mut Args<'_>) -> Option<Action> {
             "add priority or mark, such as skbedit priority 1:1",
         );
     }
-    Some(Action::Skbedit { priority, mark, verdict: verdict_after(args, Verdict::Pipe) })
+    Some(Action::Skbedit { priority, mark, mask, verdict: verdict_after(args, Verdict::Pipe) })
+}
+
+/// `5`, or `5/0xff` for some bits.
+fn mark_and_mask(text: &str) -> Result<(u32, Option<u32>), Wrong> {
+    match text.split_once('/') {
+        Some((value, bits)) => Ok((number(value)?, Some(number(bits)?))),
+        None => Ok((number(text)?, None)),
+    }
 }
 
 fn skb_priority(text: &str) -> Result<Handle, Wrong> {

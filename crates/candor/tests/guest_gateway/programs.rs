@@ -358,7 +358,10 @@ fn counters_of_a_route_count_each_frame_once_over_a_reload() {
 fn frames_do_not_go_round_for_ever() {
     let Some(place) = Scenario::new(FEATURES, []) else { return };
     let (one, two) = (Pair::new(["t-x0", "t-x1"]), Pair::new(["t-y0", "t-y1"]));
+    // A band by source bus marks frames as well.
+    let bands = "[[egress.y0.band]]\nname = \"x0\"\nfrom = \"x0\"\n[[egress.y0.band]]\nname = \"rest\"\n";
     let gateway = buses(&["x0", "y0", "y1", "x1"]) + &route("there", "x0", "y0", "") + &route("back", "y1", "x1", "");
+    let gateway = gateway + bands;
     let file = place.file("circle.toml", &gateway);
     let mut command = place.command(&["run", &file, "--engine", "bpf", "--json", "--stats", "20ms"]);
     let candor = Candor::spawn(&mut command, "").ready();
@@ -367,6 +370,7 @@ fn frames_do_not_go_round_for_ever() {
     send(&sender, &frame);
     let heard: Vec<_> = std::iter::from_fn(|| hear(&listener, Duration::from_millis(200))).collect();
     assert_eq!(heard, [frame; 4], "eight passes, every second one here");
+    assert_eq!(sent_by_bands(two.near).first(), Some(&4), "all frames are from x0");
     candor.notice_with("Dropped 1 frame that went in a circle");
     // Another program removes the filter that counts.
     let guarded = filters(one.near).len();
@@ -453,6 +457,13 @@ fn programs_need_two_capabilities() {
     way.assert_clean();
 }
 
+fn sent_by_bands(interface: InterfaceIndex) -> Vec<u64> {
+    let mut client = Client::open().unwrap();
+    let names = netlink::InterfaceNames::read(&mut client).unwrap();
+    let observed = netlink::observe(&mut client, interface, &names).unwrap();
+    observed.bands.iter().map(|(_, band)| band.queue.frames).collect()
+}
+
 /// The queue of the outgoing bus selects by the bus that a frame comes from, whose ingress has a filter for that.
 #[test]
 #[ignore = "runs in a guest"]
@@ -461,11 +472,9 @@ fn programs_share_an_interface_with_queues() {
     let bands = "[[egress.right.band]]\nname = \"left\"\nfrom = \"left\"\n[[egress.right.band]]\nname = \"rest\"\n";
     let candor = way.place.start(&(gateway(&["100", "200"]) + bands), "bpf");
     assert!(way.forwards(0x100) && way.forwards(0x200) && !way.forwards(0x300));
+    assert_eq!(sent_by_bands(way.right.near).first(), Some(&2), "frames from the left bus");
     let mut client = Client::open().unwrap();
     let names = netlink::InterfaceNames::read(&mut client).unwrap();
-    let observed = netlink::observe(&mut client, way.right.near, &names).unwrap();
-    let sent: Vec<_> = observed.bands.iter().map(|(_, band)| band.queue.frames).collect();
-    assert_eq!(sent.first(), Some(&2), "frames from the left bus: {sent:?}");
     let observed = netlink::observe(&mut client, way.left(), &names).unwrap();
     assert_eq!(observed.tree.filters.len(), 1, "without those of the programs: {:?}", observed.tree);
     let ended = candor.end(Signal::Terminate);

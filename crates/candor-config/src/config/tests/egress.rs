@@ -134,7 +134,7 @@ fn selects_forwarded_frames_by_source() {
     assert_eq!(trees.keys().copied().collect::<Vec<_>>(), [BusIndex(0), BusIndex(1)]);
     let incoming = text::script(&trees[&BusIndex(1)], "can1").unwrap();
     // Programs that forward frames come after it.
-    let mark = format!("skbedit mark 0x{:x} continue", compile::source_mark(BusIndex(1)));
+    let mark = format!("skbedit mark 0x{:x}/0xfffffff continue", compile::source_mark(BusIndex(1)));
     assert!(incoming.contains(&mark), "{incoming}");
     // candor sends them from its own socket.
     assert_eq!(codes(&format!("engine = \"read-write\"\n{text}")), [code::SOURCE]);

@@ -150,9 +150,10 @@ fn one(action: &Action) -> Result<String, NotSayable> {
         Action::Other { .. } => Err(NotSayable::Other),
         Action::Police(police) => self::police(*police),
         Action::Skbedit { priority: None, mark: None, .. } => Err(NotSayable::Action),
-        Action::Skbedit { priority, mark, verdict } => {
+        Action::Skbedit { priority, mark, mask, verdict } => {
             let priority = priority.map(|priority| format!("{:x}:{:x}", priority.major(), priority.minor()));
-            let mark = mark.map(|mark| format!("0x{mark:x}"));
+            let bits = mask.map_or_else(String::new, |bits| format!("/0x{bits:x}"));
+            let mark = mark.map(|mark| format!("0x{mark:x}{bits}"));
             Ok(format!("skbedit{}{} {}", option("priority", priority), option("mark", mark), verdict_word(*verdict)?))
         }
     }
