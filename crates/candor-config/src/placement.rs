@@ -194,7 +194,9 @@ impl Placement {
 
     /// Moves routes into programs where they cost less there. Of the routes from a bus, as many as fit, in the order of the file.
     fn with_programs(mut self, plan: &Plan, kernel: KernelAbilities) -> Self {
-        if kernel.no_programs.is_some() {
+        if let Some(why) = kernel.no_programs {
+            let exclusive = plan.routes().iter().enumerate().filter(|(_, route)| route.is_exclusive);
+            exclusive.for_each(|(at, _)| self.keep_out(at, NotForBpf::None(why)));
             return self;
         }
         let before = self.clone();
@@ -202,9 +204,7 @@ impl Placement {
         for (at, cannot) in programs::all_not_for_bpf(plan.routes()).into_iter().enumerate() {
             let route = &plan.routes()[at];
             let why = match self.routes[at] {
-                Place::User(because @ (Because::Payload | Because::Walks(_) | Because::RelativeCrc8 | Because::Xl)) => {
-                    InBpf::Instead(because)
-                }
+                Place::User(because) if because.is_none_of_programs() => InBpf::Instead(because),
                 _ if route.is_exclusive => InBpf::Exclusive,
                 _ => continue,
             };
@@ -289,7 +289,12 @@ impl Placement {
         match self.routes[route.0] {
             Place::Kernel(cannot) => cannot.map(|cannot| cannot.in_words(plan)),
             Place::Bpf(why) => Some(why.in_words(plan)),
-            Place::User(because) => Some(because.in_words(plan)),
+            Place::User(because) => {
+                let because_of_rules = because.is_none_of_programs() && plan.engine() == Engine::Auto;
+                let cannot = not_for_bpf(plan.route(route)).filter(|_| because_of_rules);
+                let and = cannot.map_or_else(String::new, |cannot| format!(", and {}", cannot.in_words(plan)));
+                Some(because.in_words(plan) + &and)
+            }
         }
     }
 
@@ -422,6 +427,11 @@ pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
 }
 
 impl Because {
+    /// True if it does not hold for eBPF programs.
+    const fn is_none_of_programs(self) -> bool {
+        matches!(self, Self::Payload | Self::Walks(_) | Self::RelativeCrc8 | Self::Xl)
+    }
+
     /// As [`Display`](fmt::Display), with the name of the other route.
     pub fn in_words(self, plan: &Plan) -> String {
         match self {

@@ -125,10 +125,11 @@ pub enum Notice {
     )]
     MayCircle { route: String, other: Owner },
     #[error(
-        "Programs do not receive the frames that route {route:?} sends to {interface}, a virtual interface; to change that, add \
-         echo = true to all routes to it"
+        "Programs do not receive the frames that route {route:?} sends to {interface}, a virtual interface; to change that, {}add \
+         echo = true to all routes to it",
+        if *.by_programs { "choose engine = \"auto\", because eBPF programs send without echo, and " } else { "" }
     )]
-    NoEcho { route: String, interface: String },
+    NoEcho { route: String, interface: String, by_programs: bool },
     #[error("Found {filters} eBPF filters on {interface} of a candor that died; they are replaced or removed")]
     LeftoverFilters { filters: usize, interface: String },
     /// `--latency` without receive timestamps. The engine is `None` if all routes are in the kernel.

@@ -19,14 +19,14 @@ use crate::system_error::SystemError;
 #[non_exhaustive]
 pub enum PlacementError {
     /// The user-space engine that the plan names lacks a feature of can-gw.
-    #[error("a user-space engine cannot {feature}, as route {route:?} requires; use --engine kernel")]
+    #[error("a user-space engine cannot {feature}, as route {route:?} requires; choose engine = \"kernel\"")]
     CannotDo {
         route: String,
         /// Completes "cannot".
         feature: String,
     },
     /// An eBPF program cannot run a route.
-    #[error("engine bpf cannot run route {route:?}: {because}; use --engine auto")]
+    #[error("engine bpf cannot run route {route:?}: {because}; choose engine = \"auto\"")]
     BpfCannot {
         route: String,
         /// A sentence.
@@ -50,7 +50,7 @@ pub enum PlacementError {
         max_hops: u8,
     },
     /// can-gw lacks a feature, a user-space engine has it.
-    #[error("can-gw cannot run route {route:?}, because {because}; use --engine auto or --engine read-write")]
+    #[error("can-gw cannot run route {route:?}, because {because}; choose engine = \"auto\" or \"read-write\"")]
     KernelCannot {
         route: String,
         /// Completes "because".

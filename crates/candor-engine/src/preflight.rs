@@ -5,7 +5,7 @@ mod qdiscs;
 
 pub use error::InterfaceError;
 
-use candor_config::plan::{Bus, BusIndex, Echo, Formats, Plan};
+use candor_config::plan::{Bus, BusIndex, Echo, Engine, Formats, Plan};
 use candor_core::frame::{CANFD_MTU, FrameFormat};
 use candor_core::job::Job;
 use candor_core::units::BitRate;
@@ -115,7 +115,8 @@ impl Interfaces {
         let virtual_ones = self.there().filter(|(_bus, link)| link.kind.as_deref() == Some("vcan"));
         let unheard = virtual_ones.filter_map(|(bus, link)| {
             let route = plan.routes().iter().find(|route| route.to == bus && route.echo == Echo::Off)?;
-            Some(Notice::NoEcho { route: route.name.clone(), interface: link.name.clone() })
+            let by_programs = plan.engine() == Engine::Bpf;
+            Some(Notice::NoEcho { route: route.name.clone(), interface: link.name.clone(), by_programs })
         });
         Ok(too_small.chain(no_room).chain(unheard).chain(qdiscs::hazards(client, plan, self)?).collect())
     }

@@ -78,7 +78,7 @@ pub struct LoadError {
 
 impl LoadError {
     fn why(&self) -> String {
-        let last = self.log.lines().rev().find(|line| !line.starts_with("processed "));
+        let last = self.log.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("processed "));
         last.map_or_else(|| self.errno.to_string(), str::to_owned)
     }
 
@@ -256,7 +256,7 @@ mod tests {
     fn the_last_line_of_the_verifier_says_why() {
         let refused =
             |errno: i32, log: &str| LoadError { errno: io::Error::from_raw_os_error(errno), log: log.to_owned() };
-        let log = "0: (95) exit\nR0 !read_ok\nprocessed 1 insns (limit 1000000) max_states_per_insn 0";
+        let log = "0: (95) exit\nR0 !read_ok\n\nprocessed 1 insns (limit 1000000) max_states_per_insn 0";
         let by_verifier = refused(libc::EACCES, log);
         assert_eq!((by_verifier.to_string().as_str(), by_verifier.is_privilege()), ("R0 !read_ok", false));
         let by_kernel = refused(libc::EPERM, "");

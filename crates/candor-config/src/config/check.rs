@@ -103,8 +103,8 @@ fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {
     let known = Engine::named(&written.value);
     if known.is_none() {
         let names: Vec<_> = Engine::all().map(Engine::name).collect();
-        let help = "use \"auto\" (each route in the kernel if can-gw supports it, otherwise in user space), \"kernel\" \
-                    (can-gw), or a user-space engine such as \"read-write\" or \"mmap-adaptive\"; `candor engines` lists all";
+        let help = "use \"auto\" (each route where it costs least of the places that can run it), \"kernel\" (can-gw), \"bpf\" (eBPF \
+                    programs), or a user-space engine such as \"read-write\" or \"mmap-adaptive\"; `candor engines` lists all";
         unknown(code::ENGINE, "engine", written, &names, help, findings);
     }
     known

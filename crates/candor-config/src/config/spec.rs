@@ -46,10 +46,10 @@ keys! {
         /// The sections that the file has, even broken ones.
         sections: Sections,
     }
-    "engine" => engine: Option<Text> = Key::new("a name such as \"auto\", \"kernel\" or \"read-write\"")
-        .about("`\"kernel\"`: can-gw jobs in the kernel. `\"read-write\"`, `\"mmap-adaptive\"` and others: candor \
-            forwards the frames in user space, see [engines.md](engines.md). `\"auto\"`: each route in the kernel if \
-            can-gw supports it, otherwise in user space")
+    "engine" => engine: Option<Text> = Key::new("a name such as \"auto\", \"kernel\", \"bpf\" or \"read-write\"")
+        .about("`\"kernel\"`: can-gw jobs in the kernel. `\"bpf\"`: eBPF programs (Linux 7.0). `\"read-write\"`, `\"mmap-adaptive\"` and others: candor \
+            forwards the frames in user space, see [engines.md](engines.md). `\"auto\"`: each route where it costs least of \
+            the places that can run it")
         .default("`\"kernel\"`");
     "realtime" => realtime: Option<Table<RealtimeSpec>> =
         Key::new("a table: [realtime], and below it lines such as sched = \"fifo:80\"")

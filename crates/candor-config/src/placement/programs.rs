@@ -26,7 +26,7 @@ impl NoPrograms {
     #[must_use]
     pub const fn remedy(self) -> &'static str {
         match self {
-            Self::Old | Self::Missing => "boot Debian's Linux 7.0 or newer, or use --engine auto",
+            Self::Old | Self::Missing => "boot Debian's Linux 7.0 or newer, or choose engine = \"auto\"",
             Self::Privilege => "run candor as root: sudo candor run …",
         }
     }

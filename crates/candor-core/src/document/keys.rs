@@ -92,6 +92,7 @@ impl Key {
     /// The value as an error describes it.
     pub fn wanted(&self) -> String {
         match self.shape {
+            Shape::Words([only]) if self.wanted.is_empty() => format!("\"{only}\""),
             Shape::Words([first @ .., last]) if self.wanted.is_empty() => {
                 let first: Vec<_> = first.iter().map(|word| format!("\"{word}\"")).collect();
                 format!("{} or \"{last}\"", first.join(", "))

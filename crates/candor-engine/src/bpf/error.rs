@@ -11,15 +11,12 @@ use crate::owner::Owner;
 #[non_exhaustive]
 pub enum BpfError {
     /// The kernel refused a filter or the discipline that holds it.
-    #[error(
-        "cannot attach an eBPF program to the interface, which needs CONFIG_NET_CLS_BPF, CONFIG_NET_ACT_MIRRED and \
-         CONFIG_NET_SCH_INGRESS in the kernel"
-    )]
+    #[error("cannot attach an eBPF program to the interface{}", hint(.0))]
     Attach(#[source] TcError),
     /// Another candor has programs on the same interface.
     #[error(
-        "{owner} already runs eBPF programs on {interface}, and only one gateway can; put the routes into one file, or use \
-         --engine kernel"
+        "{owner} already runs eBPF programs on {interface}, and only one gateway can; put the routes into one file, or \
+         choose engine = \"kernel\""
     )]
     Busy { interface: String, owner: Owner },
     /// Another program removes the filters as often as they are put back.
@@ -35,7 +32,7 @@ pub enum BpfError {
     #[error("cannot list the filters of an interface")]
     List(#[source] NetlinkError),
     /// The kernel refused a program.
-    #[error("the kernel refused the eBPF program of route {route:?}")]
+    #[error("the kernel refused {}{}", program_of(route), rights(source))]
     Load { route: String, source: LoadError },
     /// No memory, or too many entries.
     #[error("cannot make a table for an eBPF program")]
@@ -46,6 +43,34 @@ pub enum BpfError {
     /// The netlink socket cannot be opened.
     #[error("cannot open a netlink socket")]
     Netlink(#[source] NetlinkError),
+}
+
+/// What helps against a refused filter.
+fn hint(error: &TcError) -> &'static str {
+    match error {
+        // The kernel says so of a preference where filters of another kind, or for another protocol, are.
+        TcError::Netlink(NetlinkError::Refused { text: Some(text), .. })
+            if text.contains("does not match existing one") =>
+        {
+            ", because another program has filters there with the numbers (pref) 51404 to 51742, of which candor uses some; give \
+             them other numbers"
+        }
+        _ if error.errno() == Some(Errno::EPERM) => ", which needs CAP_NET_ADMIN; run it as root",
+        _ => ", which needs CONFIG_NET_CLS_BPF, CONFIG_NET_ACT_MIRRED and CONFIG_NET_SCH_INGRESS in the kernel",
+    }
+}
+
+/// A filter that only helps others has no route.
+fn program_of(route: &str) -> String {
+    if route.is_empty() { "an eBPF program".to_owned() } else { format!("the eBPF program of route {route:?}") }
+}
+
+fn rights(refused: &LoadError) -> &'static str {
+    if refused.is_privilege() {
+        ", because this process lacks CAP_BPF or CAP_NET_ADMIN in the initial user namespace; run it as root"
+    } else {
+        ""
+    }
 }
 
 impl BpfError {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use candor_config::placement::Side;
 use candor_core::filter::Filter;
-use candor_core::frame::{FrameFormat, RawId};
+use candor_core::frame::{CAN_EFF_FLAG, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::rule::{ChecksumSpan, Operand};
 use candor_netlink::cangw::{CangwJob, JobFlags};
@@ -94,7 +94,9 @@ impl JobView {
 /// A single identifier with three or eight digits, as in the file.
 fn filter_text(filter: Filter) -> String {
     let id = RawId(filter.id);
-    match filter == Filter::exact(id) {
+    // Inverted filters and those for remote frames have further bits.
+    let is_plain = id.0 & !CAN_EFF_FLAG == id.bits();
+    match is_plain && filter == Filter::exact(id) {
         true if id.is_eff() => format!("{:08X}", id.bits()),
         true => format!("{:03X}", id.bits()),
         false => filter.to_string(),

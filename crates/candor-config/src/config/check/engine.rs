@@ -46,7 +46,7 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
             idle_exclusives(plan, spec, findings);
         }
         Engine::Bpf => return programs_can_together(plan, spec, findings),
-        Engine::Kernel | Engine::User(_) => return,
+        Engine::Kernel | Engine::User(_) => return idle_exclusives(plan, spec, findings),
     }
     let specs = spec.by_route();
     let on_any = Placement::conflicts(plan, KernelAbilities::NEWEST);
@@ -74,6 +74,9 @@ fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
     let Some(because) = placement::not_for_kernel(route, KernelAbilities::NEWEST) else { return };
     let help = match because {
         Because::Xl => "write engine = \"auto\" or \"bpf\"",
+        Because::Payload => {
+            "write engine = \"auto\", which keeps the other routes in the kernel, or \"bpf\" or \"read-write\""
+        }
         _ => "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"",
     };
     findings.error(code::ENGINE_CANNOT, &place(spec, because), sentence(&because.to_string()), help);
@@ -82,6 +85,7 @@ fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
 fn programs_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
     let Some(cannot) = placement::not_for_bpf(route) else { return };
     let help = match cannot {
+        NotForBpf::ChangedFd if spec.frames.is_some() => "write exclusive = true, or engine = \"auto\"",
         NotForBpf::ChangedFd => "write frames = \"classic\", or exclusive = true, or engine = \"auto\"",
         _ => "write engine = \"auto\", which keeps the other routes where they cost least",
     };
@@ -100,13 +104,21 @@ fn programs_can_together(plan: &Plan, spec: &Spec, findings: &mut Findings) {
         if !told.contains(&of_bus) {
             told.push(of_bus);
             let help = "write engine = \"auto\", which runs them elsewhere";
-            let message = capital(&cannot.in_words(plan));
+            let message = match cannot {
+                NotForBpf::Bus(why) => {
+                    let bus = plan.route(route).from;
+                    let routes = plan.routes().iter().filter(|route| route.from == bus).count();
+                    let name = quote(&plan.bus(bus).name);
+                    format!("The {routes} routes from bus {name} do not fit into eBPF programs: {why}")
+                }
+                _ => capital(&cannot.in_words(plan)),
+            };
             findings.error(code::ENGINE_CANNOT, &place(spec, kernel), message, help);
         }
     }
 }
 
-/// Exclusive routes that `"auto"` puts elsewhere on every machine, so that others receive their frames as well.
+/// Exclusive routes that run elsewhere on every machine, so that others receive their frames as well.
 fn idle_exclusives(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     let Ok(placement) = Placement::of(plan, KernelAbilities::NEWEST) else { return };
     let specs = spec.by_route();
@@ -115,12 +127,15 @@ fn idle_exclusives(plan: &Plan, spec: &Spec, findings: &mut Findings) {
         let Some(exclusive) = specs.get(at.0).and_then(|spec| spec.exclusive.as_ref()) else { continue };
         let place = if placement.side(at) == Side::User { "user space" } else { "can-gw" };
         let message = format!("`exclusive` has no effect: the route runs in {place}");
-        let why = placement.not_in_bpf(plan, at).unwrap_or_default();
-        findings.report(
-            Diagnostic::warning(code::IDLE_EXCLUSIVE, exclusive.span.clone(), message)
-                .label(why)
-                .help("remove `exclusive`, or what an eBPF program cannot do"),
-        );
+        let why = placement.not_in_bpf(plan, at).filter(|_| plan.engine() == Engine::Auto);
+        let why =
+            why.unwrap_or_else(|| format!("engine = \"{}\" runs no route in an eBPF program", plan.engine().name()));
+        findings.report(Diagnostic::warning(code::IDLE_EXCLUSIVE, exclusive.span.clone(), message).label(why).help(
+            match plan.engine() {
+                Engine::Auto => "remove `exclusive`, or what an eBPF program cannot do",
+                _ => "remove it, or write engine = \"auto\"",
+            },
+        ));
     }
 }
 
@@ -149,7 +164,14 @@ fn takes_from_routes(plan: &Plan, spec: &Spec, findings: &mut Findings) {
         let message = format!("Route {name} does not receive the frames that this exclusive route takes");
         findings.report(
             Diagnostic::warning(code::TAKES_FROM_ROUTE, place, message)
-                .also(loser.span.clone(), "runs in can-gw or user space, behind the program")
+                .also(
+                    loser.span.clone(),
+                    if side(other) == Side::User {
+                        "runs in user space, where only rings receive them"
+                    } else {
+                        "runs in can-gw, behind the program"
+                    },
+                )
                 .help("remove `exclusive`, or exclude the common identifiers from one of the two"),
         );
     }
@@ -305,9 +327,12 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::Bpf(NotForBpf::MaxAge) => return place(spec, Because::MaxAge),
         Because::Bpf(NotForBpf::WhenFull) => return place(spec, Because::WhenFull),
         Because::Bpf(NotForBpf::SendAs(send_as)) => return place(spec, Because::SendAs(send_as)),
-        Because::Bpf(
-            NotForBpf::None(_) | NotForBpf::Refused | NotForBpf::ChangedFd | NotForBpf::Meets(_) | NotForBpf::Bus(_),
-        ) => None,
+        Because::Bpf(NotForBpf::ChangedFd) => {
+            let operands =
+                [&spec.set, &spec.and, &spec.or, &spec.xor].into_iter().flatten().map(|operand| &operand.span);
+            operands.chain(spec.to_id.as_ref().map(|to_id| &to_id.span)).next()
+        }
+        Because::Bpf(NotForBpf::None(_) | NotForBpf::Refused | NotForBpf::Meets(_) | NotForBpf::Bus(_)) => None,
         // Reasons in this kernel or process have no key in the file.
         Because::Chosen | Because::FdJobs | Because::HopLimit { .. } | Because::Meets(_) | Because::Missing(_) => None,
     };

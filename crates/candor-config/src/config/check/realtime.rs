@@ -106,6 +106,10 @@ fn idle(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
             "can-gw has no threads, it forwards in the softirq that received the frame; `candor run` reports where each \
              route runs",
         ),
+        Engine::Bpf => (
+            format!("{names} {does} no effect on eBPF programs, which have no threads"),
+            "they run in the softirq that received the frame; set the priority and the CPU of the interrupt (see `candor doctor`)",
+        ),
         _ => (
             format!("{names} {does} no effect on can-gw, which has no threads"),
             "it forwards in the softirq that received the frame; set the priority and the CPU of the interrupt (see \

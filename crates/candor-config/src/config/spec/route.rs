@@ -14,7 +14,7 @@ const TIME: Key = Key::new("a time with its unit, such as \"20ms\"");
 const POSITION: Key = Key::new("a position in the payload, such as 7, or -1 for the last byte").range(-64, 63);
 const HEX_BYTE: Key = Key::new("one byte in hex, such as \"FF\"");
 const PAYLOADS: Key =
-    Key::new("").about("payloads to forward, see [Payloads](#payloads)").default("any").kernel("user space only");
+    Key::new("").about("payloads to forward, see [Payloads](#payloads)").default("any").kernel("eBPF or user space");
 const LISTS: &str = "restrict `match`, see [Lists](#lists-of-identifiers)";
 const OPERAND: Key = Key::new("a table of fields")
     .shape(Shape::Table(<OperandSpec as Keyed>::KEYS))

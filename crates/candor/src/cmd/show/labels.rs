@@ -40,7 +40,7 @@ fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
     let place = match (placement.side(index), reason(plan, placement, index)) {
         (Side::User, Some(why)) => format!("in user space, because {why}"),
         (Side::Bpf, Some(why)) => format!("in an eBPF program, because {why}"),
-        (Side::Kernel, Some(why)) => format!("in the kernel, because {why}"),
+        (Side::Kernel, Some(why)) if elsewhere.is_none() => format!("in the kernel, because {why}"),
         _ => "in the kernel".to_owned(),
     };
     match elsewhere {
@@ -54,21 +54,21 @@ fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
 
 /// The reason why a route is not in can-gw.
 pub(super) fn reason(plan: &Plan, placement: &Placement, index: RouteIndex) -> Option<String> {
-    placement.because(index).map(|because| why(plan, because)).or_else(|| placement.reason(plan, index))
-}
-
-fn why(plan: &Plan, because: Because) -> String {
-    if because == Because::RelativeCrc8 {
-        return "kernels before the fix of March 2026 read and write outside the frame for a CRC8 with positions from the end"
-            .into();
+    if placement.because(index) == Some(Because::RelativeCrc8) {
+        let why = "kernels before the fix of March 2026 read and write outside the frame for a CRC8 with positions from the end";
+        return Some(why.to_owned());
     }
-    because.in_words(plan)
+    placement.reason(plan, index)
 }
 
 fn handling(plan: &Plan, route: &Route) -> Lines {
     let mut lines: Lines = Vec::new();
     if route.echo == Echo::On {
         lines.push(("echo", format!("programs on {} see the frames", plan.bus(route.to).interface)));
+    }
+    if route.is_exclusive {
+        let from = &plan.bus(route.from).interface;
+        lines.push(("exclusive", format!("in an eBPF program, no other program receives the frames on {from}")));
     }
     if let Some(age) = route.max_age {
         lines.push(("age", format!("frames older than {age:?} when sent are dropped")));

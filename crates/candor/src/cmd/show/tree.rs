@@ -8,7 +8,10 @@ use crate::cmd::show::labels;
 /// `realtime` is the text below the engine.
 pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
     let engine = match plan.engine() {
-        Engine::Auto => "auto engine: the kernel runs the routes that can-gw supports, candor the rest".to_owned(),
+        Engine::Auto => {
+            "auto engine: each route runs where it costs least: in can-gw, in an eBPF program, or in user space"
+                .to_owned()
+        }
         Engine::Bpf => "bpf engine: eBPF programs at the interfaces forward the frames".to_owned(),
         Engine::Kernel => "kernel engine: can-gw jobs forward the frames in the kernel".to_owned(),
         Engine::User(engine) => format!("{engine} engine: candor receives each frame and sends it again"),
