@@ -35,7 +35,7 @@ pub use difference::{Difference, Line, LineKind};
 pub use down::{Down, DownCount, down};
 pub use error::{InUserSpace, ReconcileError};
 pub(crate) use exchange::{Exchange, Mine};
-pub use status::{End, JobState, OwnerState, Status, status};
+pub use status::{End, JobState, LeftoverProgram, OwnerState, Status, status};
 use undo::Undo;
 
 /// The kernel's jobs; an error without can-gw, where the list is empty or contains other routes.

@@ -155,6 +155,11 @@ impl Names {
         self.0.get(&index).cloned().unwrap_or_else(|| format!("interface {index}"))
     }
 
+    /// The present interfaces.
+    pub(super) fn all(&self) -> impl Iterator<Item = (InterfaceIndex, &str)> {
+        self.0.iter().map(|(index, name)| (*index, name.as_str()))
+    }
+
     /// The name of a present interface.
     pub(super) fn known(&self, index: InterfaceIndex) -> Option<&str> {
         self.0.get(&index).map(String::as_str)

@@ -26,10 +26,22 @@ pub struct Status {
     pub owners: Vec<OwnerState>,
     /// Jobs without a known owner, newest first.
     pub foreign: Vec<JobState>,
+    /// Routes in eBPF programs that no owner has: the process that attached them died.
+    pub leftovers: Vec<LeftoverProgram>,
     /// Ownership records that this user may not read, whose jobs appear as foreign.
     pub unreadable: Vec<PathBuf>,
     /// can-gw is loaded.
     pub has_cangw: bool,
+}
+
+/// A route in a program of a dead process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftoverProgram {
+    /// The interface whose frames it forwards.
+    pub interface: String,
+    pub route: String,
+    /// Of the route, for frames of one format.
+    pub counters: JobCounters,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +118,21 @@ pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> 
             }
         }
         status.owners.push(left.state_of(instance, dead, &names));
+    }
+    for (interface, name) in names.all() {
+        let is_known = |state: &OwnerState| {
+            let mut jobs = state.jobs.iter().filter(|state| state.side == Side::Bpf);
+            jobs.any(|state| state.job.source == interface)
+        };
+        // Records that cannot be read may own them.
+        if status.unreadable.is_empty() && !status.owners.iter().any(is_known) {
+            let here = bpf::routes_on(&mut client, interface)?.into_iter();
+            status.leftovers.extend(here.map(|InProgram { route, counters, .. }| LeftoverProgram {
+                interface: name.to_owned(),
+                route,
+                counters: counters.unwrap_or_default(),
+            }));
+        }
     }
     status.foreign = left.jobs.into_iter().flatten().map(|exact| foreign(*exact.job(), &names)).collect();
     Ok(status)

@@ -8,10 +8,12 @@ use candor_config::plan::{BusIndex, Engine};
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
-use candor_engine::reconcile::{Difference, Down, DownCount, End, JobState, Line, LineKind, OwnerState, Status};
+use candor_engine::reconcile::{
+    Difference, Down, DownCount, End, JobState, LeftoverProgram, Line, LineKind, OwnerState, Status,
+};
 use candor_engine::{BusCounters, Owner, RouteCounters, Since};
 use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::CangwJob;
+use candor_netlink::cangw::{CangwJob, JobCounters};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -94,6 +96,11 @@ fn jobs_have_the_published_keys() {
     let status = Status {
         owners: vec![owner(applied(), Side::Kernel), owner(applied(), Side::Bpf), owner(process(), Side::User)],
         foreign: vec![state(Side::Kernel)],
+        leftovers: vec![LeftoverProgram {
+            interface: "can0".into(),
+            route: "speed".into(),
+            counters: JobCounters::default(),
+        }],
         unreadable: vec!["/run/candor/1".into()],
         has_cangw: true,
     };

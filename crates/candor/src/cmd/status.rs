@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::placement::Side;
 use candor_engine::Owner;
-use candor_engine::reconcile::{self, End, JobState, OwnerState, Status};
+use candor_engine::reconcile::{self, End, JobState, LeftoverProgram, OwnerState, Status};
 use candor_io::clock;
 use serde::Serialize;
 
@@ -45,6 +45,10 @@ fn text(status: &Status, now_boot_s: i64) -> String {
     if !status.foreign.is_empty() {
         let unknown = if status.unreadable.is_empty() { "Jobs of other programs" } else { "Jobs" };
         text += &format!("{unknown}\n{}", jobs_table(&status.foreign));
+    }
+    if !status.leftovers.is_empty() {
+        text += "eBPF programs of a candor that died; they still forward (candor down removes them, candor run takes them over)\n";
+        text += &leftovers_table(&status.leftovers);
     }
     if text.is_empty() {
         text += "No can-gw jobs, no running gateway\n";
@@ -89,6 +93,17 @@ fn jobs_table(jobs: &[JobState]) -> String {
     table(&rows, 0..0)
 }
 
+fn leftovers_table(leftovers: &[LeftoverProgram]) -> String {
+    let row = |program: &LeftoverProgram| {
+        let LeftoverProgram { interface, route, counters } = program;
+        let counted = format!("{:>10}  {:>10}", counters.handled, counters.dropped);
+        vec![String::new(), route.clone(), interface.clone(), counted]
+    };
+    let counters = format!("{:>10}  {:>10}", "handled", "dropped");
+    let rows: Vec<_> = [cells(["", "route", "from", &counters])].into_iter().chain(leftovers.iter().map(row)).collect();
+    table(&rows, 0..0)
+}
+
 fn name(end: &End) -> String {
     match (&end.name, &end.was) {
         (Some(name), None) => name.clone(),
@@ -104,7 +119,18 @@ pub(super) struct View<'a> {
     cangw_loaded: bool,
     owners: Vec<OwnerView<'a>>,
     foreign: Vec<JobStateView<'a>>,
+    /// Routes in eBPF programs of dead processes.
+    leftovers: Vec<LeftoverView<'a>>,
     unreadable: &'a [PathBuf],
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LeftoverView<'a> {
+    from: &'a str,
+    route: &'a str,
+    handled: u32,
+    dropped: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -150,8 +176,15 @@ impl<'a> View<'a> {
             cangw_loaded: status.has_cangw,
             owners: status.owners.iter().map(|state| OwnerView::of(state, now_boot_s)).collect(),
             foreign: status.foreign.iter().map(JobStateView::of).collect(),
+            leftovers: status.leftovers.iter().map(LeftoverView::of).collect(),
             unreadable: &status.unreadable,
         }
+    }
+}
+
+impl<'a> LeftoverView<'a> {
+    fn of(LeftoverProgram { interface, route, counters }: &'a LeftoverProgram) -> Self {
+        Self { from: interface, route, handled: counters.handled, dropped: counters.dropped }
     }
 }
 

@@ -234,6 +234,8 @@ fn programs_go_with_their_process_or_to_the_next_one() {
         let killed = way.start(&["100", "200"]);
         killed.kill();
         assert!(way.forwards(0x100) && way.forwards(0x200) && !way.forwards(0x300));
+        let words = ["eBPF programs of a candor that died", "r100", "r200"];
+        way.place.candor(&["status"]).assert(0, &words);
         let candor = way.start(next);
         for id in [0x100, 0x200, 0x300, 0x400] {
             assert_eq!(way.forwards(id), next.contains(&format!("{id:X}").as_str()), "{id:X}");
