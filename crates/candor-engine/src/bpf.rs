@@ -77,6 +77,9 @@ struct FromBus {
     goes_round: bool,
 }
 
+/// Final counters by route, the number of removed filters, and what is to be said.
+pub(crate) type Stopped = (Vec<(RouteIndex, RouteCounters)>, usize, Vec<Notice>);
+
 /// What a change does with a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -459,8 +462,8 @@ impl BpfGateway {
         self.installed.iter().any(Installed::has_guard)
     }
 
-    /// Removes the programs. Final counters by route, the number of removed filters, and what is to be said.
-    pub(crate) fn stop(mut self) -> Result<(Vec<(RouteIndex, RouteCounters)>, usize, Vec<Notice>), BpfError> {
+    /// Removes the programs.
+    pub(crate) fn stop(mut self) -> Result<Stopped, BpfError> {
         let removed = self.installed.iter().map(Installed::len).sum();
         let mut looping = 0;
         for installed in std::mem::take(&mut self.installed) {
