@@ -31,8 +31,8 @@ fn urgent_frames_meet_their_bound_on(kernel: &str, runs: [usize; 3]) {
     assert_eq!(titles, ["one queue", "two nodes", "gateway"]);
     let played = acts.iter().map(|act| act["runs"].as_array().unwrap().len());
     assert!(played.eq(runs), "{}", demo.stderr);
-    let names = acts[0]["runs"].as_array().unwrap().iter().map(|run| run["name"].as_str().unwrap());
-    assert_eq!(names.last(), Some(if runs[0] == 3 { "order of arbitration" } else { "with [egress]" }));
+    let mut names = acts[0]["runs"].as_array().unwrap().iter().map(|run| run["name"].as_str().unwrap());
+    assert_eq!(names.next_back(), Some(if runs[0] == 3 { "order of arbitration" } else { "with [egress]" }));
     for (number, act) in (1..).zip(acts) {
         let [without, with @ ..] = &act["runs"].as_array().unwrap()[..] else { panic!("{act:#}") };
         assert!(without["holds"].is_null() && without["files"].as_array().unwrap().is_empty(), "{without:#}");
