@@ -17,11 +17,11 @@ pub(crate) struct Args {
     /// Repetitions of each frame.
     #[arg(long, default_value_t = 20)]
     frames: u32,
-    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable; for the order of arbitration one that has it).
     #[arg(long)]
     kernel: Option<String>,
     /// Tables to make.
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "sff,eff,pgn,controller,report")]
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "sff,eff,pgn,controller,arbitration,report")]
     tables: Vec<Table>,
 }
 
@@ -35,26 +35,36 @@ enum Table {
     Pgn,
     /// The queue that a controller has by itself, and a policy before it.
     Controller,
+    /// Queues in the order of arbitration, and policies in their place.
+    Arbitration,
     /// Ten filters, as in the measurement of em_canid (2012).
     Report,
 }
+
+/// The kernel for queues in BPF, unless another one is given.
+const WITH_BPF_QUEUES: &str = "debian-7.3";
+const VIRTUAL: (&str, &str) = ("vcan", "vcan0");
+const CONTROLLER: (&str, &str) = ("kvaser", "can0");
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let candor = static_build::lab()?;
     let guest =
         |topology| Guest { candor: &candor, kernel: args.kernel.as_deref(), topology, shift: 0, timeout: "60min" };
     for table in &args.tables {
-        let (title, topology, interface, rows, sample) = match table {
-            Table::Sff => ("11 bits", "vcan", "vcan0", before::policies(Ids::Sff), Sample::of(Ids::Sff)),
+        let (title, (topology, interface), rows, sample) = match table {
+            Table::Sff => ("11 bits", VIRTUAL, before::policies(Ids::Sff), Sample::of(Ids::Sff)),
             Table::Eff => {
                 let rows = [before::policies(Ids::Eff), before::others()].concat();
-                ("29 bits, scattered", "vcan", "vcan0", rows, Sample::of(Ids::Eff))
+                ("29 bits, scattered", VIRTUAL, rows, Sample::of(Ids::Eff))
             }
-            Table::Pgn => {
-                ("29 bits, parameter groups", "vcan", "vcan0", before::policies(Ids::Pgn), Sample::of(Ids::Pgn))
-            }
+            Table::Pgn => ("29 bits, parameter groups", VIRTUAL, before::policies(Ids::Pgn), Sample::of(Ids::Pgn)),
             Table::Controller => {
-                ("29 bits, a controller", "kvaser", "can0", before::policies(Ids::Eff), Sample::of(Ids::Eff))
+                ("29 bits, a controller", CONTROLLER, before::policies(Ids::Eff), Sample::of(Ids::Eff))
+            }
+            Table::Arbitration => {
+                let kernel = args.kernel.as_deref().or(Some(WITH_BPF_QUEUES));
+                arbitration(|topology| Guest { kernel, ..guest(topology) }, args.frames)?;
+                continue;
             }
             Table::Report => {
                 report(guest("vcan"), args.frames)?;
@@ -126,6 +136,23 @@ fn policies(figures: &Figures, rows: &[Before], sample: &Sample) -> anyhow::Resu
         writeln!(text, "| {name} | {first} | {last} | {dearest} | {none} | {:.3} |", dearest as f64 / base as f64)?;
     }
     Ok(text)
+}
+
+/// A row for each queue: one identifier of each format, on a virtual interface and on a controller.
+fn arbitration<'a>(guest: impl Fn(&'static str) -> Guest<'a>, count: u32) -> anyhow::Result<()> {
+    let (rows, frames) = before::arbitration();
+    let on = |(topology, interface)| measure(guest(topology), interface, count, &rows, &frames);
+    let (virtual_one, controller) = (on(VIRTUAL)?, on(CONTROLLER)?);
+    let mut text = String::from(
+        "| queue | virtual interface: 11 bits | 29 bits | controller: 11 bits | 29 bits |\n|---|--:|--:|--:|--:|\n",
+    );
+    for name in std::iter::once("as it is").chain(rows.iter().map(|row| row.name.as_str())) {
+        let both = [virtual_one.row(name)?, controller.row(name)?].into_iter().flatten();
+        let cells: Vec<_> = both.map(i64::to_string).collect();
+        writeln!(text, "| {name} | {} |", cells.join(" | "))?;
+    }
+    println!("order of arbitration, {}\n\n{text}", virtual_one.kernel);
+    Ok(())
 }
 
 /// Ten classes with a filter each.

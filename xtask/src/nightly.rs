@@ -16,7 +16,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         ("other processors", processors::run),
         ("guest tests on arm64", guest::on_arm64),
         ("guest tests on other kernels", guest::on_other_kernels),
-        ("long commands of the book", book),
+        ("long commands of the book, and demo on an older kernel", long),
         ("rebuilt modules", modules::test),
         ("packages", package_test::run),
         ("systemd-networkd", networkd),
@@ -31,10 +31,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
     bail!("{}", failures.iter().map(|error| format!("{error:#}")).collect::<Vec<_>>().join("\n"))
 }
 
-/// Commands of the book that take a minute or more. Guests on arm64 have been built.
-fn book() -> anyhow::Result<()> {
+/// Commands of the book that take a minute or more, and tests of the laboratory that boot more kernels. Guests on arm64 have
+/// been built.
+fn long() -> anyhow::Result<()> {
     let lab = step::step("static programs", static_build::lab)?;
-    let arguments = ["test", "--workspace", "--test", "book", "--", "--ignored", "night"];
+    let arguments = ["test", "--workspace", "--test", "book", "--test", "laboratory", "--", "--ignored", "night"];
     let programs = lab.with_file_name("");
     step::run(step::cargo().args(arguments).env("CANDOR_REQUIRE", "laboratory").env("CANDOR_STATIC", programs))
 }

@@ -194,6 +194,27 @@ fn search(ids: &[u32]) -> String {
     format!("{} or\n{}", side("lt", EFF | above[0], below), side("gt", (EFF | above[0]) - 1, above))
 }
 
+/// Queues in the order of arbitration with more and more to do, what stands in their place without them, and a frame of each
+/// format. A policy with one identifier selects the first frame.
+pub(super) fn arbitration() -> (Vec<Before>, Vec<String>) {
+    let frames = [Ids::Sff, Ids::Eff].map(|ids| ids.frame(ids.all()[0])).into();
+    // Queues that do not look at identifiers, and a policy with one.
+    let mut rows = policies(Ids::Sff);
+    rows.truncate(3);
+    let [replace, age, socket] = ["replace = \"same-id\"\n", "max-age = \"50ms\"\n", "per-socket = 20\n"];
+    for (name, keys) in [
+        ("arbitration", String::new()),
+        ("arbitration-replace", replace.to_owned()),
+        ("arbitration-max-age", age.to_owned()),
+        ("arbitration-per-socket", socket.to_owned()),
+        ("arbitration-all", [replace, age, socket].concat()),
+    ] {
+        let egress = format!("[egress.bus]\nqueue = \"arbitration\"\n{keys}");
+        rows.push(Before { name: name.to_owned(), of: None, egress });
+    }
+    (rows, frames)
+}
+
 /// Filters in ten classes, and the four frames of the measurement of 2012: for the first and for the last class, of both formats.
 pub(super) fn report() -> (Vec<Before>, Vec<String>) {
     const CLASSES: usize = 10;

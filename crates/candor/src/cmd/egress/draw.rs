@@ -94,28 +94,34 @@ pub(super) struct Counted {
     pub(super) borrows: Option<u32>,
 }
 
-/// Frames that a queue in the order of arbitration has dropped.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// Frames that a queue in the order of arbitration has dropped. Without its maps, the kernel knows only those of sockets.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Reasons {
     /// The queue was full.
-    #[serde(rename = "full_frames")]
-    pub(super) full: u64,
+    #[serde(rename = "full_frames", skip_serializing_if = "Option::is_none")]
+    pub(super) full: Option<u64>,
     /// Too many frames of their socket waited.
     #[serde(rename = "per_socket_frames")]
     pub(super) socket: u64,
     /// They had waited too long.
-    #[serde(rename = "expired_frames")]
-    pub(super) expired: u64,
+    #[serde(rename = "expired_frames", skip_serializing_if = "Option::is_none")]
+    pub(super) expired: Option<u64>,
     /// A newer one took their place.
-    #[serde(rename = "replaced_frames")]
-    pub(super) replaced: u64,
+    #[serde(rename = "replaced_frames", skip_serializing_if = "Option::is_none")]
+    pub(super) replaced: Option<u64>,
+    /// Dropped by an error in the programs of the queue.
+    #[serde(rename = "failed_frames", skip_serializing_if = "Option::is_none")]
+    pub(super) failed: Option<u64>,
 }
 
 impl Reasons {
-    const fn of(queue: &Statistics) -> Self {
-        let Statistics { full, socket, expired, replaced, .. } = *queue;
-        Self { full, socket, expired, replaced }
+    fn of(queue: Option<&Statistics>, kernel: &QdiscStats) -> Self {
+        let Some(&Statistics { full, socket, expired, replaced, failed, .. }) = queue else {
+            return Self { socket: kernel.overlimits.into(), ..Self::default() };
+        };
+        let [full, expired, replaced, failed] = [full, expired, replaced, failed].map(Some);
+        Self { full, socket, expired, replaced, failed }
     }
 }
 
@@ -205,12 +211,15 @@ impl Draw<'_> {
                 let qdisc = &tree.qdiscs[at];
                 let words = part_words(&Part::Qdisc(qdisc.clone()));
                 let name = if qdisc.handle == Handle::NONE { String::new() } else { qdisc.handle.to_string() };
-                let mut counted = qdiscs.get(at).map(of_qdisc);
-                if let (Discipline::Arbitration(_), Some(counted)) = (&qdisc.discipline, &mut counted) {
-                    counted.reasons = self.observed.queue.as_ref().map(Reasons::of);
-                    // No rate limits it: these are the drops of sockets, which anyone may know.
-                    counted.overlimits = None;
-                }
+                let counted = qdiscs.get(at).map(|stats| match qdisc.discipline {
+                    // No rate limits it: its overlimits are the drops of sockets.
+                    Discipline::Arbitration(_) => Counted {
+                        reasons: Some(Reasons::of(self.observed.queue.as_ref(), stats)),
+                        overlimits: None,
+                        ..of_qdisc(stats)
+                    },
+                    _ => of_qdisc(stats),
+                });
                 (What::Qdisc, name, words, counted, Some(qdisc.handle))
             }
         };

@@ -1,5 +1,7 @@
 //! Queues in the order of arbitration, compared with their oracle.
 
+mod sockets;
+
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG};
 use candor_core::random::SplitMix64;
 use candor_egress::arbitration::{Arbitration, Limits};

@@ -10,10 +10,10 @@ use super::*;
 use crate::serial::SERIAL;
 
 /// On x86-64 the smallest socket has 4608 bytes of memory, of which a frame takes 768; on Linux 6.12 it holds one frame less.
-const FRAMES_OF_THE_SMALLEST_SOCKET: RangeInclusive<usize> = 5..=6;
+pub(super) const FRAMES_OF_THE_SMALLEST_SOCKET: RangeInclusive<usize> = 5..=6;
 
 /// Writes until an error. Returns the number of accepted frames, and the errno.
-fn fill(socket: &CanSocket) -> (usize, Option<i32>) {
+pub(super) fn fill(socket: &CanSocket) -> (usize, Option<i32>) {
     let bytes = bytes_of(&classic(0x100, &[0; 8]));
     let mut taken = 0;
     loop {

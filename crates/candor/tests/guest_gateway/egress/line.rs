@@ -6,7 +6,7 @@
 //! before it may leave ([`paced`](super::paced)), so a later frame sees another order.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,10 +21,12 @@ const QUIET: Duration = Duration::from_millis(20);
 /// Identifier of the frames that fill the driver.
 pub(super) const PLUG: u32 = 0x7EF;
 /// More than any driver of this kind holds.
-const MOST_PLUGS: usize = 5;
+pub(super) const MOST_PLUGS: usize = 5;
 
 pub(super) struct Line {
     serial: Serial,
+    /// What has been read of the line, and not returned.
+    rest: Vec<u8>,
     pub(super) index: InterfaceIndex,
     pub(super) kernel: Interface,
     _machine: MutexGuard<'static, ()>,
@@ -35,7 +37,7 @@ impl Line {
         let machine = require(features)?;
         let mut serial = Serial::attach(NAME);
         let index = while_read(&mut serial.line, || set_up(NAME));
-        Some(Self { serial, index, kernel: interface(NAME), _machine: machine })
+        Some(Self { serial, rest: Vec::new(), index, kernel: interface(NAME), _machine: machine })
     }
 
     /// Fills the driver, so that no frame leaves, and makes the tree, which is empty.
@@ -67,7 +69,7 @@ impl Line {
 
     /// The first byte of each frame in the order in which they leave, at least of this many.
     pub(super) fn read(&mut self, count: usize) -> Vec<u8> {
-        let mut text = Vec::new();
+        let mut text = std::mem::take(&mut self.rest);
         let frames = |text: &[u8]| -> Vec<u8> { text.split(|byte| *byte == b'\r').filter_map(first_byte).collect() };
         loop {
             let patience = if frames(&text).len() < count { PATIENCE } else { QUIET };
@@ -76,6 +78,28 @@ impl Line {
                 bytes => text.extend(bytes),
             }
         }
+    }
+
+    /// The first byte of each frame up to the first frame with this one, which is not included.
+    pub(super) fn read_until(&mut self, last: u8) -> Vec<u8> {
+        let mut before = Vec::new();
+        loop {
+            while let Some(end) = self.rest.iter().position(|byte| *byte == b'\r') {
+                let frame: Vec<u8> = self.rest.drain(..=end).collect();
+                match first_byte(&frame) {
+                    Some(byte) if byte == last => return before,
+                    byte => before.extend(byte),
+                }
+            }
+            let bytes = read_some(&mut self.serial.line, PATIENCE);
+            assert!(!bytes.is_empty(), "only {before:?} left");
+            self.rest.extend(bytes);
+        }
+    }
+
+    /// Frames from the bus, in the notation of the driver.
+    pub(super) fn write(&mut self, text: &[u8]) {
+        self.serial.line.write_all(text).unwrap();
     }
 
     /// The frames in the notation of the driver, without those that fill it, in the order in which they leave, at least this

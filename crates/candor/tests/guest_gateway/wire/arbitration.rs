@@ -104,18 +104,31 @@ fn metrics_separate_drops_by_reason() {
                    [egress.a]\nqueue = \"arbitration\"\nframes = 8\nper-socket = 5\nmax-age = \"9s\"\n"
         .to_owned()
         + &route("none", "b", "a", "match = \"7FF\"");
-    let run_dir = tempfile::tempdir().unwrap();
-    let run = Run { gateway: &gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None }.start();
-    let sockets = [open("t-near"), open("t-near"), open("t-near")];
-    plug_in(client, near, &sockets[0]);
-    // One socket fills its places, and another one the queue.
-    let refused = |socket: &CanSocket| (0..7).filter(|_| try_send(socket, &classic(0x7FF, &[])).is_err()).count();
-    assert_eq!([refused(&sockets[1]), refused(&sockets[2])], [2, 5]);
-    let text = metrics::of_run_dir(run_dir.path());
-    for (reason, frames) in [("full", 5), ("per-socket", 2), ("expired", 0), ("replaced", 0)] {
-        let labels = format!("{{bus=\"a\",interface=\"t-near\",reason=\"{reason}\"}}");
-        let line = format!("candor_bus_arbitration_dropped_frames_total{labels} {frames}\n");
-        assert!(text.contains(&line), "{line}{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gateway.toml");
+    fs::write(&file, &gateway).unwrap();
+    let own = &[("full", 5), ("per-socket", 2), ("expired", 0), ("replaced", 0), ("failed", 0)][..];
+    // Only the process that made the queue knows more than the kernel.
+    let other = &[("per-socket", 2), ("unknown", 5)][..];
+    for (is_own, expected) in [(true, own), (false, other)] {
+        if !is_own {
+            output(Command::new(program()).args(["egress", "apply"]).arg(&file)).assert(0, &[]);
+        }
+        let run_dir = tempfile::tempdir().unwrap();
+        let run =
+            Run { gateway: &gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None }.start();
+        let sockets = [open("t-near"), open("t-near"), open("t-near")];
+        plug_in(client, near, &sockets[0]);
+        // One socket fills its places, and another one the queue.
+        let refused = |socket: &CanSocket| (0..7).filter(|_| try_send(socket, &classic(0x7FF, &[])).is_err()).count();
+        assert_eq!([refused(&sockets[1]), refused(&sockets[2])], [2, 5]);
+        let text = metrics::of_run_dir(run_dir.path());
+        let name = "candor_bus_arbitration_dropped_frames_total";
+        for (reason, frames) in expected {
+            let line = format!("{name}{{bus=\"a\",interface=\"t-near\",reason=\"{reason}\"}} {frames}\n");
+            assert!(text.contains(&line), "{line}{text}");
+        }
+        assert_eq!(text.lines().filter(|line| line.starts_with(name)).count(), expected.len(), "{text}");
+        run.stop();
     }
-    run.stop();
 }

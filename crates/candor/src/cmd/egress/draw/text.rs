@@ -65,11 +65,17 @@ fn columns(counted: Option<&Counted>) -> String {
 
 /// Why a queue in the order of arbitration dropped frames.
 fn reasons(counted: &Counted) -> impl Iterator<Item = String> {
-    let of = |Reasons { full, socket, expired, replaced }: Reasons| {
-        [(full, "when full"), (socket, "by per-socket"), (expired, "by max-age"), (replaced, "replaced")]
+    let of = |Reasons { full, socket, expired, replaced, failed }: Reasons| {
+        [
+            (full, "when full"),
+            (Some(socket), "by per-socket"),
+            (expired, "by max-age"),
+            (replaced, "replaced"),
+            (failed, "by an error in candor"),
+        ]
     };
-    let reasons = counted.reasons.map(of).into_iter().flatten().filter(|(count, _)| *count > 0);
-    reasons.map(|(count, why)| format!("{count} {why}"))
+    let reasons = counted.reasons.map(of).into_iter().flatten();
+    reasons.filter_map(|(count, why)| Some(format!("{} {why}", count.filter(|count| *count > 0)?)))
 }
 
 pub(super) fn remarks(counted: &Counted) -> String {

@@ -45,10 +45,38 @@ struct Bus {
     link: Option<Link>,
     /// Statistics of the root qdisc; `None` for `noqueue`.
     queue: Option<QdiscStats>,
-    /// Of a queue in the order of arbitration that this process has made.
-    arbitration: Option<Statistics>,
+    /// Of a queue in the order of arbitration.
+    arbitration: Option<ArbitrationDrops>,
     /// Occupied time; `None` if the bit rate is unknown.
     busy: Option<Occupancy>,
+}
+
+/// Drops of a queue in the order of arbitration.
+#[derive(Clone, Copy, Debug)]
+enum ArbitrationDrops {
+    /// This process has made the queue, and so has its maps.
+    Own(Statistics),
+    /// Another process has made it.
+    Other(QdiscStats),
+}
+
+impl ArbitrationDrops {
+    /// Frames by reason.
+    fn by_reason(self) -> Vec<(&'static str, u64)> {
+        match self {
+            Self::Own(Statistics { full, socket, expired, replaced, failed, .. }) => vec![
+                ("full", full),
+                ("per-socket", socket),
+                ("expired", expired),
+                ("replaced", replaced),
+                ("failed", failed),
+            ],
+            Self::Other(QdiscStats { drops, overlimits, .. }) => {
+                // Both wrap.
+                vec![("per-socket", overlimits.into()), ("unknown", drops.wrapping_sub(overlimits).into())]
+            }
+        }
+    }
 }
 
 /// Takes snapshots of a gateway and accumulates the bus load, which the kernel does not count.
@@ -86,11 +114,12 @@ impl Observer {
             let link = links.iter().find(|link| link.name == bus.interface);
             let root = link.and_then(root).filter(|root| root.qdisc.discipline != Discipline::Noqueue);
             let arbitration = root.filter(|root| matches!(root.qdisc.discipline, Discipline::Arbitration(_)));
+            let own = || egress?.queue(&bus.interface).map(ArbitrationDrops::Own);
             Bus {
                 labels: [("bus", bus.name.clone()), ("interface", bus.interface.clone())],
                 link: link.cloned(),
                 queue: root.map(|root| root.stats),
-                arbitration: arbitration.and(egress).and_then(|egress| egress.queue(&bus.interface)),
+                arbitration: arbitration.map(|root| own().unwrap_or(ArbitrationDrops::Other(root.stats))),
                 busy: link.and_then(|link| self.loads.follow(bus, link)),
             }
         };
@@ -252,9 +281,8 @@ impl Snapshot {
         let help = "Frames of all programs dropped by the queue of the interface";
         family(encoder, MetricType::Counter, ("bus_queue_dropped_frames", help), dropped)?;
         let reasons = self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.arbitration?)));
-        let reasons = reasons.flat_map(|([bus, interface], Statistics { full, socket, expired, replaced, .. })| {
-            let reasons = [("full", full), ("per-socket", socket), ("expired", expired), ("replaced", replaced)];
-            reasons.map(|(reason, frames)| ([bus, interface, ("reason", reason)], frames))
+        let reasons = reasons.flat_map(|([bus, interface], drops)| {
+            drops.by_reason().into_iter().map(move |(reason, frames)| ([bus, interface, ("reason", reason)], frames))
         });
         let help = "Frames of all programs dropped by a queue in the order of arbitration, by reason";
         family(encoder, MetricType::Counter, ("bus_arbitration_dropped_frames", help), reasons)
@@ -376,7 +404,9 @@ mod tests {
             labels: [("bus", name.to_owned()), ("interface", interface.to_owned())],
             queue: Some(QdiscStats { backlog_frames: 3, drops: 4, ..QdiscStats::default() })
                 .filter(|_| Option::is_some(&link)),
-            arbitration: link.as_ref().map(|_| Statistics { full: 3, replaced: 1, ..Statistics::default() }),
+            arbitration: link
+                .as_ref()
+                .map(|_| ArbitrationDrops::Own(Statistics { full: 3, replaced: 1, ..Statistics::default() })),
             busy: link.as_ref().map(|_| Occupancy { least_ns: 333_000_000, most_ns: 480_000_000 }),
             link,
         };
@@ -418,5 +448,12 @@ mod tests {
             }
         }
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn drops_of_another_process_are_those_of_sockets_and_the_rest() {
+        let stats = QdiscStats { drops: 1, overlimits: u32::MAX, ..QdiscStats::default() };
+        let drops = ArbitrationDrops::Other(stats).by_reason();
+        assert_eq!(drops, [("per-socket", u64::from(u32::MAX)), ("unknown", 2)]);
     }
 }
