@@ -23,6 +23,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-core", &[]),
     uses("candor-bus", &["core"]),
     uses("candor-bpf", &["core"]),
+    uses("candor-signals", &["core"]),
     uses("candor-sja1000", &[]),
     uses("candor-bare", &["core", "sja1000"]),
     uses("candor-io", &["core"]),
