@@ -177,6 +177,9 @@ pub enum Refusal {
     /// A multiplexed signal without a switch.
     #[error("the message has no signal that selects it (multiplexer)")]
     NoSwitch,
+    /// A multiplexed signal without the value that selects it.
+    #[error("its mark m (multiplexed) has no number")]
+    NoSwitchValue,
     /// A multiplexed signal with more than one possible switch.
     #[error("the message has several multiplexers, and the file does not say which selects it (SG_MUL_VAL_)")]
     SeveralSwitches,
@@ -207,6 +210,7 @@ impl Refusal {
             Self::OutsideFrame { .. } => "outside-frame",
             Self::SameName(_) => "same-signal-name",
             Self::NoSwitch => "no-switch",
+            Self::NoSwitchValue => "no-switch-value",
             Self::SeveralSwitches => "several-switches",
             Self::SwitchCircle => "switch-circle",
             Self::SwitchRefused => "switch-refused",

@@ -12,7 +12,8 @@ use crate::ratio::{Ratio, RatioError};
 
 /// Bit 31 of an identifier: it has 29 bits.
 const EXTENDED: u32 = 1 << 31;
-/// The message that holds signals of no message, with the name `VECTOR__INDEPENDENT_SIG_MSG`.
+/// The message that holds signals of no message, and its usual identifier.
+const NO_MESSAGE_NAME: &str = "VECTOR__INDEPENDENT_SIG_MSG";
 const NO_MESSAGE: u32 = 0xC000_0000;
 /// The node that stands for none.
 const NO_NODE: &str = "Vector__XXX";
@@ -26,7 +27,7 @@ pub(super) fn database(statements: Statements) -> Database {
         all.odd(line, None, OddityKind::NoSemicolon);
     }
     all.database.nodes = statements.nodes;
-    for message in statements.messages.into_iter().filter(|one| one.id != NO_MESSAGE) {
+    for message in statements.messages.into_iter().filter(|one| one.id != NO_MESSAGE && one.name != NO_MESSAGE_NAME) {
         all.message(message);
     }
     for (line, id, nodes) in statements.senders {
@@ -191,13 +192,18 @@ impl Assembly {
             }
         }
         for ((message, index), mux) in std::mem::take(&mut self.muxes) {
-            let Some(value) = mux.value else { continue };
+            if mux.is_switch && mux.value.is_none() {
+                continue;
+            }
             let switches = by_message.get(&message).map_or(&[][..], Vec::as_slice);
             // A switch that is multiplexed itself can only be selected by the others.
             let mut others = switches.iter().filter(|one| **one != index);
             let presence = match (said.remove(&(message, index)), others.next(), others.next()) {
                 (Some(presence), ..) => Ok(presence),
-                (None, Some(switch), None) => Ok(Presence { switch: *switch, ranges: vec![(value, value)] }),
+                (None, Some(switch), None) => {
+                    let range = |value| Presence { switch: *switch, ranges: vec![(value, value)] };
+                    mux.value.map(range).ok_or(Refusal::NoSwitchValue)
+                }
                 (None, None, _) => Err(Refusal::NoSwitch),
                 (None, Some(_), Some(_)) => Err(Refusal::SeveralSwitches),
             };
@@ -231,6 +237,9 @@ impl Assembly {
     ) {
         for (name, value) in defaults {
             let Ok(value) = text_of(&name, value, definitions) else { continue };
+            if name == "SystemMessageLongSymbol" {
+                continue;
+            }
             for message in &mut self.database.messages {
                 set_of_message(message, &name, &value);
                 if name == "GenSigSendType" {
@@ -304,7 +313,7 @@ fn signal(from: SignalLine) -> Signal {
 }
 
 /// Attributes that have a place in the model.
-const USED: [&str; 10] = [
+const USED: [&str; 12] = [
     "GenMsgCycleTime",
     "GenMsgCycleTimeFast",
     "GenMsgDelayTime",
@@ -314,6 +323,8 @@ const USED: [&str; 10] = [
     "GenSigInactiveValue",
     "GenSigSendType",
     "GenSigStartValue",
+    "SystemMessageLongSymbol",
+    "SystemSignalLongSymbol",
     "VFrameFormat",
 ];
 
@@ -342,6 +353,8 @@ fn set_of_message(message: &mut Message, name: &str, value: &str) {
             timing.repetitions = whole(value).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
         }
         "GenMsgSendType" => timing.send_type = Some(value.to_owned()),
+        // Lines have at most 32 letters of a name.
+        "SystemMessageLongSymbol" if !value.is_empty() => message.name = value.to_owned(),
         "VFrameFormat" => message.format = Some(value.to_owned()),
         _ => {}
     }
@@ -350,6 +363,7 @@ fn set_of_message(message: &mut Message, name: &str, value: &str) {
 fn set_of_signal(signal: &mut Signal, name: &str, value: String) -> Result<(), OddityKind> {
     match name {
         "GenSigSendType" => signal.send_type = Some(value),
+        "SystemSignalLongSymbol" if !value.is_empty() => signal.name = value,
         "GenSigStartValue" | "GenSigInactiveValue" => {
             let raw = Some(whole(&value).ok_or(OddityKind::NotANumber(value))?);
             if name == "GenSigStartValue" {

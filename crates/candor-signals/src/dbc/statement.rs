@@ -76,7 +76,7 @@ pub(super) struct SignalLine {
     pub(super) receivers: Vec<String>,
 }
 
-/// `M`, `m5` or `m5M`.
+/// `M`, `m5` or `m5M`; also `m`, which some files have.
 #[derive(Clone, Copy)]
 pub(super) struct Mux {
     pub(super) is_switch: bool,
@@ -469,6 +469,8 @@ fn mux(scanner: &mut Scanner<'_>) -> Scanned<Mux> {
     let value = match rest.strip_prefix('m').map(str::parse) {
         Some(Ok(value)) => Some(value),
         None if rest.is_empty() && is_switch => None,
+        // A mark without a number: the signal is kept, but cannot be used.
+        Some(Err(_)) if rest == "m" && !is_switch => None,
         _ => {
             *scanner = before;
             return Err(scanner.unexpected("a multiplexer such as M or m0, or a colon"));
