@@ -116,6 +116,7 @@ impl Codec {
     ///
     /// # Errors
     /// As [`Scale::encode`].
+    #[inline]
     pub fn encode(&self, physical: Physical) -> Result<Encoded, EncodeError> {
         self.scale.encode(physical)
     }

@@ -48,7 +48,7 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OddityKind {
     /// A statement that cannot be read.
-    #[error("expected {expected}, found {found}; the statement is ignored")]
+    #[error("expected {expected}, found `{found}`; the statement is ignored")]
     Syntax {
         /// What should be there.
         expected: &'static str,

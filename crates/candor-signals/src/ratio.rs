@@ -169,7 +169,18 @@ fn floor(ratio: Ratio) -> i128 {
 
 /// `numerator / denominator` (positive), rounded to the nearest whole number, halves to the even one.
 #[must_use]
+#[inline]
 pub(crate) fn divide_rounded(numerator: i128, denominator: i128) -> i128 {
+    // Division of 64 bits is much faster.
+    if let (Ok(numerator), Ok(denominator)) = (i64::try_from(numerator), i64::try_from(denominator)) {
+        let (floor, rest) = (numerator.div_euclid(denominator), numerator.rem_euclid(denominator));
+        let is_above = match rest.cmp(&(denominator - rest)) {
+            Ordering::Less => 0,
+            Ordering::Greater => 1,
+            Ordering::Equal => i128::from(floor & 1),
+        };
+        return i128::from(floor) + is_above;
+    }
     let (floor, rest) = (numerator.div_euclid(denominator), numerator.rem_euclid(denominator));
     match rest.cmp(&(denominator - rest)) {
         Ordering::Less => floor,

@@ -169,6 +169,7 @@ impl Scale {
     }
 
     /// The bits of a whole raw value; one that does not fit is saturated.
+    #[inline]
     #[must_use]
     pub fn saturate(&self, raw: i128) -> Encoded {
         let (smallest, largest) = match self.kind {
@@ -189,6 +190,7 @@ impl Scale {
     ///
     /// # Errors
     /// If the factor is 0, if the value is not a number, or if the exact quotient needs more than 128 bits.
+    #[inline]
     pub fn encode(&self, physical: Physical) -> Result<Encoded, EncodeError> {
         if self.multiplier == 0 {
             return Err(EncodeError::FactorZero);
@@ -209,13 +211,14 @@ impl Scale {
         };
         let raw = divide_rounded(numerator, denominator);
         let mut encoded = self.saturate(raw);
-        if encoded.fit == Fit::Exact && numerator % denominator != 0 {
+        if encoded.fit == Fit::Exact && raw.wrapping_mul(denominator) != numerator {
             encoded.fit = Fit::Rounded;
         }
         Ok(encoded)
     }
 
     /// (physical − offset) ÷ factor with a positive denominator.
+    #[inline]
     fn quotient(&self, physical: Ratio) -> Option<(i128, i128)> {
         let scaled = physical.numerator().checked_mul(self.divisor)?;
         let numerator = scaled.checked_sub(self.addend.checked_mul(physical.denominator())?)?;

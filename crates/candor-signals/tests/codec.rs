@@ -1,4 +1,5 @@
 //! The compiled codec does what the oracle does, for any layout and payload.
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use candor_signals::{ByteOrder, Codec, Encoded, Fit, Message, MessageCodec, Physical, Ratio, dbc, oracle};
 use proptest::prelude::*;
@@ -102,7 +103,7 @@ proptest! {
         let (message, signal) = database.signal("M.F").unwrap();
         let codec = Codec::new(message, signal).unwrap();
         let bits = value & codec.field().mask();
-        let expected = if wide { f64::from_bits(bits) } else { f32::from_bits(bits as u32).into() };
+        let expected = if wide { f64::from_bits(bits) } else { f32::from_bits(u32::try_from(bits).unwrap()).into() };
         let Physical::Float(found) = codec.scale().physical(bits) else { panic!("not a floating-point number") };
         prop_assert!(found == expected || found.is_nan() && expected.is_nan());
         if !found.is_nan() && found != 0.0 {

@@ -181,6 +181,9 @@ impl Assembly {
             let Some(found) = self.find_signal("SG_MUL_VAL_", at) else { continue };
             let of_switch = At { line: at.line, id: at.id, signal: Some(switch.clone()) };
             let Some((_, switch)) = self.find_signal("SG_MUL_VAL_", &of_switch) else { continue };
+            // Being one matters more than its mark.
+            self.database.messages[found.0].signals[switch].is_switch = true;
+            self.muxes.entry((found.0, switch)).or_insert(Mux { is_switch: true, value: None }).is_switch = true;
             let presence = said.entry(found).or_insert_with(|| Presence { switch, ranges: Vec::new() });
             presence.ranges.extend(ranges);
         }

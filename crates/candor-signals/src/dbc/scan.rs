@@ -150,8 +150,8 @@ impl<'a> Scanner<'a> {
         self.skip_space();
         let line = self.line;
         let end = self.rest.char_indices().nth(20).map_or(self.rest.len(), |(at, _)| at);
-        let found = self.rest[..end].lines().next().unwrap_or_default().trim_end();
-        let found = if found.is_empty() { "the end of the file".to_owned() } else { format!("{found:?}") };
+        let found: String = self.rest[..end].chars().take_while(|one| !one.is_control()).collect();
+        let found = if self.rest.is_empty() { "the end of the file".to_owned() } else { found.trim_end().to_owned() };
         Unexpected { expected, found, line }
     }
 }

@@ -231,7 +231,7 @@ impl Reader<'_> {
             "0+" => (false, false),
             "0-" => (false, true),
             other => {
-                let found = format!("{other:?}");
+                let found = other.to_owned();
                 return Err(Unexpected { expected: "byte order and sign: 1+, 1-, 0+ or 0-", found, line });
             }
         };
@@ -344,7 +344,7 @@ impl Reader<'_> {
                 let last: i128 = self.scanner.number("the end of the range")?;
                 word.trim_end_matches('-').parse().ok().zip(u64::try_from(last.unsigned_abs()).ok())
             };
-            let found = format!("{word:?}");
+            let found = word.to_owned();
             ranges.push(range.ok_or(Unexpected { expected: "a range such as 0-3", found, line })?);
         }
         self.all.switches.push(SwitchLine { at, switch, ranges });
