@@ -1,48 +1,44 @@
 //! What is odd in a database, whatever its file format.
 
-use std::collections::HashMap;
-
 use crate::database::{Database, Kind, Message, Signal, mirrored};
+use crate::index::{self, Index};
 use crate::oddity::{Oddity, OddityKind, Refusal};
 use crate::scale::Scale;
 
 /// Finds oddities, refuses signals that cannot be used, and sorts all oddities by line.
 pub(crate) fn check(database: &mut Database) {
     let mut odd = std::mem::take(&mut database.oddities);
-    let mut names: HashMap<String, u32> = HashMap::new();
-    let mut ids = HashMap::new();
-    for message in &mut database.messages {
+    let names = Index::new(database.messages.iter().map(|one| index::of_name(&one.name)));
+    let ids = Index::new(database.messages.iter().map(|one| one.id.map_or(u64::MAX, |id| id.raw().0.into())));
+    for (at, message) in database.messages.iter().enumerate() {
         let mut note = |kind| odd.push(Oddity { line: message.line, subject: Some(message.name.clone()), kind });
-        if let Some(line) = names.get(&message.name) {
-            note(OddityKind::SameMessageName(*line));
-        } else {
-            names.insert(message.name.clone(), message.line);
+        let earlier = |index: &Index, key| index.at(key).next().filter(|first| *first < at);
+        if let Some(first) = earlier(&names, index::of_name(&message.name)) {
+            note(OddityKind::SameMessageName(database.messages[first].line));
         }
-        if let Some(id) = message.id {
-            match ids.get(&id) {
-                Some(other) => note(OddityKind::SameId(String::clone(other))),
-                None => drop(ids.insert(id, message.name.clone())),
-            }
+        if let Some(first) = message.id.and_then(|id| earlier(&ids, id.raw().0.into())) {
+            note(OddityKind::SameId(database.messages[first].name.clone()));
         }
         if !matches!(message.len, 0..=8 | 12 | 16 | 20 | 24 | 32 | 48 | 64) {
             note(OddityKind::Length(message.len));
         }
+    }
+    for message in &mut database.messages {
         self::message(message, &mut odd);
     }
-    odd.sort_by_key(|one| one.line);
-    database.oddities = odd;
+    let order = Index::new(odd.iter().map(|one| one.line.into()));
+    database.oddities = order.sorted().map(|at| odd[at].clone()).collect();
 }
 
 fn message(message: &mut Message, odd: &mut Vec<Oddity>) {
-    let mut lines: HashMap<String, u32> = HashMap::new();
+    let names = Index::new(message.signals.iter().map(|one| index::of_name(&one.name)));
     for at in 0..message.signals.len() {
         let refusal = refusal(message, at).or_else(|| {
-            let signal = &message.signals[at];
-            lines.get(&signal.name).map(|line| Refusal::SameName(*line))
+            let first = names.at(index::of_name(&message.signals[at].name)).next().filter(|first| *first < at)?;
+            Some(Refusal::SameName(message.signals[first].line))
         });
         let signal = &mut message.signals[at];
         signal.refusal = signal.refusal.take().or(refusal);
-        lines.entry(signal.name.clone()).or_insert(signal.line);
     }
     // A signal needs its switches. Chains are short, and a circle is not one.
     for at in 0..message.signals.len() {
@@ -134,18 +130,23 @@ fn values(signal: &Signal, note: &mut impl FnMut(OddityKind)) {
 
 /// Pairs of signals, the later one first, that share bits and can be in one frame.
 fn overlaps(message: &Message) -> Vec<(usize, usize)> {
-    let mut owners: HashMap<u32, Vec<usize>> = HashMap::new();
-    let mut pairs = Vec::new();
-    for (at, signal) in message.signals.iter().enumerate().filter(|(_, signal)| signal.refusal.is_none()) {
-        let mut with: Vec<usize> = Vec::new();
-        for position in signal.positions() {
-            let owners = owners.entry(mirrored(position)).or_default();
-            with.extend(owners.iter());
-            owners.push(at);
+    // Bits in the order of the wire, each with its signal.
+    let usable = || (0..message.signals.len()).filter(|at| message.signals[*at].refusal.is_none());
+    let bits: Vec<_> = usable().flat_map(|at| message.signals[at].positions().map(move |bit| (bit, at))).collect();
+    let by_position = Index::new(bits.iter().map(|(bit, _)| mirrored(*bit).into()));
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for at in usable() {
+        let mut last = at;
+        for position in message.signals[at].positions() {
+            for other in by_position.at(mirrored(position).into()).map(|one| bits[one].1).take_while(|one| *one < at) {
+                // Neighbours mostly overlap with the same signal.
+                let is_known = || pairs.iter().rev().take_while(|(one, _)| *one == at).any(|(_, one)| *one == other);
+                if other != last && !is_known() && are_together(message, at, other) {
+                    pairs.push((at, other));
+                }
+                last = other;
+            }
         }
-        with.sort_unstable();
-        with.dedup();
-        pairs.extend(with.into_iter().filter(|other| are_together(message, at, *other)).map(|other| (at, other)));
     }
     pairs
 }

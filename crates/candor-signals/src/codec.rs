@@ -3,7 +3,8 @@
 use crate::check::switches;
 use crate::database::{Message, Signal};
 use crate::field::Field;
-use crate::scale::{EncodeError, Encoded, Physical, Scale};
+use crate::index::Index;
+use crate::scale::{EncodeError, Encoded, Fit, Physical, Scale};
 
 /// A signal, compiled once. Nothing here allocates or fails with text while frames pass.
 ///
@@ -61,14 +62,16 @@ impl Codec {
             let switch = field_of(message.signals.get(presence.switch)?)?;
             Some(Condition { switch, ranges: presence.ranges.clone().into() })
         });
-        let mut names: Vec<(u64, Box<str>)> =
-            signal.values.iter().map(|value| (scale.saturate(value.raw), value)).filter_map(fitting).collect();
-        names.sort_by_key(|(bits, _)| *bits);
+        // A value that does not fit has no bits.
+        let values: Vec<_> = signal.values.iter().map(|value| (scale.saturate(value.raw), value)).collect();
+        let values: Vec<_> = values.into_iter().filter(|(encoded, _)| encoded.fit != Fit::Saturated).collect();
+        let order = Index::new(values.iter().map(|(encoded, _)| encoded.bits));
+        let names = order.sorted().map(|at| (values[at].0.bits, values[at].1.name.as_str().into()));
         Some(Self {
             field: field_of(signal)?,
             scale,
             conditions: conditions.collect::<Option<_>>()?,
-            names: names.into(),
+            names: names.collect(),
         })
     }
 
@@ -133,11 +136,6 @@ impl Codec {
     pub fn named(&self, name: &str) -> Option<u64> {
         self.names.iter().find(|(_, one)| **one == *name).map(|(bits, _)| *bits)
     }
-}
-
-/// A named value that the signal can have.
-fn fitting((encoded, value): (Encoded, &crate::database::NamedValue)) -> Option<(u64, Box<str>)> {
-    (encoded.fit != crate::scale::Fit::Saturated).then(|| (encoded.bits, value.name.as_str().into()))
 }
 
 /// All signals of a message, compiled once.

@@ -25,6 +25,7 @@ mod database;
 pub mod dbc;
 mod field;
 mod id;
+mod index;
 mod oddity;
 #[cfg(any(test, feature = "testing"))]
 pub mod oracle;

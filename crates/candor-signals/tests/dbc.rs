@@ -1,5 +1,4 @@
 //! What the reader of DBC files understands, and what it says about odd ones.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! From the statements of a DBC file to a database.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use super::scan::Unexpected;
 use super::statement::{At, Choices, MessageLine, Mux, SignalLine, Statements, SwitchLine, Value};
 use crate::database::{ByteOrder, Database, Kind, Message, NamedValue, Presence, Signal, Timing};
 use crate::id::MessageId;
+use crate::index::Index;
 use crate::oddity::{Oddity, OddityKind, Refusal};
 use crate::ratio::{Ratio, RatioError};
 
@@ -27,7 +27,10 @@ pub(super) fn database(statements: Statements) -> Database {
         all.odd(line, None, OddityKind::NoSemicolon);
     }
     all.database.nodes = statements.nodes;
-    for message in statements.messages.into_iter().filter(|one| one.id != NO_MESSAGE && one.name != NO_MESSAGE_NAME) {
+    let mut messages = statements.messages;
+    messages.retain(|one| one.id != NO_MESSAGE && one.name != NO_MESSAGE_NAME);
+    all.by_id = Index::new(messages.iter().map(|one| one.id.into()));
+    for message in messages {
         all.message(message);
     }
     for (line, id, nodes) in statements.senders {
@@ -54,18 +57,25 @@ pub(super) fn database(statements: Statements) -> Database {
         all.comment(&at, text);
     }
     all.attributes(&statements.definitions, statements.defaults, statements.attributes);
+    for (message, signal, name) in all.long_names {
+        let message = &mut all.database.messages[message];
+        match signal {
+            Some(signal) => message.signals[signal].name = name,
+            None => message.name = name,
+        }
+    }
     all.database
 }
 
 #[derive(Default)]
 struct Assembly {
     database: Database,
-    /// Identifier, as written, to index.
-    by_id: HashMap<u32, usize>,
-    /// Message and name of a signal to its index.
-    signals: HashMap<(usize, String), usize>,
-    /// Multiplexers, as written, by message and signal.
-    muxes: HashMap<(usize, usize), Mux>,
+    /// Messages by identifier, as written.
+    by_id: Index,
+    /// Multiplexed signals and switches, as written, by message and signal.
+    muxes: Vec<(usize, usize, Mux)>,
+    /// Long names of messages and signals, which apply once all statements have found them by their short ones.
+    long_names: Vec<(usize, Option<usize>, String)>,
 }
 
 impl Assembly {
@@ -91,16 +101,14 @@ impl Assembly {
         if from.name.starts_with(|first: char| first.is_ascii_digit()) {
             self.odd(from.line, subject(), OddityKind::DigitFirst);
         }
-        self.by_id.entry(from.id).or_insert(index);
         let name = from.name;
         let mut signals = Vec::with_capacity(from.signals.len());
         for (at, signal) in from.signals.into_iter().enumerate() {
             if signal.name.starts_with(|first: char| first.is_ascii_digit()) {
                 self.odd(signal.line, Some(format!("{name}.{}", signal.name)), OddityKind::DigitFirst);
             }
-            self.signals.entry((index, signal.name.clone())).or_insert(at);
             if let Some(mux) = signal.mux {
-                self.muxes.insert((index, at), mux);
+                self.muxes.push((index, at, mux));
             }
             signals.push(self::signal(signal));
         }
@@ -118,7 +126,7 @@ impl Assembly {
     }
 
     fn find_message(&mut self, statement: &'static str, line: u32, id: u32) -> Option<usize> {
-        let found = self.by_id.get(&id).copied();
+        let found = self.by_id.at(id.into()).next();
         if found.is_none() && id != NO_MESSAGE {
             self.odd(line, None, OddityKind::UnknownMessage { statement, id });
         }
@@ -128,7 +136,7 @@ impl Assembly {
     fn find_signal(&mut self, statement: &'static str, at: &At) -> Option<(usize, usize)> {
         let message = self.find_message(statement, at.line, at.id)?;
         let name = at.signal.as_ref()?;
-        let found = self.signals.get(&(message, name.clone())).copied();
+        let found = self.database.messages[message].signals.iter().position(|one| one.name == *name);
         if found.is_none() {
             let subject = Some(self.database.messages[message].name.clone());
             self.odd(at.line, subject, OddityKind::UnknownSignal { statement, name: name.clone() });
@@ -176,49 +184,38 @@ impl Assembly {
 
     /// Joins multiplexed signals and their switches.
     fn switches(&mut self, extended: &[SwitchLine]) {
-        let mut said: HashMap<(usize, usize), Presence> = HashMap::new();
+        for (message, signal, mux) in &self.muxes {
+            self.database.messages[*message].signals[*signal].is_switch = mux.is_switch;
+        }
         for SwitchLine { at, switch, ranges } in extended {
             let Some(found) = self.find_signal("SG_MUL_VAL_", at) else { continue };
             let of_switch = At { line: at.line, id: at.id, signal: Some(switch.clone()) };
-            let Some((_, switch)) = self.find_signal("SG_MUL_VAL_", &of_switch) else { continue };
+            let Some((message, switch)) = self.find_signal("SG_MUL_VAL_", &of_switch) else { continue };
             // Being one matters more than its mark.
-            self.database.messages[found.0].signals[switch].is_switch = true;
-            self.muxes.entry((found.0, switch)).or_insert(Mux { is_switch: true, value: None }).is_switch = true;
-            let presence = said.entry(found).or_insert_with(|| Presence { switch, ranges: Vec::new() });
-            presence.ranges.extend(ranges);
+            self.signal_mut((message, switch)).is_switch = true;
+            let present = &mut self.signal_mut(found).present;
+            present.get_or_insert_with(|| Presence { switch, ranges: Vec::new() }).ranges.extend(ranges);
         }
-        let mut by_message: HashMap<usize, Vec<usize>> = HashMap::new();
-        for ((message, signal), mux) in &self.muxes {
-            if mux.is_switch {
-                by_message.entry(*message).or_default().push(*signal);
-                self.database.messages[*message].signals[*signal].is_switch = true;
-            }
-        }
-        for ((message, index), mux) in std::mem::take(&mut self.muxes) {
-            if mux.is_switch && mux.value.is_none() {
+        for (message, index, mux) in std::mem::take(&mut self.muxes) {
+            let signals = &mut self.database.messages[message].signals;
+            if signals[index].present.is_some() || (signals[index].is_switch && mux.value.is_none()) {
                 continue;
             }
-            let switches = by_message.get(&message).map_or(&[][..], Vec::as_slice);
             // A switch that is multiplexed itself can only be selected by the others.
-            let mut others = switches.iter().filter(|one| **one != index);
-            let presence = match (said.remove(&(message, index)), others.next(), others.next()) {
-                (Some(presence), ..) => Ok(presence),
-                (None, Some(switch), None) => {
-                    let range = |value| Presence { switch: *switch, ranges: vec![(value, value)] };
+            let mut others = (0..signals.len()).filter(|other| *other != index && signals[*other].is_switch);
+            let presence = match (others.next(), others.next()) {
+                (Some(switch), None) => {
+                    let range = |value| Presence { switch, ranges: vec![(value, value)] };
                     mux.value.map(range).ok_or(Refusal::NoSwitchValue)
                 }
-                (None, None, _) => Err(Refusal::NoSwitch),
-                (None, Some(_), Some(_)) => Err(Refusal::SeveralSwitches),
+                (None, _) => Err(Refusal::NoSwitch),
+                (Some(_), Some(_)) => Err(Refusal::SeveralSwitches),
             };
-            let signal = self.signal_mut((message, index));
+            let signal = &mut signals[index];
             match presence {
                 Ok(presence) => signal.present = Some(presence),
                 Err(refusal) => signal.refusal = signal.refusal.take().or(Some(refusal)),
             }
-        }
-        // The list may name a signal that its own line does not mark.
-        for (found, presence) in said {
-            self.signal_mut(found).present = Some(presence);
         }
     }
 
@@ -240,9 +237,6 @@ impl Assembly {
     ) {
         for (name, value) in defaults {
             let Ok(value) = text_of(&name, value, definitions) else { continue };
-            if name == "SystemMessageLongSymbol" {
-                continue;
-            }
             for message in &mut self.database.messages {
                 set_of_message(message, &name, &value);
                 if name == "GenSigSendType" {
@@ -258,6 +252,14 @@ impl Assembly {
             };
             let Some((message, signal)) = found else { continue };
             if !USED.contains(&name.as_str()) {
+                continue;
+            }
+            if name.ends_with("LongSymbol") {
+                if let Value::Text(long) = value
+                    && !long.is_empty()
+                {
+                    self.long_names.push((message, signal, long));
+                }
                 continue;
             }
             let done = match (text_of(&name, value, definitions), signal) {
@@ -356,8 +358,6 @@ fn set_of_message(message: &mut Message, name: &str, value: &str) {
             timing.repetitions = whole(value).and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
         }
         "GenMsgSendType" => timing.send_type = Some(value.to_owned()),
-        // Lines have at most 32 letters of a name.
-        "SystemMessageLongSymbol" if !value.is_empty() => message.name = value.to_owned(),
         "VFrameFormat" => message.format = Some(value.to_owned()),
         _ => {}
     }
@@ -366,7 +366,6 @@ fn set_of_message(message: &mut Message, name: &str, value: &str) {
 fn set_of_signal(signal: &mut Signal, name: &str, value: String) -> Result<(), OddityKind> {
     match name {
         "GenSigSendType" => signal.send_type = Some(value),
-        "SystemSignalLongSymbol" if !value.is_empty() => signal.name = value,
         "GenSigStartValue" | "GenSigInactiveValue" => {
             let raw = Some(whole(&value).ok_or(OddityKind::NotANumber(value))?);
             if name == "GenSigStartValue" {
