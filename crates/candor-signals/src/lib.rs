@@ -26,6 +26,8 @@ pub mod dbc;
 mod field;
 mod id;
 mod index;
+#[cfg(any(test, feature = "testing"))]
+pub mod invariants;
 mod oddity;
 #[cfg(any(test, feature = "testing"))]
 pub mod oracle;
