@@ -1,13 +1,15 @@
 //! The words of a DBC file.
 
-/// What was expected instead of what.
+/// A statement that cannot be read.
 pub(super) struct Unexpected {
     pub(super) expected: &'static str,
     pub(super) found: String,
     pub(super) line: u32,
 }
 
-pub(super) type Scanned<T> = Result<T, Unexpected>;
+/// The error is what was expected, at the place where the scanner stands. It needs no memory, so that the many places that
+/// pass it on are short.
+pub(super) type Scanned<T> = Result<T, &'static str>;
 
 /// A place in the text.
 #[derive(Clone)]
@@ -35,7 +37,7 @@ impl<'a> Scanner<'a> {
     /// Skips white space, and comments as C++ has them, which the format does not know but files have.
     fn skip_space(&mut self) {
         loop {
-            let rest = self.rest.trim_start_matches(|letter: char| letter.is_whitespace() || letter == '\u{1A}');
+            let rest = self.rest.trim_start_matches(|letter: char| letter.is_ascii_whitespace() || letter == '\u{1A}');
             self.advance(self.rest.len() - rest.len());
             if !self.rest.starts_with("//") {
                 return;
@@ -81,7 +83,9 @@ impl<'a> Scanner<'a> {
     /// The next word without taking it: letters, digits and what names have, or a number.
     pub(super) fn peek(&mut self) -> &'a str {
         self.skip_space();
-        let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '+' | '-' | '$' | '#');
+        let is_part = |letter: char| {
+            letter.is_ascii_alphanumeric() || !letter.is_ascii() || matches!(letter, '_' | '.' | '+' | '-' | '$' | '#')
+        };
         &self.rest[..self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len())]
     }
 
@@ -89,7 +93,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn word(&mut self, expected: &'static str) -> Scanned<&'a str> {
         let word = self.peek();
         if word.is_empty() {
-            return Err(self.unexpected(expected));
+            return Err(expected);
         }
         Ok(self.advance(word.len()))
     }
@@ -100,7 +104,7 @@ impl<'a> Scanner<'a> {
         let word = self.word(expected)?;
         word.parse().map_err(|_other| {
             *self = before;
-            self.unexpected(expected)
+            expected
         })
     }
 
@@ -115,7 +119,7 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn expect(&mut self, character: char, expected: &'static str) -> Scanned<()> {
-        if self.take(character) { Ok(()) } else { Err(self.unexpected(expected)) }
+        if self.take(character) { Ok(()) } else { Err(expected) }
     }
 
     /// True if a text is next.
@@ -127,7 +131,7 @@ impl<'a> Scanner<'a> {
     /// A text in quotes, which may have several lines. `\"` is a quote.
     pub(super) fn text(&mut self, expected: &'static str) -> Scanned<String> {
         if !self.is_text() {
-            return Err(self.unexpected(expected));
+            return Err(expected);
         }
         let mut is_escaped = false;
         let end = self.rest.bytes().skip(1).position(|one| {
@@ -136,11 +140,8 @@ impl<'a> Scanner<'a> {
             one == b'"' && !was_escaped
         });
         let Some(end) = end else {
-            return Err(Unexpected {
-                expected: "a quote at the end of the text",
-                found: "the end".into(),
-                line: self.line,
-            });
+            self.advance(self.rest.len());
+            return Err("a quote at the end of the text");
         };
         let text = self.advance(end + 2);
         Ok(text[1..=end].replace("\\\"", "\""))

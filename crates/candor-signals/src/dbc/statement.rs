@@ -135,7 +135,8 @@ pub(super) fn read(text: &str) -> Statements {
         }
         is_lost = false;
         let start = reader.scanner.clone();
-        if let Err(error) = reader.statement() {
+        if let Err(expected) = reader.statement() {
+            let error = reader.scanner.unexpected(expected);
             reader.all.errors.push(error);
             reader.scanner = start;
             reader.scanner.skip_line();
@@ -225,14 +226,15 @@ impl Reader<'_> {
         scanner.expect('|', "| after the start bit")?;
         let bits = scanner.number("the number of bits")?;
         scanner.expect('@', "@ after the number of bits")?;
+        let before = scanner.clone();
         let (is_little, is_signed) = match scanner.word("byte order and sign")? {
             "1+" => (true, false),
             "1-" => (true, true),
             "0+" => (false, false),
             "0-" => (false, true),
-            other => {
-                let found = other.to_owned();
-                return Err(Unexpected { expected: "byte order and sign: 1+, 1-, 0+ or 0-", found, line });
+            _ => {
+                *scanner = before;
+                return Err("byte order and sign: 1+, 1-, 0+ or 0-");
             }
         };
         let [factor, offset] = pair(scanner, ['(', ',', ')'], "(factor,offset)")?;
@@ -261,7 +263,7 @@ impl Reader<'_> {
         };
         match self.all.messages.last_mut() {
             Some(message) => message.signals.push(signal),
-            None => return Err(Unexpected { expected: "a message before a signal", found: "SG_".into(), line }),
+            None => return Err("a message before a signal"),
         }
         Ok(())
     }
@@ -344,8 +346,7 @@ impl Reader<'_> {
                 let last: i128 = self.scanner.number("the end of the range")?;
                 word.trim_end_matches('-').parse().ok().zip(u64::try_from(last.unsigned_abs()).ok())
             };
-            let found = word.to_owned();
-            ranges.push(range.ok_or(Unexpected { expected: "a range such as 0-3", found, line })?);
+            ranges.push(range.ok_or("a range such as 0-3")?);
         }
         self.all.switches.push(SwitchLine { at, switch, ranges });
         Ok(())
@@ -457,7 +458,7 @@ impl Reader<'_> {
             self.all.no_semicolon.push(line);
             return Ok(());
         }
-        Err(self.scanner.unexpected("a semicolon"))
+        Err("a semicolon")
     }
 }
 
@@ -473,7 +474,7 @@ fn mux(scanner: &mut Scanner<'_>) -> Scanned<Mux> {
         Some(Err(_)) if rest == "m" && !is_switch => None,
         _ => {
             *scanner = before;
-            return Err(scanner.unexpected("a multiplexer such as M or m0, or a colon"));
+            return Err("a multiplexer such as M or m0, or a colon");
         }
     };
     Ok(Mux { is_switch, value })
