@@ -23,6 +23,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-core", &[]),
     uses("candor-bus", &["core"]),
     uses("candor-bpf", &["core"]),
+    uses("candor-signals", &["core"]),
     uses("candor-sja1000", &[]),
     uses("candor-bare", &["core", "sja1000"]),
     uses("candor-io", &["core"]),
@@ -33,7 +34,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-engine", &["core", "bpf", "config", "egress", "io", "netlink"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink"]),
-    uses("candor-lab", &["core", "bare", "bus", "cli", "config", "egress", "io", "netlink", "wire"]),
+    uses("candor-lab", &["core", "bare", "bus", "cli", "config", "egress", "io", "netlink", "signals", "wire"]),
     uses("xtask", &[]),
 ];
 

@@ -5,6 +5,7 @@
 mod arrows;
 mod bursts;
 mod can_send;
+mod cantools;
 mod circles;
 mod demo;
 mod docs;
@@ -66,6 +67,8 @@ enum Command {
     Deny,
     /// Build the workspace with the minimum Rust version.
     Msrv,
+    /// Install cantools, which the tests of candor-signals compare with, and print its directory for CANDOR_CANTOOLS.
+    Cantools,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -124,6 +127,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Site(args) => site::run(&args),
         Command::Deny => tools::deny(),
         Command::Msrv => tools::msrv(),
+        Command::Cantools => cantools::run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -1,6 +1,6 @@
 //! Every check, those that fail fastest first.
 
-use crate::{arrows, circles, docs, guest, pure, site, sizes, static_build, step};
+use crate::{arrows, cantools, circles, docs, guest, pure, site, sizes, static_build, step};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -29,7 +29,12 @@ fn all(args: &Args) -> anyhow::Result<()> {
         step::run(step::cargo().args(arguments).env("RUSTDOCFLAGS", "--deny warnings"))
     })?;
     step::step("unit and property tests", || {
-        step::run(step::cargo().args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor,netlink"))
+        let mut tests = step::cargo();
+        tests.args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor,netlink");
+        if let Some(folder) = cantools::obtain()? {
+            tests.env("CANDOR_CANTOOLS", folder);
+        }
+        step::run(&mut tests)
     })?;
     if args.host_only {
         println!("xtask: guest tests left out (--host-only)");

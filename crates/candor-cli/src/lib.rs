@@ -7,6 +7,7 @@ pub mod render;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod socket;
+pub mod table;
 
 use std::process::ExitCode;
 

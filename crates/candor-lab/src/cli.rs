@@ -1,6 +1,7 @@
 //! The command line of `candor-lab` as types. Help, completions and man pages are generated from it.
 
 mod bus;
+mod database;
 mod experiment;
 mod fault;
 mod guests;
@@ -11,6 +12,7 @@ mod tester;
 mod wire;
 
 pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
+pub(crate) use database::DatabaseArgs;
 pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset, TimelineArgs};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use guests::{
@@ -57,6 +59,7 @@ pub(crate) enum Command {
     Papers(PapersArgs),
     Timeline(TimelineArgs),
     Wire(WireArgs),
+    Database(DatabaseArgs),
     #[command(subcommand)]
     Demo(DemoCommand),
     Baseline(BaselineArgs),

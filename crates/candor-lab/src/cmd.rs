@@ -8,6 +8,7 @@ pub(crate) mod can_send;
 pub(crate) mod cells;
 pub(crate) mod compare;
 pub(crate) mod conformance;
+pub(crate) mod database;
 pub(crate) mod demo;
 mod device;
 pub(crate) mod figure;

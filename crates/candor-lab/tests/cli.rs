@@ -19,9 +19,19 @@ fn transcripts() {
 
 #[test]
 fn help_states_the_exit_status() {
-    for command in
-        ["tester", "compare", "conformance", "demo inversion", "report", "wire", "run", "bench", "baseline", "timeline"]
-    {
+    for command in [
+        "tester",
+        "compare",
+        "conformance",
+        "demo inversion",
+        "report",
+        "wire",
+        "run",
+        "bench",
+        "baseline",
+        "timeline",
+        "database",
+    ] {
         let output = lab(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
     }
@@ -45,6 +55,8 @@ fn output_has_the_published_schema() {
         "measure --json --preset gateway-2011 --dry-run",
         "measure --json ../../examples/01-forward.toml",
         "papers --json --list",
+        "database --json tests/cmd/car.dbc",
+        "database --json tests/cmd/car.dbc ABS1",
     ] {
         let words = arguments.split(' ').map(|word| word.replace('\u{a0}', " "));
         let output = Command::new(env!("CARGO_BIN_EXE_candor-lab")).args(words).stdin(Stdio::null()).output().unwrap();

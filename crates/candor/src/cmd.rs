@@ -21,7 +21,6 @@ mod running;
 mod schema;
 pub(crate) mod show;
 pub(crate) mod status;
-mod table;
 #[cfg(test)]
 mod test_links;
 mod time_text;
@@ -31,6 +30,7 @@ pub(crate) mod verifier;
 use std::path::Path;
 
 use candor_cli::gateway_file::{GatewayFile, ReadError};
+use candor_cli::table;
 use candor_config::plan::{Engine, Plan};
 use candor_egress::netlink::arbitration;
 

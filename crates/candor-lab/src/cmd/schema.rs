@@ -11,7 +11,8 @@ use super::report::{PlanView, RecordView};
 use super::timeline;
 use super::wire::{event, session};
 use super::{
-    bursts, can_send, compare, conformance, demo, guests, hops, precision, profile, soak, stream, system_calls, tester,
+    bursts, can_send, compare, conformance, database, demo, guests, hops, precision, profile, soak, stream,
+    system_calls, tester,
 };
 use crate::cli::Cli;
 
@@ -31,6 +32,7 @@ fn schemas_match_the_code() {
     assert_published::<OfFile<can_send::report::View<'_>>>("candor-lab can-send");
     assert_published::<compare::json::View<'_>>("candor-lab compare");
     assert_published::<conformance::table::View<'_>>("candor-lab conformance");
+    assert_published::<database::View<'_>>("candor-lab database");
     assert_published::<demo::report::Report>("candor-lab demo inversion");
     assert_published::<hops::View>("candor-lab hops");
     assert_published::<guests::KernelsView>("candor-lab kernels");

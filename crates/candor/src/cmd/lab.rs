@@ -16,13 +16,14 @@ use crate::cli::Cli;
 const LAB: &str = "candor-lab";
 
 /// The commands that only candor-lab has.
-const MOVED: [&str; 20] = [
+const MOVED: [&str; 21] = [
     "baseline",
     "bench",
     "bursts",
     "can-send",
     "compare",
     "conformance",
+    "database",
     "demo",
     "hops",
     "kernels",

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Rows as lines, with two spaces between columns. The columns in `right` are right-aligned.
-pub(crate) fn table(rows: &[Vec<String>], right: Range<usize>) -> String {
+pub fn table(rows: &[Vec<String>], right: Range<usize>) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
@@ -19,6 +19,6 @@ pub(crate) fn table(rows: &[Vec<String>], right: Range<usize>) -> String {
 }
 
 /// Text of the cells.
-pub(crate) fn cells<const N: usize>(texts: [&str; N]) -> Vec<String> {
+pub fn cells<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).into()
 }

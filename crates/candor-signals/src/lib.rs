@@ -1,0 +1,44 @@
+//! Signals of CAN frames: databases, and a codec compiled from them.
+//!
+//! ```text
+//!  DBC file ──dbc::read──▶ Database ──Codec::new──▶ Codec ─┬─ get ──▶ bits ──scale──▶ physical value, name
+//!                            └─ oddities                   └─ set ◀── bits ◀─encode── physical value
+//! ```
+//!
+//! * A [`Database`] is what the file says. What is odd is an [`Oddity`] with its line; a signal is refused only if it has no
+//!   meaning.
+//! * A [`Codec`] is one signal as load, shift and mask. Physical values are exact rational numbers ([`Ratio`]); they are
+//!   rounded once, to the nearest raw value, halves to the even one, and saturated.
+//! * `oracle`, with the feature `testing`, does the same bit by bit.
+//!
+//! The crate uses no clock, file, environment, socket or `unsafe` code.
+//!
+//! # Source
+//! The meaning of the format is that of the files that exist; the tests compare every signal of two collections with
+//! cantools (<https://github.com/cantools/cantools>).
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod check;
+mod codec;
+mod database;
+pub mod dbc;
+mod field;
+mod id;
+mod index;
+#[cfg(any(test, feature = "testing"))]
+pub mod invariants;
+mod oddity;
+#[cfg(any(test, feature = "testing"))]
+pub mod oracle;
+mod ratio;
+mod scale;
+mod text;
+
+pub use codec::{Codec, MessageCodec};
+pub use database::{ByteOrder, Database, FindError, Kind, Message, NamedValue, Presence, SendMode, Signal, Timing};
+pub use field::Field;
+pub use id::MessageId;
+pub use oddity::{Effect, Oddity, OddityKind, Refusal};
+pub use ratio::{Ratio, RatioError};
+pub use scale::{EncodeError, Encoded, Fit, Physical, Scale};
