@@ -1,9 +1,10 @@
 //! Strategies for property tests: gateways of arbitrary jobs.
 
+use candor_core::filter::Filter;
 use candor_core::job::Job;
 use candor_core::realtime::Realtime;
 
-use crate::plan::{Bus, Engine, Plan, Route};
+use crate::plan::{Bus, Engine, Plan, Route, Selection};
 
 /// A gateway with one route per job, between buses on these interfaces. Jobs are not checked: some have no equivalent in a
 /// file.
@@ -32,5 +33,14 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
 #[must_use]
 pub fn exclusive(mut plan: Plan, routes: &[bool]) -> Plan {
     plan.routes.iter_mut().zip(routes).for_each(|(route, exclusive)| route.is_exclusive = *exclusive);
+    plan
+}
+
+/// With these filters for each route.
+#[must_use]
+pub fn lists(mut plan: Plan, filters: &[Vec<Filter>]) -> Plan {
+    for (route, filters) in plan.routes.iter_mut().zip(filters) {
+        route.selections = filters.iter().map(|&filter| Selection { filter, id: None }).collect();
+    }
     plan
 }

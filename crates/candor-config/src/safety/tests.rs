@@ -168,7 +168,7 @@ fn machine() -> impl Strategy<Value = Plan> {
         route.send_as = converts.then_some(SendAs::Classic);
         route
     });
-    let engine = prop_oneof![6 => Just(Engine::Kernel), 2 => Just(Engine::User(crate::plan::UserEngine::PLAINEST)), 4 => Just(Engine::Auto)];
+    let engine = prop_oneof![6 => Just(Engine::Kernel), 2 => Just(Engine::User(crate::plan::UserEngine::PLAINEST)), 4 => Just(Engine::Auto), 3 => Just(Engine::Bpf)];
     let machine = (prop::collection::vec(one, 1..7), any::<bool>(), engine).prop_map(|(routes, paired, engine)| {
         let mut plan = plan(4, routes);
         plan.engine = engine;
@@ -177,7 +177,8 @@ fn machine() -> impl Strategy<Value = Plan> {
         }
         for route in &mut plan.routes {
             match engine {
-                Engine::Kernel | Engine::Bpf => route.send_as = None,
+                Engine::Kernel => route.send_as = None,
+                Engine::Bpf => (route.send_as, route.hop_limit, route.echo) = (None, None, Echo::Off),
                 Engine::User(_) => route.hop_limit = None,
                 // There is one socket per bus.
                 Engine::Auto => route.echo = if route.to.0 % 2 == 0 { Echo::On } else { Echo::Off },
@@ -216,7 +217,8 @@ fn run(plan: &Plan, entry: BusIndex, can_id: u32) -> Run {
     let placement = Placement::of(plan, KernelAbilities::EVERY).ok().filter(|_| plan.engine == Engine::Auto);
     let is_user = |route| match &placement {
         Some(placement) => placement.side(route) == Side::User,
-        None => matches!(plan.engine, Engine::User(_)),
+        // Programs count no hops either, and what they send has no echo.
+        None => matches!(plan.engine, Engine::User(_) | Engine::Bpf),
     };
     let mut run = Run::default();
     let seen_at = |device| Skb { device, can_id, iif: entry, hops: 0, is_own: false };

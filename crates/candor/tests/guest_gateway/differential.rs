@@ -13,6 +13,7 @@ mod mutation;
 mod random;
 mod shrink;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use candor_config::engine::{Sender, UserEngine};
@@ -21,16 +22,19 @@ use case::Case;
 use leg::Leg;
 use machine::Machine;
 use mutation::Mutation;
+use shrink::Small;
 
 use crate::kernel::{WithMaxHops, WithVcanEcho};
 use crate::prelude::*;
 
 const SEED: u64 = 2011;
+const PROGRAMS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Programs];
 /// Frames of the kernel to compare, in user-mode Linux and in a guest that counts instructions, which is fifty times slower.
 const DELIVERIES: (u64, u64) = (200_000, 10_000);
 /// The same for each number of hops above 1.
 const DELIVERIES_WITH_HOPS: (u64, u64) = (5_000, 500);
 const CASES_OF_AN_ENGINE: (usize, usize) = (6, 2);
+const CASES_OF_PROGRAMS: (u64, u64) = (400, 60);
 const CASES_TO_FIND_A_MUTATION: u64 = 200;
 
 #[test]
@@ -62,14 +66,7 @@ fn compare(enough: u64, legs: fn(&Case) -> Vec<Leg>) -> Done {
     for number in only.map_or(0..u64::MAX, |only| only..only + 1) {
         let case = Case::from_seed(seed, number, machine.abilities);
         for leg in legs(&case) {
-            let _named = NamedIfItPanics { seed, number, leg };
-            match leg.run(&mut machine, &case, Mutation::None) {
-                Ok(frames) => done.add(leg, frames),
-                Err(difference) => {
-                    print(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
-                    panic!("seed {seed}, case {number}: {}{}", found(&mut machine, leg, &case), again(seed, number));
-                }
-            }
+            done.add(leg, run(&mut machine, leg, &case, (seed, number)));
         }
         done.cases += 1;
         if done.kernel >= enough {
@@ -78,6 +75,45 @@ fn compare(enough: u64, legs: fn(&Case) -> Vec<Leg>) -> Done {
     }
     print(&format!("{done} in {:.1} s", start.elapsed().as_secs_f64()));
     done
+}
+
+/// Frames that arrive as predicted.
+fn run(machine: &mut Machine, leg: Leg, case: &Case, (seed, number): (u64, u64)) -> u64 {
+    let _named = NamedIfItPanics { seed, number, leg };
+    leg.run(machine, case, Mutation::None).unwrap_or_else(|difference| {
+        print(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
+        panic!("seed {seed}, case {number}: {}{}", found(machine, leg, case), again(seed, number));
+    })
+}
+
+/// Programs, with all rule options that they have. Candor's own rules say which cases they cannot run.
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_agree_with_the_oracle() {
+    let Some(_machine) = require(PROGRAMS) else { return };
+    let (seed, only) = (number("SEED").unwrap_or(SEED), number("CASE"));
+    let mut machine = Leg::Bpf.machine();
+    let start = Instant::now();
+    let (mut ran, mut frames, mut left_out) = (0, 0, BTreeMap::<_, u64>::new());
+    let cases = if counts_instructions() { CASES_OF_PROGRAMS.1 } else { CASES_OF_PROGRAMS.0 };
+    for number in only.map_or(0..cases, |only| only..only + 1) {
+        let case = Leg::Bpf.case(seed, number, machine.abilities);
+        match case.not_for_programs() {
+            Some(why) => *left_out.entry(why).or_default() += 1,
+            None => {
+                frames += run(&mut machine, Leg::Bpf, &case, (seed, number));
+                ran += 1;
+            }
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    print(&format!(
+        "seed {seed}: {ran} gateways of programs, {frames} frames in {seconds:.1} s; left out: {left_out:?}"
+    ));
+    assert!(
+        only.is_some() || ran > left_out.values().sum::<u64>() && frames > 30 * ran,
+        "{ran}, {frames}, {left_out:?}"
+    );
 }
 
 /// Every receiver with every sender. Transmit rings depend on the echo of the driver, so engines with only a ring need a vcan
@@ -105,10 +141,7 @@ fn compare_engines(engines: impl Iterator<Item = UserEngine>) {
             if engine.sender() == Sender::Mmap {
                 case.jobs.iter_mut().for_each(|job| job.echo = Echo::On);
             }
-            frames += leg.run(&mut machine, &case, Mutation::None).unwrap_or_else(|difference| {
-                print(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
-                panic!("seed {seed}, case {number}: {}", found(&mut machine, leg, &case));
-            });
+            frames += run(&mut machine, leg, &case, (seed, number));
         }
         print(&format!("{frames} frames delivered by {leg} are as predicted"));
     }
@@ -119,17 +152,29 @@ fn compare_engines(engines: impl Iterator<Item = UserEngine>) {
 #[ignore = "runs in a guest"]
 fn finds_and_shrinks_errors_of_the_oracle() {
     let Some(_machine) = require(VCAN_AND_CANGW) else { return };
-    let mut machine = Machine::new();
-    for mutation in Mutation::WRONG {
-        for leg in [Leg::Kernel, Leg::Engine(UserEngine::PLAINEST)] {
+    finds_and_shrinks(&[Leg::Kernel, Leg::Engine(UserEngine::PLAINEST)], 1);
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn finds_and_shrinks_errors_in_programs() {
+    let Some(_machine) = require(PROGRAMS) else { return };
+    // Programs take a while to load.
+    finds_and_shrinks(&[Leg::Bpf], if counts_instructions() { 2 } else { 1 });
+}
+
+/// With every mutation, or every second one.
+fn finds_and_shrinks(legs: &[Leg], step: usize) {
+    let mut machine = legs[0].machine();
+    for mutation in Mutation::WRONG.into_iter().step_by(step) {
+        for leg in legs {
             let difference = (0..CASES_TO_FIND_A_MUTATION).find_map(|number| {
-                let case = Case::from_seed(SEED, number, machine.abilities);
-                let runs = Leg::of(&case).contains(&leg);
-                (runs && leg.run(&mut machine, &case, mutation).is_err()).then_some(case)
+                let case = leg.case(SEED, number, machine.abilities);
+                (leg.can_run(&case) && leg.run(&mut machine, &case, mutation).is_err()).then_some(case)
             });
             let case = difference.unwrap_or_else(|| panic!("{mutation:?} was not noticed in {leg}"));
-            let small = shrink::shrink(&case, |case| leg.run(&mut machine, case, mutation).err());
-            println!("{mutation:?} in {leg}:\n{}", shrink::report(&small.case, &small.difference));
+            let small = shrunk(&mut machine, *leg, &case, mutation);
+            println!("{mutation:?} in {leg}:\n{}", shrink::report(&small.case, leg.engine(), &small.difference));
             assert!(small.case.jobs.len() <= 2, "{mutation:?} in {leg} stays large");
             assert_eq!(small.case.frames(), 1, "{mutation:?} in {leg} stays large");
         }
@@ -137,11 +182,12 @@ fn finds_and_shrinks_errors_of_the_oracle() {
 }
 
 fn found(machine: &mut Machine, leg: Leg, case: &Case) -> String {
-    let small = shrink::shrink(case, |case| {
-        let runs = case.is_for_engine() || !matches!(leg, Leg::Engine(_));
-        runs.then(|| leg.run(machine, case, Mutation::None).err()).flatten()
-    });
-    format!("{leg} differs from the oracle\n{}", shrink::report(&small.case, &small.difference))
+    let small = shrunk(machine, leg, case, Mutation::None);
+    format!("{leg} differs from the oracle\n{}", shrink::report(&small.case, leg.engine(), &small.difference))
+}
+
+fn shrunk(machine: &mut Machine, leg: Leg, case: &Case, mutation: Mutation) -> Small {
+    shrink::shrink(case, |case| leg.can_run(case).then(|| leg.run(machine, case, mutation).err()).flatten())
 }
 
 fn again(seed: u64, number: u64) -> String {
@@ -186,6 +232,7 @@ impl Done {
     fn add(&mut self, leg: Leg, frames: u64) {
         match leg {
             Leg::Kernel => self.kernel += frames,
+            Leg::Bpf => {}
             Leg::Engine(_) => (self.user, self.engine_cases) = (self.user + frames, self.engine_cases + 1),
             Leg::RuleSet => self.user += frames,
         }

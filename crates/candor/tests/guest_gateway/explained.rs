@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use candor_config::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
+use candor_config::placement::{KernelAbilities, Placement, not_for_kernel, not_for_user_space};
 use candor_config::plan::{Engine, Plan};
 use candor_core::frame::CANFD_MAX_DLEN;
 
@@ -71,6 +71,27 @@ fn explanations_agree_with_every_engine() {
     }
 }
 
+/// Without echo, which programs do not have, and with all routes exclusive.
+#[test]
+#[ignore = "runs in a guest"]
+fn explanations_agree_with_programs() {
+    let Some(_machine) = require(&[VCAN_AND_CANGW, &[Feature::Programs]].concat()) else { return };
+    for exclusive in [false, true] {
+        let mut checked = 0;
+        for (name, file) in files() {
+            let file = file.replace("echo = true", "");
+            let keys = if exclusive { "[[route]]\nexclusive = true" } else { "[[route]]" };
+            let file = file.replace("[[route]]", keys);
+            let plan = config::load(file.as_bytes()).unwrap().plan.with_engine(Engine::Bpf);
+            if !plan.routes().is_empty() && Placement::of(&plan, KernelAbilities::NEWEST).is_ok() {
+                Lab::new(&file).check(name, "bpf");
+                checked += 1;
+            }
+        }
+        assert!(checked > 4, "only {checked} files, exclusive: {exclusive}");
+    }
+}
+
 #[test]
 #[ignore = "runs in a guest"]
 fn explains_several_hops() {
@@ -99,12 +120,14 @@ fn explains_frames_that_interfaces_refuse() {
     }
 }
 
+fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EXAMPLES.into_iter().chain([("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)])
+}
+
 /// All files that this engine can run; with `auto` those that are split.
 fn agrees(engine: &str) {
-    let files =
-        EXAMPLES.into_iter().chain([("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)]);
     let mut checked = 0;
-    for (name, file) in files {
+    for (name, file) in files() {
         let plan = config::load(file.as_bytes()).unwrap().plan;
         let can_run = match engine {
             // A file with queues only.
@@ -177,7 +200,9 @@ impl Lab {
                 }
                 add(&mut counters, explained);
                 let mut seen: Vec<Vec<Value>> = vec![Vec::new(); self.buses.len()];
-                seen[on].push(explained["frame"].clone());
+                if !self.is_taken(&explained["rules"]) {
+                    seen[on].push(explained["frame"].clone());
+                }
                 self.sent(&explained["rules"], &mut seen);
                 for (at, expected) in seen.into_iter().enumerate() {
                     let Some(listener) = &listeners[at] else { continue };
@@ -201,6 +226,15 @@ impl Lab {
         }
         println!("{name}, {engine}: {deliveries} frames seen as explained, {counted:?}");
         counted.into_iter().map(|(route, counts)| (route, counts[1])).filter(|(_, dropped)| *dropped > 0).collect()
+    }
+
+    /// True if a program takes the frame away from other programs of this machine.
+    fn is_taken(&self, rules: &Value) -> bool {
+        let is_exclusive = |rule: &Value| {
+            self.plan.routes().iter().any(|route| route.is_exclusive && rule["route"] == route.name.as_str())
+        };
+        let leaves = |rule: &Value| ["sent", "dropped"].iter().any(|outcome| rule["outcome"] == *outcome);
+        rules.as_array().unwrap().iter().any(|rule| rule["side"] == "bpf" && is_exclusive(rule) && leaves(rule))
     }
 
     /// Adds the frames that rules send to those that sockets see, by bus. A frame that a further route receives follows

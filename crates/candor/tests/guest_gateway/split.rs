@@ -22,49 +22,44 @@ use crate::prelude::*;
 use case::{Case, Expected, case, deleted_echoes, listed};
 
 const CASES: u32 = 150;
-pub(crate) const BUSES: usize = 3;
+const BUSES: usize = 3;
 /// Interfaces of the gateway, and those of the test.
 const NAMES: [[&str; 2]; BUSES] = [["t-a", "t-far-a"], ["t-b", "t-far-b"], ["t-c", "t-far-c"]];
-pub(crate) const GATEWAY: [&str; BUSES] = [NAMES[0][0], NAMES[1][0], NAMES[2][0]];
+const GATEWAY: [&str; BUSES] = [NAMES[0][0], NAMES[1][0], NAMES[2][0]];
 const SILENCE: Duration = Duration::from_millis(3);
 const ERRORS: Filter = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
 /// Every frame with a data byte passes, but only user space can match it.
 const ANY_PAYLOAD: PayloadPattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
 
 /// The ends of the gateway, and a socket at each far end.
-pub(crate) struct Wires {
+struct Wires {
     pairs: Vec<Pair>,
-    pub(crate) sockets: Vec<CanSocket>,
+    sockets: Vec<CanSocket>,
 }
 
 impl Wires {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         let pairs: Vec<_> = NAMES.into_iter().map(Pair::new).collect();
         let sockets = pairs.iter().map(|pair| Self::open(pair.far)).collect();
         Self { pairs, sockets }
     }
 
     /// A socket for every frame of an interface.
-    pub(crate) fn open(interface: InterfaceIndex) -> CanSocket {
+    fn open(interface: InterfaceIndex) -> CanSocket {
         let options = Options { filters: &[Filter::ALL, ERRORS], ..Options::default() };
         let socket = CanSocket::open(interface, &options).unwrap();
         socket.set_receive_buffer(8 << 20).unwrap();
         socket
     }
 
-    /// The ends of the gateway.
-    pub(crate) fn near(&self) -> impl Iterator<Item = InterfaceIndex> {
-        self.pairs.iter().map(|pair| pair.near)
-    }
-
-    pub(crate) fn drain(&self) {
+    fn drain(&self) {
         for bus in 0..BUSES {
             while !self.hear(bus, 0).is_empty() {}
         }
     }
 
     /// Waits for this many frames from a bus, and returns them with any that follow.
-    pub(crate) fn hear(&self, bus: usize, count: usize) -> Vec<Frame> {
+    fn hear(&self, bus: usize, count: usize) -> Vec<Frame> {
         let mut heard = Vec::new();
         loop {
             let patience = if heard.len() < count { PATIENCE } else { SILENCE };

@@ -80,6 +80,29 @@ fn shows_the_counters_of_running_gateways() {
     assert_eq!(files(), 0);
 }
 
+/// Programs of a gateway, with their byte rate unknown as that of can-gw jobs is.
+#[test]
+#[ignore = "runs in a guest"]
+fn shows_the_counters_of_programs() {
+    let Some(scene) = Scenario::new(&[VCAN, &[Feature::Programs]].concat(), ["left", "right"]) else { return };
+    let doors = scene.start_from(&doors(), "bpf", "doors.toml");
+    let sender = scene.sender("left");
+    let mut top = scene.command(&["top", "--json", "--interval", "500ms"]).stdout(Stdio::piped()).spawn().unwrap();
+    while top.try_wait().unwrap().is_none() {
+        send(&sender, &classic(0x124, &[1, 2]));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let top = top.wait_with_output().unwrap();
+    assert!(top.status.success(), "{top:?}");
+    let seen: Value = serde_json::from_slice(&top.stdout).unwrap();
+    let route = &seen["routes"][0];
+    assert_eq!((&route["route"], &route["side"]), (&"doors".into(), &"bpf".into()));
+    assert!(route["frames_per_s"].as_f64().unwrap() > 0.0 && route["byte_per_s"].is_null(), "{seen}");
+    let words = ["bpf engine, up 00:00:0", "doors  left -> right  bpf"];
+    scene.top(&["--once", "--interval", "100ms"]).assert(0, &words);
+    doors.stop();
+}
+
 /// On a pseudo terminal: it ends by either key and by a signal, and restores the terminal.
 #[test]
 #[ignore = "runs in a guest"]

@@ -1,13 +1,17 @@
 //! A gateway and frames for it.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-use candor_config::plan::{BusIndex, Echo, Engine, Incoming, Plan, Timestamp, UserEngine};
+use candor_config::config;
+use candor_config::placement::{KernelAbilities, Placement};
+use candor_config::plan::{BusIndex, Echo, Engine, Incoming, Plan, RouteIndex, Timestamp};
+use candor_config::text;
 use candor_core::filter::Filter;
 use candor_core::frame::{CAN_MTU, Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::oracle::{End, Interface, Kernel, Loopback, State, World};
-use candor_core::rule::Checksums;
+use candor_core::rule::{Checksums, Modifications};
 
 use super::machine::Abilities;
 use super::random::{self, Random};
@@ -30,6 +34,10 @@ const TO: [usize; 16] = [0, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5];
 const MAX_JOBS: usize = 64;
 /// Jobs where frames may take several hops: each of them multiplies.
 const MAX_JOBS_WITH_HOPS: usize = 16;
+/// Routes for programs, some with several filters.
+const MAX_ROUTES_OF_PROGRAMS: usize = 16;
+/// Sometimes nearly as many as a program has room for: 31 steps from a bus for a format.
+const MANY_ROUTES_OF_PROGRAMS: usize = 60;
 const MAX_BURSTS: usize = 4;
 /// Frames in a row: the receive queue of the read-write engine has room for about 250.
 const MAX_BURST: usize = 128;
@@ -41,8 +49,10 @@ const MAX_DELIVERIES: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) max_hops: u8,
-    /// Without the fences.
+    /// Without the fences. Jobs of one route that differ only in the filter follow each other.
     pub(super) jobs: Vec<Job>,
+    /// For programs.
+    pub(super) exclusive: BTreeSet<RouteIndex>,
     pub(super) bursts: Vec<Burst>,
 }
 
@@ -63,29 +73,72 @@ impl Case {
         let jobs: Vec<_> = (0..jobs).map(|number| style.job(&mut random, number, kernel)).collect();
         // A frame with few hops may overtake an earlier one with several, so those are sent one by one.
         let (bursts, burst) = if several_hops { (SINGLE_FRAMES, 1) } else { (MAX_BURSTS, MAX_BURST) };
-        let bursts = (0..random.between(1, bursts)).map(|_| {
-            let from = random.pick(&[BusIndex(0), BusIndex(0), BusIndex(0), BusIndex(1)]);
-            let filters: Vec<_> = jobs.iter().filter(|job| job.from == from).map(|job| job.filter).collect();
-            let frames = (0..random.between(1, burst)).map(|_| random.frame(&filters)).collect();
-            Burst { from, frames }
-        });
-        let mut case = Self { max_hops: kernel.max_hops, bursts: bursts.collect(), jobs };
+        let bursts = bursts_for(&mut random, &jobs, bursts, burst);
+        let mut case = Self { max_hops: kernel.max_hops, exclusive: BTreeSet::new(), bursts, jobs };
         if several_hops {
             case.remove_avalanches();
         }
         case
     }
 
+    /// With everything that a program can do, lists included, and in a few cases something that it cannot do.
+    pub(super) fn for_programs(seed: u64, number: u64, kernel: Abilities) -> Self {
+        let mut random = Random::new(!seed, number);
+        let style = Style::for_programs(&mut random);
+        let (beyond, many) = (random.chance(10), random.chance(15));
+        let most = if many { MANY_ROUTES_OF_PROGRAMS } else { MAX_ROUTES_OF_PROGRAMS };
+        let (mut jobs, mut exclusive) = (Vec::new(), BTreeSet::new());
+        for number in 0..random.between(1, most) {
+            let mut job = style.job(&mut random, number, kernel);
+            job.payload = random.payload(job.format);
+            if beyond && random.chance(20) {
+                (job.hop_limit, job.echo) = if random.chance(50) { (Some(2), job.echo) } else { (None, Echo::On) };
+            }
+            let changes_fd = job.format == FrameFormat::Fd && !job.modifications.is_empty();
+            if changes_fd && (many || random.chance(80)) {
+                (job.modifications, job.checksums, job.uid) = (Modifications::NONE, Checksums::NONE, None);
+            }
+            if random.chance(if changes_fd { 97 } else { 40 }) {
+                exclusive.insert(job.route);
+            }
+            let filters = if random.chance(40) { random.list() } else { vec![job.filter] };
+            if filters.len() > 1 {
+                job.uid = None;
+            }
+            jobs.extend(filters.into_iter().map(|filter| Job { filter, ..job.clone() }));
+        }
+        let bursts = bursts_for(&mut random, &jobs, MAX_BURSTS, MAX_BURST);
+        Self { max_hops: 1, jobs, exclusive, bursts }
+    }
+
     pub(super) fn all_jobs(&self) -> Vec<Job> {
         let fence = |from| {
             let filter = Filter::exact(FENCE_ID);
-            Job { echo: Echo::On, ..Job::plain(BusIndex(from), FENCE, FrameFormat::Classic, filter) }
+            let route = RouteIndex(MAX_JOBS + from);
+            Job { route, echo: Echo::On, ..Job::plain(BusIndex(from), FENCE, FrameFormat::Classic, filter) }
         };
         self.jobs.iter().cloned().chain((0..SOURCES).map(fence)).collect()
     }
 
-    pub(super) fn plan(jobs: &[Job], engine: UserEngine) -> Plan {
-        candor_config::arbitrary::plan(&INTERFACES, jobs, Engine::User(engine))
+    /// Programs send without echo.
+    pub(super) fn all_jobs_for_programs(&self) -> Vec<Job> {
+        let mut jobs = self.all_jobs();
+        jobs[self.jobs.len()..].iter_mut().for_each(|fence| fence.echo = Echo::Off);
+        jobs
+    }
+
+    /// The jobs of each route.
+    pub(super) fn routes(jobs: &[Job]) -> impl Iterator<Item = &[Job]> {
+        jobs.chunk_by(|one, next| *one == Job { filter: one.filter, ..next.clone() })
+    }
+
+    pub(super) fn plan(&self, jobs: &[Job], engine: Engine) -> Plan {
+        let first: Vec<_> = Self::routes(jobs).map(|jobs| jobs[0].clone()).collect();
+        let exclusive: Vec<_> = first.iter().map(|job| self.exclusive.contains(&job.route)).collect();
+        let filters = Self::routes(jobs).map(|jobs| jobs.iter().map(|job| job.filter).collect());
+        let plan = candor_config::arbitrary::plan(&INTERFACES, &first, engine);
+        let plan = candor_config::arbitrary::exclusive(plan, &exclusive);
+        candor_config::arbitrary::lists(plan, &filters.collect::<Vec<_>>())
     }
 
     /// All frames of a burst for candor's own gateway, the fence last.
@@ -109,6 +162,19 @@ impl Case {
         let agree = |job: &Job| self.jobs.iter().all(|other| other.to != job.to || other.echo == job.echo);
         let few_hops = |job: &Job| job.hop_limit.is_none_or(|limit| limit == 1);
         self.jobs.iter().all(|job| job.timestamp == Timestamp::Fresh && few_hops(job) && agree(job))
+    }
+
+    /// The first reason why programs cannot run it, by the rules of candor.
+    pub(super) fn not_for_programs(&self) -> Option<String> {
+        let plan = self.plan(&self.all_jobs_for_programs(), Engine::Bpf);
+        let refused = Placement::of(&plan, KernelAbilities::NEWEST).err()?;
+        Some(format!("{:?}", refused.kernel))
+    }
+
+    /// A part of a list may be written in another way than it was made.
+    pub(super) fn is_read_as_written(&self, engine: Engine) -> bool {
+        let plan = self.plan(&self.all_jobs_for_programs(), engine);
+        config::load(text::write(&plan).as_bytes()).is_ok_and(|loaded| loaded.plan == plan)
     }
 
     pub(super) fn world(&self, jobs: &[Job]) -> World {
@@ -136,6 +202,16 @@ impl Case {
     }
 }
 
+fn bursts_for(random: &mut Random, jobs: &[Job], bursts: usize, burst: usize) -> Vec<Burst> {
+    let bursts = (0..random.between(1, bursts)).map(|_| {
+        let from = random.pick(&[BusIndex(0), BusIndex(0), BusIndex(0), BusIndex(1)]);
+        let filters: Vec<_> = jobs.iter().filter(|job| job.from == from).map(|job| job.filter).collect();
+        let frames = (0..random.between(1, burst)).map(|_| random.frame(&filters)).collect();
+        Burst { from, frames }
+    });
+    bursts.collect()
+}
+
 struct Style {
     echo_of_bus: [Echo; INTERFACES.len()],
     mixes_echo: bool,
@@ -148,6 +224,14 @@ impl Style {
             echo_of_bus: [(); INTERFACES.len()].map(|()| if random.chance(90) { Echo::On } else { Echo::Off }),
             mixes_echo: random.chance(10),
             keeps_stamps: random.chance(10),
+        }
+    }
+
+    fn for_programs(random: &mut Random) -> Self {
+        Self {
+            echo_of_bus: [Echo::Off; INTERFACES.len()],
+            mixes_echo: random.chance(2),
+            keeps_stamps: random.chance(3),
         }
     }
 
@@ -167,6 +251,7 @@ impl Style {
         // A second job with the same uid would change the first.
         let uid = u32::try_from(number).ok().and_then(|number| NonZeroU32::new(0x1000 + number));
         Job {
+            route: RouteIndex(number),
             modifications,
             checksums,
             echo: if self.mixes_echo { mixed_echo } else { self.echo_of_bus[to.0] },

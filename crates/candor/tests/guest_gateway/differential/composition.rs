@@ -55,6 +55,35 @@ fn random_cases_cover_every_feature() {
     assert!(whole > 50, "{whole} % of the cases run in the whole engine");
 }
 
+#[test]
+fn random_cases_cover_every_feature_of_programs() {
+    let mut counts = Counts::default();
+    let mut refused = BTreeMap::<_, usize>::new();
+    for number in 0..CASES {
+        let case = Case::for_programs(SEED, number, Abilities::PROGRAMS);
+        if let Some(why) = case.not_for_programs() {
+            *refused.entry(why).or_default() += 1;
+            continue;
+        }
+        counts.add("cases", 1);
+        for route in Case::routes(&case.jobs) {
+            counts.add("routes", 1);
+            of_job(&mut counts, &route[0]);
+            counts.add_if("routes with a list", route.len() > 1);
+            counts.add_if("routes with a payload", !route[0].payload.is_empty());
+            counts.add_if("exclusive routes", case.exclusive.contains(&route[0].route));
+        }
+        case.bursts.iter().for_each(|burst| of_burst(&mut counts, &case, burst));
+    }
+    println!("{CASES} cases, {refused:?} refused: {:#?}", counts.0);
+    // A program counts no hops, echoes nothing and keeps no receive timestamp.
+    counts.0.retain(|what, _| !["without echo", "kept stamps", "cases"].contains(what));
+    let rare: Vec<_> = counts.0.iter().filter(|(_, times)| **times < 2).collect();
+    assert!(rare.is_empty(), "{rare:?}");
+    let all_refused: usize = refused.values().sum();
+    assert!((20..100).contains(&all_refused), "{refused:?}");
+}
+
 fn of_job(counts: &mut Counts, job: &Job) {
     counts.add("jobs", 1);
     let operations = [

@@ -2,9 +2,10 @@
 
 use candor_config::plan::{BusIndex, Echo};
 use candor_core::frame::{CAN_EFF_MASK, Frame, FrameFormat};
+use candor_core::job::Job;
 use candor_core::oracle::{self, Loopback};
 
-use super::case::{CLASSIC_ONLY, Case, DOWN, FENCE, INTERFACES};
+use super::case::{CLASSIC_ONLY, Case, DOWN, FENCE, INTERFACES, SOURCES};
 use super::mutation::Mutation;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,47 @@ impl Outcome {
         let counters = oracle::count(&jobs, &sent).into_iter().zip(dropped);
         let counters = counters.map(|(counted, dropped)| [counted.handled - dropped, dropped, counted.deleted]);
         Self { delivered, counters: mutation.of_counters(counters.collect()) }
+    }
+
+    /// Of programs, which see a frame before everybody else and send without echo. What arrives at the other end of each bus,
+    /// then what others receive beside the gateway. Counters by route.
+    pub(super) fn of_programs(case: &Case, mutation: Mutation) -> Self {
+        let given = case.all_jobs_for_programs();
+        let jobs = mutation.of_jobs(given.clone());
+        let mut delivered = Vec::new();
+        let mut sent = Vec::new();
+        let mut dropped = vec![0; jobs.len()];
+        for burst in &case.bursts {
+            let mut by_bus = vec![Vec::new(); INTERFACES.len() + SOURCES];
+            for frame in Case::fenced(burst) {
+                sent.push((burst.from, frame));
+                let mut is_taken = false;
+                for delivery in oracle::deliver(&jobs, burst.from, &frame) {
+                    let job = &jobs[delivery.job];
+                    is_taken |= case.exclusive.contains(&job.route);
+                    // Unlike `can_send()`, `mirred` does not compare the length with the MTU.
+                    if job.to != DOWN {
+                        see(&mut by_bus, job.to, delivery.frame, mutation);
+                    } else {
+                        dropped[delivery.job] += 1;
+                    }
+                }
+                if !is_taken {
+                    let beside = BusIndex(INTERFACES.len() + burst.from.0);
+                    by_bus[beside.0].extend(Some(frame).filter(can_be_seen));
+                }
+            }
+            delivered.push(by_bus);
+        }
+        let counters = oracle::count(&jobs, &sent).into_iter().zip(dropped);
+        let counters = counters.map(|(counted, dropped)| [counted.handled - dropped, dropped, counted.deleted]);
+        let mut counters = mutation.of_counters(counters.collect()).into_iter();
+        let of_route = |jobs: &[Job]| {
+            let of_jobs = counters.by_ref().take(jobs.len());
+            of_jobs.fold([0; 3], |sum, counted| std::array::from_fn(|at| sum[at] + counted[at]))
+        };
+        let counters = Case::routes(&given).map(of_route).collect();
+        Self { delivered, counters }
     }
 
     /// Frames without fences.

@@ -4,20 +4,23 @@ use std::fmt;
 
 use candor_config::config;
 use candor_config::engine::UserEngine;
-use candor_config::plan::Echo;
+use candor_config::plan::{Echo, Engine};
 use candor_config::text;
 use candor_core::frame::Frame;
+use candor_core::job::Job;
 use candor_core::ruleset::{Routed, RuleSet};
 use candor_engine::Gateway;
 use candor_netlink::cangw::{self, JobCounters};
 
 use super::case::{Burst, Case, FENCE, INTERFACES};
 use super::expected::{Difference, Outcome, can_be_seen, takes};
-use super::machine::{Machine, Until};
+use super::machine::{Abilities, Machine, Until};
 use super::mutation::Mutation;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leg {
+    /// Between vxcan pairs ([`Machine::of_pairs`]), with cases of its own ([`Case::for_programs`]).
+    Bpf,
     Engine(UserEngine),
     Kernel,
     /// The compiled rules alone, for jobs that the sockets of an engine cannot serve together.
@@ -29,16 +32,39 @@ impl Leg {
         vec![Self::Kernel, if case.is_for_engine() { Self::Engine(UserEngine::PLAINEST) } else { Self::RuleSet }]
     }
 
+    pub(super) fn machine(self) -> Machine {
+        if self == Self::Bpf { Machine::of_pairs() } else { Machine::new() }
+    }
+
+    pub(super) fn case(self, seed: u64, number: u64, kernel: Abilities) -> Case {
+        if self == Self::Bpf { Case::for_programs(seed, number, kernel) } else { Case::from_seed(seed, number, kernel) }
+    }
+
+    pub(super) fn can_run(self, case: &Case) -> bool {
+        match self {
+            Self::Bpf => case.not_for_programs().is_none() && case.is_read_as_written(Engine::Bpf),
+            Self::Engine(_) => case.is_for_engine(),
+            Self::Kernel | Self::RuleSet => true,
+        }
+    }
+
+    /// For a report.
+    pub(super) const fn engine(self) -> Engine {
+        if matches!(self, Self::Bpf) { Engine::Bpf } else { Engine::User(UserEngine::PLAINEST) }
+    }
+
     /// Runs a case. Returns the number of frames that arrived as predicted, without fences.
     pub(super) fn run(self, machine: &mut Machine, case: &Case, mutation: Mutation) -> Result<u64, Box<Difference>> {
         let expected = match self {
+            Self::Bpf => Outcome::of_programs(case, mutation),
             Self::Kernel => Outcome::of_machine(case, mutation),
             Self::Engine(_) | Self::RuleSet => Outcome::of_process(case, mutation),
         };
         machine.discard_late_frames();
         let seen = match self {
             Self::Kernel => kernel(machine, case, &expected)?,
-            Self::Engine(engine) => self::engine(machine, case, engine, &expected),
+            Self::Bpf => engine(machine, case, (&case.all_jobs_for_programs(), Engine::Bpf), &expected),
+            Self::Engine(engine) => self::engine(machine, case, (&case.all_jobs(), Engine::User(engine)), &expected),
             Self::RuleSet => rule_set(case),
         };
         match expected.difference(&seen) {
@@ -51,6 +77,7 @@ impl Leg {
 impl fmt::Display for Leg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Bpf => f.write_str("programs"),
             Self::Engine(engine) => write!(f, "the {engine} engine"),
             Self::Kernel => f.write_str("the kernel"),
             Self::RuleSet => f.write_str("the compiled rule set"),
@@ -88,9 +115,9 @@ fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outc
     Ok(Outcome { counters: counters.collect(), delivered })
 }
 
-fn engine(machine: &mut Machine, case: &Case, engine: UserEngine, expected: &Outcome) -> Outcome {
+fn engine(machine: &mut Machine, case: &Case, (jobs, engine): (&[Job], Engine), expected: &Outcome) -> Outcome {
     // The plan is written to a file and read again.
-    let given = Case::plan(&case.all_jobs(), engine);
+    let given = case.plan(jobs, engine);
     let text = text::write(&given);
     let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{wrong:?} in\n{text}")).plan;
     assert_eq!(plan, given, "after writing and reading:\n{text}");

@@ -4,7 +4,7 @@ use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG};
 use candor_io::can::{Batch, First};
 
-use super::case::{CLASSIC_ONLY, DOWN, FENCE, INTERFACES};
+use super::case::{CLASSIC_ONLY, DOWN, FENCE, INTERFACES, SOURCES};
 use crate::kernel;
 use crate::prelude::*;
 
@@ -20,7 +20,8 @@ const CLASSIC_MTU: u32 = 16;
 pub(super) struct Machine {
     pub(super) client: Client,
     pub(super) abilities: Abilities,
-    buses: Vec<Bus>,
+    interfaces: Interfaces,
+    /// By bus; after those, for pairs, one beside the gateway on each source.
     sockets: Vec<CanSocket>,
     batch: Batch,
     /// For fences. Short after a loss, because that case runs many times while it is shrunk.
@@ -34,6 +35,19 @@ pub(super) struct Abilities {
     pub(super) relative_crc8: bool,
 }
 
+impl Abilities {
+    /// Of programs, which count no hops.
+    pub(super) const PROGRAMS: Self = Self { max_hops: 1, relative_crc8: true };
+}
+
+#[derive(Debug)]
+enum Interfaces {
+    /// Jobs and sockets share an interface, and see each other's frames by echo.
+    Virtual(Vec<Bus>),
+    /// Frames are sent and received at the other end of each bus.
+    Pairs(Vec<Pair>),
+}
+
 /// Condition for the end of a burst.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Until<'a> {
@@ -44,24 +58,37 @@ pub(super) enum Until<'a> {
 
 impl Machine {
     pub(super) fn new() -> Self {
-        let mut client = Client::open().unwrap();
         let buses: Vec<_> = INTERFACES.iter().map(|name| Bus::new(name.strip_prefix("t-").unwrap())).collect();
-        let classic_only = &buses[CLASSIC_ONLY.0];
-        classic_only.set_down();
-        link::set_mtu(&mut client, classic_only.index, CLASSIC_MTU).unwrap();
-        classic_only.set_up();
+        let sees: Vec<_> = buses.iter().map(|bus| bus.index).collect();
+        narrow(sees[CLASSIC_ONLY.0]);
         buses[DOWN.0].set_down();
-        let sockets = buses.iter().map(|bus| {
+        let relative_crc8 = candor_engine::relative_crc8_by_trial().unwrap();
+        let abilities = Abilities { max_hops: kernel::max_hops(), relative_crc8 };
+        Self::with(Interfaces::Virtual(buses), &sees, abilities)
+    }
+
+    pub(super) fn of_pairs() -> Self {
+        let far = |name: &str| name.replace("t-", "t-x-");
+        let pairs: Vec<_> = INTERFACES.iter().map(|name| Pair::new([name, &far(name)])).collect();
+        narrow(pairs[CLASSIC_ONLY.0].near);
+        pairs[CLASSIC_ONLY.0].wait();
+        link::set_down(&mut Client::open().unwrap(), pairs[DOWN.0].near).unwrap();
+        let beside = pairs[..SOURCES].iter().map(|pair| pair.near);
+        let sees: Vec<_> = pairs.iter().map(|pair| pair.far).chain(beside).collect();
+        Self::with(Interfaces::Pairs(pairs), &sees, Abilities::PROGRAMS)
+    }
+
+    fn with(interfaces: Interfaces, sees: &[InterfaceIndex], abilities: Abilities) -> Self {
+        let client = Client::open().unwrap();
+        let sockets = sees.iter().map(|interface| {
             let errors = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
             let options = Options { filters: &[Filter::ALL, errors], ..Options::default() };
-            let socket = CanSocket::open(bus.index, &options).unwrap();
+            let socket = CanSocket::open(*interface, &options).unwrap();
             socket.set_receive_buffer(RECEIVE_BUFFER_BYTES).unwrap();
             socket
         });
         let sockets = sockets.collect();
-        let relative_crc8 = candor_engine::relative_crc8_by_trial().unwrap();
-        let abilities = Abilities { max_hops: kernel::max_hops(), relative_crc8 };
-        Self { client, abilities, buses, sockets, batch: Batch::default(), patience: PATIENCE }
+        Self { client, abilities, interfaces, sockets, batch: Batch::default(), patience: PATIENCE }
     }
 
     pub(super) fn kernel(&self) -> String {
@@ -71,7 +98,10 @@ impl Machine {
     }
 
     pub(super) fn index(&self, bus: BusIndex) -> InterfaceIndex {
-        self.buses[bus.0].index
+        match &self.interfaces {
+            Interfaces::Virtual(buses) => buses[bus.0].index,
+            Interfaces::Pairs(pairs) => pairs[bus.0].near,
+        }
     }
 
     pub(super) fn cangw(&self, job: &Job) -> CangwJob {
@@ -91,8 +121,10 @@ impl Machine {
                 if fence_frames.len() < fences {
                     self.patience = PATIENCE_AFTER_LOSS;
                 }
-                let by_bus = (0..FENCE.0).map(|bus| self.take(bus));
-                by_bus.collect::<Vec<_>>().into_iter().chain([fence_frames]).collect()
+                let mut by_bus: Vec<_> = (0..FENCE.0).map(|bus| self.take(bus)).collect();
+                by_bus.push(fence_frames);
+                by_bus.extend((INTERFACES.len()..self.sockets.len()).map(|beside| self.take(beside)));
+                by_bus
             }
         }
     }
@@ -109,13 +141,13 @@ impl Machine {
     /// Discards late frames of a case with a loss.
     pub(super) fn discard_late_frames(&mut self) {
         if self.patience < PATIENCE {
-            (0..INTERFACES.len()).for_each(|bus| drop(self.take(bus)));
+            (0..self.sockets.len()).for_each(|bus| drop(self.take(bus)));
         }
     }
 
     /// A frame that a socket of the test has lost is no difference.
     pub(super) fn assert_no_loss(&self) {
-        for (socket, name) in self.sockets.iter().zip(INTERFACES) {
+        for (socket, name) in self.sockets.iter().zip(INTERFACES.iter().chain(&INTERFACES)) {
             assert_eq!(socket.dropped().unwrap(), 0, "the socket of the test on {name} has lost frames");
         }
     }
@@ -128,4 +160,12 @@ impl Machine {
         }
         frames
     }
+}
+
+/// The interface takes classic frames only.
+fn narrow(interface: InterfaceIndex) {
+    let mut client = Client::open().unwrap();
+    link::set_down(&mut client, interface).unwrap();
+    link::set_mtu(&mut client, interface, CLASSIC_MTU).unwrap();
+    link::set_up(&mut client, interface).unwrap();
 }

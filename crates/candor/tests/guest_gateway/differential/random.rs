@@ -5,6 +5,8 @@ use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, CANFD_MAX_DLEN,
     FD_LENGTHS, Frame, FrameFormat, RawId,
 };
+use candor_core::ids::{Effort, IdRange, IdSet};
+use candor_core::payload::PayloadPattern;
 use candor_core::random::SplitMix64;
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
@@ -50,6 +52,39 @@ impl Random {
         };
         let inverted = if self.chance(25) { CAN_INV_FILTER } else { 0 };
         Filter { id: self.raw_id() & !CAN_INV_FILTER | inverted, mask }
+    }
+
+    /// The filters of a list of identifiers and ranges, or of all others.
+    pub(super) fn list(&mut self) -> Vec<Filter> {
+        let effort = &mut Effort::new(100_000);
+        let ranges = (0..self.between(1, 4)).map(|_| {
+            let is_extended = self.chance(40);
+            let most = if is_extended { CAN_EFF_MASK } else { CAN_SFF_MASK };
+            let first = self.raw_id() & most;
+            let length = if self.chance(50) { 0 } else { u32::from(self.byte()) };
+            IdRange { is_extended, first, last: (first + length).min(most) }
+        });
+        let listed = IdSet::of_ranges(ranges.collect(), effort).unwrap();
+        let set = if self.chance(75) {
+            listed
+        } else {
+            IdSet::of_filter(Filter::ALL).unwrap().difference(&listed, effort).unwrap()
+        };
+        set.filters(1_000).unwrap()
+    }
+
+    /// Values of a byte; often any payload.
+    pub(super) fn payload(&mut self, format: FrameFormat) -> Vec<PayloadPattern> {
+        let patterns = if self.chance(80) { 0 } else { self.between(1, 2) };
+        let pattern = |_| {
+            let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+            let at = self.between(0, format.max_len().min(12) - 1);
+            // Several parts of a digit are written as a multiplexer, which these would not be.
+            pattern.mask[at] = if patterns == 1 { self.pick(&[0x01, 0x80, 0xFF]) } else { self.pick(&[0x0F, 0xFF]) };
+            pattern.value[at] = pattern.mask[at] & self.pick(&[0, 0xFF]);
+            pattern
+        };
+        (0..patterns).map(pattern).collect()
     }
 
     /// Any modifications that a job of this format can have; often none.

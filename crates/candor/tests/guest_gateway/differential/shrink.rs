@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use candor_config::engine::UserEngine;
-use candor_config::plan::{Echo, Incoming, Timestamp};
+use candor_config::plan::{Echo, Engine, Incoming, Timestamp};
 use candor_config::text;
 use candor_core::filter::Filter;
 use candor_core::frame::{Frame, FrameFormat, RawId};
@@ -101,6 +100,7 @@ fn simpler_job(job: &Job) -> Vec<Job> {
         Job { hop_limit: None, ..job.clone() },
         Job { incoming: Incoming::Skipped, ..job.clone() },
         Job { timestamp: Timestamp::Fresh, ..job.clone() },
+        Job { payload: Vec::new(), ..job.clone() },
         Job { echo: Echo::On, ..job.clone() },
         Job { to: FIRST_DESTINATION, ..job.clone() },
         Job { filter: Filter::ALL, ..job.clone() },
@@ -172,11 +172,15 @@ fn simpler_frame(frame: &Frame) -> Vec<Frame> {
 }
 
 /// A failed case, to try by hand: a gateway file, a cangw script, frames.
-pub(super) fn report(case: &Case, difference: &Difference) -> String {
+pub(super) fn report(case: &Case, engine: Engine, difference: &Difference) -> String {
     let mut report = String::new();
     match difference {
         Difference::Frame { burst, bus, at, expected, seen } => {
-            let place = format!("on {}, frame {at} of burst {burst}", INTERFACES[*bus]);
+            let place = match INTERFACES.get(*bus) {
+                Some(name) => format!("on {name}"),
+                None => format!("beside the gateway on {}", INTERFACES[bus - INTERFACES.len()]),
+            };
+            let place = format!("{place}, frame {at} of burst {burst}");
             let shown = |frame: &Option<Frame>| frame.as_ref().map_or_else(|| "nothing".to_owned(), show);
             writeln!(report, "{place}:\n  expected {}\n  seen     {}", shown(expected), shown(seen)).unwrap();
         }
@@ -187,7 +191,7 @@ pub(super) fn report(case: &Case, difference: &Difference) -> String {
             writeln!(report, "job {job} was\n  given {given}\n  listed {listed}").unwrap();
         }
     }
-    let plan = Case::plan(&case.jobs, UserEngine::PLAINEST);
+    let plan = case.plan(&case.jobs, engine);
     for (title, gateway) in [("gateway", text::write(&plan)), ("the same for cangw", text::script(&plan))] {
         writeln!(report, "--- {title}:\n{gateway}").unwrap();
     }

@@ -9,18 +9,22 @@ use crate::prelude::*;
 use crate::reconciled::Elsewhere;
 
 impl Way {
-    fn write(&self, name: &str, gateway: &str) -> String {
+    pub(super) fn write(&self, name: &str, gateway: &str) -> String {
         self.place.file(name, &format!("engine = \"bpf\"\n{gateway}"))
     }
 
     /// Handled frames of an applied route, by `candor status`; `None` if it is not in the kernel.
     fn handled(&self, route: &str) -> Option<u64> {
+        self.counted_by_status(route).map(|[handled, _dropped]| handled)
+    }
+
+    pub(super) fn counted_by_status(&self, route: &str) -> Option<[u64; 2]> {
         let status = self.place.candor(&["status", "--json"]).json();
         let jobs: Vec<_> =
             status["owners"].as_array().unwrap().iter().flat_map(|owner| owner["jobs"].as_array().unwrap()).collect();
         let job = jobs.iter().find(|job| job["route"] == route).unwrap_or_else(|| panic!("no {route} in {status}"));
         assert_eq!(job["side"], "bpf");
-        job["present"].as_bool().unwrap().then(|| job["handled"].as_u64().unwrap())
+        job["present"].as_bool().unwrap().then(|| ["handled", "dropped"].map(|key| job[key].as_u64().unwrap()))
     }
 }
 
