@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use candor_config::explain::{Interface, LinkState};
-use candor_config::placement::{KernelAbilities, Missing, NotForBpf};
+use candor_config::placement::{KernelAbilities, Missing, NoPrograms, NotForBpf};
 use candor_config::plan::{Bus, BusIndex, Engine, Plan, Route, Timestamp};
 use candor_core::frame::CANFD_MTU;
 use candor_egress::netlink;
@@ -18,7 +18,12 @@ const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
 /// The abilities of can-gw, probed as by `candor run`. Privileges are not checked: another user may run the gateway.
 pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbilities, SystemError> {
-    let missing = KernelAbilities { max_hops: needed_hops(plan), ..KernelAbilities::EVERY };
+    // Of this kernel, as the engine auto uses it.
+    let no_programs = match plan.engine() {
+        Engine::Auto => candor_engine::no_programs()?.filter(|why| *why != NoPrograms::Privilege),
+        _ => KernelAbilities::EVERY.no_programs,
+    };
+    let missing = KernelAbilities { max_hops: needed_hops(plan), no_programs, ..KernelAbilities::EVERY };
     match plan.engine() {
         Engine::User(_) => return Ok(missing),
         Engine::Bpf => {
@@ -45,7 +50,7 @@ pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbili
     } else if wants_relative && !found.relative_crc8 && plan.engine() == Engine::Kernel {
         notes.push(format!("this kernel computes {crc8} outside the frame, so candor run rejects it"));
     }
-    Ok(found)
+    Ok(KernelAbilities { no_programs, ..found })
 }
 
 /// Notes qdiscs that drop the frames of a gateway.
