@@ -15,6 +15,8 @@ mod present;
 mod probe;
 
 pub use error::BpfError;
+pub(crate) use listeners::deaf;
+pub use listeners::deaf_sockets;
 pub(crate) use present::{InProgram, remove_of, routes_on};
 pub use probe::no_programs;
 
@@ -132,7 +134,8 @@ impl BpfGateway {
         gateway.past.clear();
         // A gateway that runs already may have sockets of its own.
         if who.is_none() {
-            gateway.deaf(interfaces).into_iter().for_each(notify);
+            let in_program = |route| jobs.iter().any(|job| job.route == route);
+            deaf(plan, in_program).into_iter().for_each(notify);
         }
         Ok(gateway)
     }
@@ -164,18 +167,6 @@ impl BpfGateway {
         gateway.take(plan, jobs);
         gateway.installed = left_over(&mut gateway.client, (run_dir, who), notify)?;
         Ok(gateway)
-    }
-
-    /// What is to be said about programs of this machine that do not receive the frames of exclusive routes.
-    fn deaf(&self, interfaces: &Interfaces) -> Vec<Notice> {
-        let exclusive = self.jobs.iter().filter(|job| self.exclusive[job.route.0]);
-        let from: BTreeMap<_, _> = exclusive.rev().map(|job| (job.from, &self.routes[job.route.0])).collect();
-        let deaf = |(bus, route): (BusIndex, &String)| {
-            let interface = interfaces.link(bus).name.clone();
-            let sockets = listeners::count(&interface);
-            (sockets > 0).then(|| Notice::Deaf { route: route.clone(), interface, sockets })
-        };
-        from.into_iter().filter_map(deaf).collect()
     }
 
     fn take(&mut self, plan: &Plan, jobs: &[&Job]) {

@@ -41,7 +41,7 @@ mod temporary;
 mod user;
 
 pub use abilities::{AbilitiesError, TrialError, kernel_abilities, relative_crc8_by_trial};
-pub use bpf::{BpfError, no_programs};
+pub use bpf::{BpfError, deaf_sockets, no_programs};
 pub use control_file::{ControlFile, ReloadError, Running};
 pub use counters::{BusCounters, Drops, RouteCounters};
 pub use ended::Ended;

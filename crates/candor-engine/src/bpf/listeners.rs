@@ -3,13 +3,42 @@
 //! # Source
 //! Linux 7.0: [`can_rcvlist_proc_show()`](https://github.com/torvalds/linux/blob/v7.0/net/can/proc.c).
 
+use std::collections::BTreeMap;
+
+use candor_config::placement::{KernelAbilities, Placement, Side};
+use candor_config::plan::{BusIndex, Plan, RouteIndex};
+
+use crate::notice::Notice;
+
 /// One file for each way to compare identifiers; error frames never pass a program.
 const LISTS: [&str; 5] = ["all", "fil", "inv", "sff", "eff"];
 /// Receivers that are jobs of can-gw.
 const CANGW: &str = "gw";
 
+/// What is to be said about sockets of this machine that do not receive the frames of exclusive routes: for each bus, by the
+/// first of its routes. `in_program` says which routes run in programs.
+pub(crate) fn deaf(plan: &Plan, in_program: impl Fn(RouteIndex) -> bool) -> Vec<Notice> {
+    let routes = plan.routes().iter().enumerate().rev();
+    let exclusive = routes.filter(|(at, route)| route.is_exclusive && in_program(RouteIndex(*at)));
+    let by_bus: BTreeMap<BusIndex, &String> = exclusive.map(|(_, route)| (route.from, &route.name)).collect();
+    let notice = |(bus, route): (BusIndex, &String)| {
+        let interface = plan.bus(bus).interface.clone();
+        let sockets = count(&interface);
+        (sockets > 0).then(|| Notice::Deaf { route: route.clone(), interface, sockets })
+    };
+    by_bus.into_iter().filter_map(notice).collect()
+}
+
+/// What is to be said if this machine runs the file: sockets of other programs that will not receive the frames of exclusive
+/// routes. Nothing without the interfaces of the file.
+#[must_use]
+pub fn deaf_sockets(plan: &Plan) -> Vec<Notice> {
+    let Some(placement) = Placement::known(plan, KernelAbilities::NEWEST) else { return Vec::new() };
+    deaf(plan, |route| placement.side(route) == Side::Bpf)
+}
+
 /// Receivers on this interface, or on all, that are not jobs of can-gw. 0 if the kernel does not list them.
-pub(super) fn count(interface: &str) -> usize {
+fn count(interface: &str) -> usize {
     let read = |list| std::fs::read_to_string(format!("/proc/net/can/rcvlist_{list}")).unwrap_or_default();
     LISTS.into_iter().map(|list| count_in(&read(list), interface)).sum()
 }

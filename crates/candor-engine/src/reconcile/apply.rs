@@ -100,6 +100,9 @@ fn attempt(
     let programs = Programs::find(plan, &target, (Some(&run_dir), &owner), notify)?;
     compared.refuse(&target)?;
     let difference = compared.difference(&mut client, &target, &programs)?;
+    if programs.changes > 0 {
+        Programs::deaf(plan, &target).into_iter().for_each(&mut *notify);
+    }
     let leftovers = run_dir.dead().iter().map(|dead| dead.kernel_jobs().count()).sum();
 
     let earlier = run_dir.applied().find(|instance| instance.owner == owner).cloned();

@@ -65,6 +65,11 @@ impl Programs {
         wanted.chain(self.removed.iter().map(|owned| line(LineKind::Remove, owned))).collect()
     }
 
+    /// What is to be said about sockets that will not receive the frames of exclusive routes.
+    pub(super) fn deaf(plan: &Plan, target: &FileTarget) -> Vec<Notice> {
+        bpf::deaf(plan, |route| target.programs.iter().any(|job| job.route == route))
+    }
+
     /// The programs change after the can-gw jobs, by which time the kernel has accepted them.
     pub(super) fn carry_out(
         mut self,

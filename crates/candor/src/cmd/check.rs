@@ -37,6 +37,10 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     }
     let Some(loaded) = file.gateway() else { return Ok(exit) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
+    // Of this machine, if it has the interfaces.
+    for notice in candor_engine::deaf_sockets(&loaded.plan) {
+        render::err(&format!("warning: {notice}\n"));
+    }
     render::answer(&verdict(file.source.name(), loaded, denied), exit)
 }
 

@@ -131,7 +131,14 @@ fn an_exclusive_route_says_who_becomes_deaf() {
     let Some(way) = Way::new() else { return };
     let exclusive = gateway(&["100"]).replace("match", "exclusive = true\nmatch");
     let listener = listener_on(way.left());
+    let file = way.place.file("exclusive.toml", &format!("engine = \"bpf\"\n{exclusive}"));
     for listens in [true, false] {
+        for command in ["check", "apply"] {
+            let said = way.place.candor(&[command, &file]);
+            said.assert(0, &[]);
+            assert_eq!(said.err.contains("will not receive the frames of route \"r100\""), listens, "{command}");
+        }
+        way.place.candor(&["down", &file]).assert(0, &[]);
         let candor = way.place.start(&exclusive, "bpf");
         let text = "A socket of another program on t-left (candump, for example) will not receive the frames of route \"r100\"";
         assert_eq!(notices(&candor.before_ready).iter().any(|notice| notice.starts_with(text)), listens);
