@@ -62,6 +62,19 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Self; 3] = [Self::Classic, Self::Fd, Self::Xl];
 
+    /// The MTU that an interface for such frames has at least, in bytes (`CAN_MTU`, `CANFD_MTU`, `CANXL_MIN_MTU`).
+    ///
+    /// # Source
+    /// [`include/uapi/linux/can.h`](https://github.com/torvalds/linux/blob/v7.0/include/uapi/linux/can.h#L251) in Linux 7.0.
+    #[must_use]
+    pub const fn least_mtu(self) -> u32 {
+        match self {
+            Self::Classic => 16,
+            Self::Fd => 72,
+            Self::Xl => 76,
+        }
+    }
+
     /// Of the frames that a job matches.
     #[must_use]
     pub fn of(job: &Job) -> Self {

@@ -57,7 +57,7 @@ pub(crate) struct BpfGateway {
     both_ways: Vec<BusIndex>,
     installed: Vec<Installed>,
     /// The interfaces for which they were made.
-    fitted: BTreeMap<BusIndex, InterfaceIndex>,
+    fitted: Ends,
     /// Counters of filters that are gone, by name of the route.
     past: HashMap<String, RouteCounters>,
     entry: Option<Entry>,
@@ -108,7 +108,7 @@ pub(crate) struct Change {
     /// Where nothing is wanted any more.
     unwanted: Vec<Source>,
     /// The interfaces for which it was made, if all of them were there.
-    fitted: Option<BTreeMap<BusIndex, InterfaceIndex>>,
+    fitted: Option<Ends>,
 }
 
 impl BpfGateway {
@@ -235,7 +235,7 @@ impl BpfGateway {
         }
         self.looping = looping;
         // Otherwise nothing has changed since.
-        if there(interfaces) == self.fitted { Ok(()) } else { self.fit(interfaces) }
+        if ends(interfaces) == self.fitted { Ok(()) } else { self.fit(interfaces) }
     }
 
     /// Changes the programs to those of another plan, and returns the final counters of the old ones, by name. After an error
@@ -301,7 +301,7 @@ impl BpfGateway {
         self.fitted.clear();
         let is_unwanted = |source: &Source| wanted.iter().all(|wanted| wanted.source != *source);
         let unwanted = self.installed.iter().map(|installed| installed.source).filter(is_unwanted).collect();
-        let mut change = Change { prepared: Vec::new(), unwanted, fitted: Some(buses.clone()) };
+        let mut change = Change { prepared: Vec::new(), unwanted, fitted: Some(ends(interfaces)) };
         for FromBus { source, made_from, filters, goes_round } in &wanted {
             let (source, made_from) = (*source, *made_from);
             let needs_both = self.both_ways.iter().any(|bus| buses.get(bus) == Some(&source.interface));
@@ -392,6 +392,8 @@ impl BpfGateway {
             let source = Source { interface: interfaces.index(job.from), kind: Kind::of(job) };
             let wanted = wanted.iter().find(|wanted| wanted.source == source);
             match (installed(source), wanted) {
+                // Nothing is wanted of it here.
+                _ if !has_room(interfaces, job) => Fate::Kept,
                 (_, Some(wanted)) if is_kept(wanted) => Fate::Kept,
                 (Some(now), Some(wanted))
                     if wanted.hows(job).any(|how| now.sends(&route(job.route), to(source)(job.to), how)) =>
@@ -421,7 +423,8 @@ impl BpfGateway {
         route: impl Fn(RouteIndex) -> String,
     ) -> Result<Vec<FromBus>, BpfError> {
         let there = there(interfaces);
-        let is_possible = |job: &&Job| there.contains_key(&job.from) && there.contains_key(&job.to);
+        let is_possible =
+            |job: &&Job| there.contains_key(&job.from) && there.contains_key(&job.to) && has_room(interfaces, job);
         let jobs: Vec<Job> = self.jobs.iter().filter(is_possible).cloned().collect();
         let bounds = LATENCY_BOUNDS.map(|bound| u32::try_from(bound.as_nanos()).unwrap_or(u32::MAX));
         let bounds: &[u32] = if self.latency == MeasureLatency::Yes { &bounds } else { &[] };
@@ -479,6 +482,19 @@ impl Drop for BpfGateway {
         }
         self.forget_entry();
     }
+}
+
+/// The interfaces that exist, with their MTU in bytes.
+type Ends = BTreeMap<BusIndex, (InterfaceIndex, u32)>;
+
+fn ends(interfaces: &Interfaces) -> Ends {
+    interfaces.there().map(|(bus, link)| (bus, (link.index, link.mtu))).collect()
+}
+
+/// True if the outgoing interface takes the frames of a job. `mirred` does not ask, and a driver for classic frames would read
+/// behind its buffers.
+fn has_room(interfaces: &Interfaces, job: &Job) -> bool {
+    interfaces.link(job.to).mtu >= Kind::of(job).least_mtu()
 }
 
 /// The interfaces that exist, by bus.

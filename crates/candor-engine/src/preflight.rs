@@ -5,6 +5,7 @@ mod qdiscs;
 
 pub use error::InterfaceError;
 
+use candor_bpf::gateway::Kind;
 use candor_config::plan::{Bus, BusIndex, Echo, Engine, Formats, Plan};
 use candor_core::frame::{CANFD_MTU, FrameFormat};
 use candor_core::job::Job;
@@ -109,8 +110,8 @@ impl Interfaces {
         let no_room = plan.routes().iter().filter(|route| route.formats == Formats::Xl).filter_map(|route| {
             self.present(route.to)?;
             let to = self.link(route.to);
-            let is_small = (to.mtu as usize) < CANXL_MIN_MTU;
-            is_small.then(|| Notice::XlDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
+            (to.mtu < Kind::Xl.least_mtu())
+                .then(|| Notice::XlDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
         });
         let virtual_ones = self.there().filter(|(_bus, link)| link.kind.as_deref() == Some("vcan"));
         let unheard = virtual_ones.filter_map(|(bus, link)| {
@@ -297,12 +298,6 @@ fn differing_rates(bus: &Bus, link: &Link) -> Vec<Notice> {
     };
     rates.into_iter().filter_map(differs).collect()
 }
-
-/// `CANXL_MIN_MTU`: smallest MTU of an interface for CAN XL frames.
-///
-/// # Source
-/// [`include/uapi/linux/can.h`](https://github.com/torvalds/linux/blob/v7.0/include/uapi/linux/can.h#L251) in Linux 7.0.
-const CANXL_MIN_MTU: usize = 76;
 
 const fn sends_fd(link: &Link) -> bool {
     link.mtu as usize >= CANFD_MTU

@@ -81,7 +81,10 @@ impl Outcome {
     /// then what others receive beside the gateway. Counters by route.
     pub(super) fn of_programs(case: &Case, mutation: Mutation) -> Self {
         let given = case.all_jobs_for_programs();
-        let jobs = mutation.of_jobs(given.clone());
+        // A program sends no FD frame where it has no room: such a job takes none. Nor does one for CAN XL frames.
+        let has_no_room = |job: &Job| job.to == CLASSIC_ONLY && job.format == FrameFormat::Fd;
+        let jobs: Vec<_> =
+            mutation.of_jobs(given.clone()).into_iter().map(|job| Job { is_xl: has_no_room(&job), ..job }).collect();
         let mut delivered = Vec::new();
         let mut sent = Vec::new();
         let mut dropped = vec![0; jobs.len()];
@@ -93,7 +96,6 @@ impl Outcome {
                 for delivery in oracle::deliver(&jobs, burst.from, &frame) {
                     let job = &jobs[delivery.job];
                     is_taken |= case.exclusive.contains(&job.route);
-                    // Unlike `can_send()`, `mirred` does not compare the length with the MTU.
                     if job.to != DOWN {
                         see(&mut by_bus, job.to, delivery.frame, mutation);
                     } else {
