@@ -172,7 +172,7 @@ fn a_hop_limit_beyond_that_of_the_module() {
     let text = gateway("t-right", "hop-limit = 2");
     for (engine, words) in [
         ("kernel", &["route \"over\" has hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"][..]),
-        ("read-write", &["count hops", "--engine kernel"]),
+        ("read-write", &["count hops", "engine = \"kernel\""]),
         ("auto", &["neither in the kernel", "max_hops=1", "nor in user space", "count hops", "max_hops=2"]),
     ] {
         scene.run(&text, engine).fails().assert_refused(words);
