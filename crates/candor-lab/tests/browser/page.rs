@@ -12,6 +12,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -105,6 +107,15 @@ impl Page {
         let answer = self.ask("Runtime.evaluate", &json!({ "expression": expression, "returnByValue": true }));
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
+    }
+
+    /// Waits for a value that the page sets in a task of its own, for at most 10 s.
+    pub(crate) fn becomes(&mut self, expression: &str, expected: &str) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.value(expression) != expected {
+            assert!(Instant::now() < deadline, "{expression} is {}, not {expected}", self.value(expression));
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     pub(crate) fn press(&mut self, key: &str) {
