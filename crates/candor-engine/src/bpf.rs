@@ -491,8 +491,8 @@ fn ends(interfaces: &Interfaces) -> Ends {
     interfaces.there().map(|(bus, link)| (bus, (link.index, link.mtu))).collect()
 }
 
-/// True if the outgoing interface takes the frames of a job. `mirred` does not ask, and a driver for classic frames would read
-/// behind its buffers.
+/// True if the outgoing interface takes the frames of a job. `mirred` does not ask, and a driver for classic frames does not expect
+/// others: `can_send()` keeps them away.
 fn has_room(interfaces: &Interfaces, job: &Job) -> bool {
     interfaces.link(job.to).mtu >= Kind::of(job).least_mtu()
 }
