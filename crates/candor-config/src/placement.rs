@@ -11,6 +11,7 @@ pub use programs::{NoPrograms, NotForBpf, not_for_bpf};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
+use crate::lower::lower;
 use crate::plan::{BusIndex, Echo, Engine, Formats, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
 use candor_core::filter::ReceiveList;
 use candor_core::frame::FrameFormat;
@@ -112,8 +113,7 @@ pub enum InBpf {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// With the reason why it is not in a program, if it belongs there.
-    Kernel(Option<NotForBpf>),
+    Kernel,
     Bpf(InBpf),
     User(Because),
 }
@@ -142,22 +142,27 @@ pub struct Unplaceable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     routes: Vec<Place>,
+    /// Why routes that belong into programs are elsewhere.
+    kept_out: HashMap<RouteIndex, NotForBpf>,
 }
 
 impl Placement {
+    fn at(routes: Vec<Place>) -> Self {
+        Self { routes, kept_out: HashMap::new() }
+    }
+
     /// # Errors
     /// The first route that the engine of the plan cannot run.
     pub fn of(plan: &Plan, kernel: KernelAbilities) -> Result<Self, Unplaceable> {
         let routes = (0..plan.routes().len()).map(RouteIndex);
         let placement = match plan.engine() {
-            Engine::User(_) => Self { routes: routes.map(|_route| Place::User(Because::Chosen)).collect() },
+            Engine::User(_) => Self::at(routes.map(|_route| Place::User(Because::Chosen)).collect()),
             Engine::Kernel | Engine::Bpf => {
                 if let Some(unplaceable) = Self::refused(plan, kernel).first() {
                     return Err(*unplaceable);
                 }
-                let place =
-                    if plan.engine() == Engine::Kernel { Place::Kernel(None) } else { Place::Bpf(InBpf::Chosen) };
-                Self { routes: vec![place; plan.routes().len()] }
+                let place = if plan.engine() == Engine::Kernel { Place::Kernel } else { Place::Bpf(InBpf::Chosen) };
+                Self::at(vec![place; plan.routes().len()])
             }
             Engine::Auto => {
                 let needed = Self::needed(plan, kernel);
@@ -194,12 +199,7 @@ impl Placement {
 
     /// Moves routes into programs where they cost less there. Of the routes from a bus, as many as fit, in the order of the file.
     fn with_programs(mut self, plan: &Plan, kernel: KernelAbilities) -> Self {
-        if let Some(why) = kernel.no_programs {
-            let exclusive = plan.routes().iter().enumerate().filter(|(_, route)| route.is_exclusive);
-            exclusive.for_each(|(at, _)| self.keep_out(at, NotForBpf::None(why)));
-            return self;
-        }
-        let before = self.clone();
+        let before = self.routes.clone();
         let mut by_bus = BTreeMap::<BusIndex, Vec<RouteIndex>>::new();
         for (at, cannot) in programs::all_not_for_bpf(plan.routes()).into_iter().enumerate() {
             let route = &plan.routes()[at];
@@ -208,41 +208,36 @@ impl Placement {
                 _ if route.is_exclusive => InBpf::Exclusive,
                 _ => continue,
             };
-            match cannot {
-                Some(cannot) => self.keep_out(at, cannot),
-                None => {
+            match (cannot, kernel.no_programs.map(NotForBpf::None)) {
+                (Some(cannot), _) => drop(self.kept_out.insert(RouteIndex(at), cannot)),
+                (None, Some(none)) if route.is_exclusive => drop(self.kept_out.insert(RouteIndex(at), none)),
+                (None, Some(_)) => {}
+                (None, None) => {
                     self.routes[at] = Place::Bpf(why);
                     by_bus.entry(route.from).or_default().push(RouteIndex(at));
                 }
             }
         }
+        let jobs = if by_bus.is_empty() { Vec::new() } else { lower(plan) };
         for (from, mut routes) in by_bus {
-            let walks = |place: Place| matches!(place, Place::Bpf(InBpf::Instead(Because::Walks(_))));
-            if programs::first_that_fit(plan, from, &routes).is_none() {
+            if programs::first_that_fit(plan, &jobs, from, &routes).is_none() {
                 continue;
             }
             // Those that are only faster there: all or none, because frames of the others pass both sides.
             routes.retain(|&RouteIndex(at)| {
-                let only_walks = walks(self.routes[at]);
+                let only_walks = matches!(self.routes[at], Place::Bpf(InBpf::Instead(Because::Walks(_))));
                 if only_walks {
-                    self.routes[at] = before.routes[at];
+                    self.routes[at] = before[at];
                 }
                 !only_walks
             });
-            let Some((fitting, error)) = programs::first_that_fit(plan, from, &routes) else { continue };
-            for &RouteIndex(at) in &routes[fitting..] {
-                self.routes[at] = before.routes[at];
-                self.keep_out(at, NotForBpf::Bus(error));
+            let Some((fitting, error)) = programs::first_that_fit(plan, &jobs, from, &routes) else { continue };
+            for &route in &routes[fitting..] {
+                self.routes[route.0] = before[route.0];
+                self.kept_out.insert(route, NotForBpf::Bus(error));
             }
         }
         self
-    }
-
-    /// Notes why a route is not in a program.
-    fn keep_out(&mut self, at: usize, cannot: NotForBpf) {
-        if let Place::Kernel(known) = &mut self.routes[at] {
-            *known = Some(cannot);
-        }
     }
 
     /// All routes that the engine of the plan cannot run.
@@ -259,13 +254,13 @@ impl Placement {
     }
 
     fn needed(plan: &Plan, kernel: KernelAbilities) -> Self {
-        let place = |route| not_for_kernel(route, kernel).map_or(Place::Kernel(None), Place::User);
-        Self { routes: plan.routes().iter().map(place).collect() }
+        let place = |route| not_for_kernel(route, kernel).map_or(Place::Kernel, Place::User);
+        Self::at(plan.routes().iter().map(place).collect())
     }
 
     pub fn side(&self, route: RouteIndex) -> Side {
         match self.routes[route.0] {
-            Place::Kernel(_) => Side::Kernel,
+            Place::Kernel => Side::Kernel,
             Place::Bpf(_) => Side::Bpf,
             Place::User(_) => Side::User,
         }
@@ -286,25 +281,20 @@ impl Placement {
 
     /// The reason why a route is where it is, in words; `None` for routes in can-gw that belong there.
     pub fn reason(&self, plan: &Plan, route: RouteIndex) -> Option<String> {
+        let not_in_bpf = self.not_in_bpf(plan, route);
         match self.routes[route.0] {
-            Place::Kernel(cannot) => cannot.map(|cannot| cannot.in_words(plan)),
+            Place::Kernel => not_in_bpf,
             Place::Bpf(why) => Some(why.in_words(plan)),
             Place::User(because) => {
-                let because_of_rules = because.is_none_of_programs() && plan.engine() == Engine::Auto;
-                let cannot = not_for_bpf(plan.route(route)).filter(|_| because_of_rules);
-                let and = cannot.map_or_else(String::new, |cannot| format!(", and {}", cannot.in_words(plan)));
-                Some(because.in_words(plan) + &and)
+                let and = not_in_bpf.filter(|_| because.is_none_of_programs());
+                Some(because.in_words(plan) + &and.map_or_else(String::new, |cannot| format!(", and {cannot}")))
             }
         }
     }
 
-    /// The reason why an exclusive route is not in an eBPF program, in words.
+    /// The reason why a route that belongs into an eBPF program is not in one, in words.
     pub fn not_in_bpf(&self, plan: &Plan, route: RouteIndex) -> Option<String> {
-        match self.routes[route.0] {
-            Place::Bpf(_) => None,
-            Place::Kernel(cannot) => cannot.map(|cannot| cannot.in_words(plan)),
-            Place::User(_) => programs::all_not_for_bpf(plan.routes())[route.0].map(|cannot| cannot.in_words(plan)),
-        }
+        self.kept_out.get(&route).map(|cannot| cannot.in_words(plan))
     }
 
     /// The reason why a route is in an eBPF program; `None` for others.
@@ -315,13 +305,12 @@ impl Placement {
     /// Moves routes out of the kernel if it would walk too many filters for every frame of their bus. Routes that only the
     /// kernel supports, and those without walked filters, stay.
     fn spare_long_walks(&mut self, routes: &[Route]) {
-        let in_kernel = |at: &usize| matches!(self.routes[*at], Place::Kernel(_));
+        let in_kernel = |at: &usize| self.routes[*at] == Place::Kernel;
         let mut walked = HashMap::<BusIndex, usize>::new();
         for route in (0..routes.len()).filter(in_kernel).map(|at| &routes[at]) {
             *walked.entry(route.from).or_default() += walked_filters(route);
         }
-        for (place, route) in self.routes.iter_mut().zip(routes).filter(|(place, _)| matches!(place, Place::Kernel(_)))
-        {
+        for (place, route) in self.routes.iter_mut().zip(routes).filter(|(place, _)| **place == Place::Kernel) {
             let of_bus = walked[&route.from];
             if of_bus > MAX_WALKED_FILTERS && walked_filters(route) > 0 && not_for_user_space(route).is_none() {
                 *place = Place::User(Because::Walks(of_bus));
@@ -353,7 +342,7 @@ impl Placement {
                 met.extend(coming_from.remove(&routes[user].to).unwrap_or_default());
             }
             for kernel in met {
-                if matches!(self.routes[kernel], Place::Kernel(_)) {
+                if self.routes[kernel] == Place::Kernel {
                     self.routes[kernel] = Place::User(Because::Meets(RouteIndex(user)));
                     ahead.push_back(kernel);
                 }

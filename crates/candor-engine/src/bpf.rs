@@ -20,7 +20,7 @@ pub use listeners::deaf_sockets;
 pub(crate) use present::{InProgram, remove_of, routes_on};
 pub use probe::no_programs;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 use candor_bpf::gateway::{self, Action, Filters, Generation, How, Kind};
@@ -134,8 +134,8 @@ impl BpfGateway {
         gateway.past.clear();
         // A gateway that runs already may have sockets of its own.
         if who.is_none() {
-            let in_program = |route| jobs.iter().any(|job| job.route == route);
-            deaf(plan, in_program).into_iter().for_each(notify);
+            let in_program: BTreeSet<_> = jobs.iter().map(|job| job.route).collect();
+            deaf(plan, |route| in_program.contains(&route)).into_iter().for_each(notify);
         }
         Ok(gateway)
     }

@@ -88,12 +88,16 @@ pub(super) fn too_much(plan: &Plan) -> HashMap<BusIndex, CompileError> {
 }
 
 /// How many of these routes from a bus fit into programs together, from the first on, and why not all; `None` if all do.
-pub(super) fn first_that_fit(plan: &Plan, from: BusIndex, routes: &[RouteIndex]) -> Option<(usize, CompileError)> {
+pub(super) fn first_that_fit(
+    plan: &Plan,
+    jobs: &[Job],
+    from: BusIndex,
+    routes: &[RouteIndex],
+) -> Option<(usize, CompileError)> {
     let number: HashMap<_, _> = routes.iter().zip(0..).map(|(route, number)| (*route, number)).collect();
-    let mut jobs = lower(plan);
-    jobs.retain(|job| number.contains_key(&job.route));
     let check = |count: usize| {
-        let first: Vec<_> = jobs.iter().filter(|job| number[&job.route] < count).cloned().collect();
+        let is_first = |job: &&Job| number.get(&job.route).is_some_and(|number| *number < count);
+        let first: Vec<_> = jobs.iter().filter(is_first).cloned().collect();
         fit(plan, &first, from).err()
     };
     let mut why = check(routes.len())?;

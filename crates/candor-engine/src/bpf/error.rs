@@ -52,7 +52,7 @@ fn hint(error: &TcError) -> &'static str {
         TcError::Netlink(NetlinkError::Refused { text: Some(text), .. })
             if text.contains("does not match existing one") =>
         {
-            ", because another program has filters there with the numbers (pref) 51404 to 51742, of which candor uses some; give \
+            ", because another program has filters there with the numbers (pref) 51468 to 51742, of which candor uses some; give \
              them other numbers"
         }
         _ if error.errno() == Some(Errno::EPERM) => ", which needs CAP_NET_ADMIN; run it as root",

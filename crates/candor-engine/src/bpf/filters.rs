@@ -32,6 +32,7 @@ use crate::counters::RouteCounters;
 const GUARD: u16 = 0xC900;
 const FIRST: u16 = 0xCA00;
 const FURTHER: u16 = 0xCA10;
+const _: () = assert!(GUARD | ETH_P_CAN == 51468 && FURTHER | ETH_P_CANXL == 51742, "named in an error");
 /// Handle of the first filter.
 const HEAD: u32 = 1;
 /// Handles of a generation, the most that it needs: a filter for each step, one that restores its frames, and one at the end.

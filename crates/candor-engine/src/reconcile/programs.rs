@@ -1,5 +1,7 @@
 //! eBPF programs of an applied file, which stay in the kernel without a process.
 
+use std::collections::BTreeSet;
+
 use candor_config::placement::Side;
 use candor_config::plan::Plan;
 
@@ -67,7 +69,8 @@ impl Programs {
 
     /// What is to be said about sockets that will not receive the frames of exclusive routes.
     pub(super) fn deaf(plan: &Plan, target: &FileTarget) -> Vec<Notice> {
-        bpf::deaf(plan, |route| target.programs.iter().any(|job| job.route == route))
+        let in_program: BTreeSet<_> = target.programs.iter().map(|job| job.route).collect();
+        bpf::deaf(plan, |route| in_program.contains(&route))
     }
 
     /// The programs change after the can-gw jobs, by which time the kernel has accepted them.
