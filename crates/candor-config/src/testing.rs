@@ -91,7 +91,7 @@ pub(crate) fn with_id(mut route: Route, id: u32) -> Route {
 }
 
 pub(crate) fn kind(id: u32) -> Kind {
-    Kind { id: RawId(id), format: FrameFormat::Classic }
+    Kind { id: RawId(id), format: FrameFormat::Classic, is_xl: false }
 }
 
 /// A pattern that compares one byte.

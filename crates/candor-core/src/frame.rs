@@ -21,6 +21,13 @@ pub const CAN_ERR_FLAG: u32 = 0x2000_0000;
 pub const CAN_SFF_MASK: u32 = 0x0000_07FF;
 /// `CAN_EFF_MASK`: the 29 bits of an extended identifier.
 pub const CAN_EFF_MASK: u32 = 0x1FFF_FFFF;
+/// Position of the virtual CAN network (VCID) in the first word of a CAN XL frame, above its priority of 11 bits.
+///
+/// # Source
+/// [`CANXL_VCID_OFFSET`](https://github.com/torvalds/linux/blob/v7.0/include/uapi/linux/can.h#L190) in Linux 7.0.
+pub const CANXL_VCID_OFFSET: u32 = 16;
+/// The 8 bits of the virtual CAN network in the first word of a CAN XL frame.
+pub const CANXL_VCID: u32 = 0xFF << CANXL_VCID_OFFSET;
 
 /// `CANFD_BRS`: the data phase runs at the data bit rate.
 pub const CANFD_BRS: u8 = 0x01;

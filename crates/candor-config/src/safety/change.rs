@@ -1,6 +1,6 @@
 //! Modifications of a route, for one kind of frame or a set of kinds.
 
-use super::cube::{BITS, Cube, FD};
+use super::cube::{BITS, Cube, FD, XL};
 use crate::plan::{IdChange, Route, Selection, SendAs};
 use candor_core::frame::FrameFormat;
 use candor_core::rule::Operation;
@@ -36,10 +36,10 @@ impl Change {
 
     const fn one(operation: Operation, operand: u64) -> Self {
         match operation {
-            Operation::And => Self { keep: operand | FD, flip: 0 },
+            Operation::And => Self { keep: operand | XL | FD, flip: 0 },
             Operation::Or => Self { keep: BITS & !operand, flip: operand },
             Operation::Xor => Self { keep: BITS, flip: operand },
-            Operation::Set => Self { keep: FD, flip: operand },
+            Operation::Set => Self { keep: XL | FD, flip: operand },
         }
     }
 

@@ -1,11 +1,13 @@
 //! Sets of kinds of frames: some bits fixed, the others free.
 
-use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, CANXL_VCID};
 
 /// A CAN FD frame; above the 32 bits of `can_id`.
 pub(super) const FD: u64 = 1 << 32;
+/// A CAN XL frame; the 32 bits below are then its first word.
+pub(super) const XL: u64 = 1 << 33;
 /// All bits of a kind.
-pub(super) const BITS: u64 = FD | 0xFFFF_FFFF;
+pub(super) const BITS: u64 = XL | FD | 0xFFFF_FFFF;
 
 pub(super) const EFF: u64 = CAN_EFF_FLAG as u64;
 pub(super) const RTR: u64 = CAN_RTR_FLAG as u64;
@@ -13,10 +15,12 @@ pub(super) const ERR: u64 = CAN_ERR_FLAG as u64;
 pub(super) const IDENTIFIER: u64 = CAN_EFF_MASK as u64;
 /// Bits of 29-bit identifiers only.
 pub(super) const HIGH: u64 = (CAN_EFF_MASK & !CAN_SFF_MASK) as u64;
+/// Bits of the first word of a CAN XL frame that are neither priority nor virtual network.
+const HIGH_XL: u64 = (!CANXL_VCID & !CAN_SFF_MASK) as u64;
 
 /// Frames whose bits in `mask` are those of `value`.
 ///
-/// A kind of frame is 33 bits: the `can_id`, and above it whether the frame is CAN FD.
+/// A kind of frame is 34 bits: the `can_id`, and above it whether the frame is CAN FD or CAN XL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cube {
     mask: u64,
@@ -80,12 +84,13 @@ impl Cube {
 }
 
 /// Frames that controllers can receive, and error message frames from the driver.
-pub(super) const WELL_FORMED: [Cube; 5] = [
-    Cube::new(FD | ERR | EFF | HIGH, 0),
-    Cube::new(FD | ERR | EFF, EFF),
-    Cube::new(FD | ERR | EFF | RTR | HIGH, FD),
-    Cube::new(FD | ERR | EFF | RTR, FD | EFF),
-    Cube::new(FD | ERR | EFF | RTR, ERR),
+pub(super) const WELL_FORMED: [Cube; 6] = [
+    Cube::new(XL | FD | HIGH_XL, XL),
+    Cube::new(XL | FD | ERR | EFF | HIGH, 0),
+    Cube::new(XL | FD | ERR | EFF, EFF),
+    Cube::new(XL | FD | ERR | EFF | RTR | HIGH, FD),
+    Cube::new(XL | FD | ERR | EFF | RTR, FD | EFF),
+    Cube::new(XL | FD | ERR | EFF | RTR, ERR),
 ];
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::change::Change;
-use super::cube::{Cube, ERR, FD, RTR, WELL_FORMED};
+use super::cube::{Cube, ERR, FD, RTR, WELL_FORMED, XL};
 use crate::plan::{BusIndex, Formats, Plan, Route, RouteIndex, SendAs};
 use candor_core::filter::{Filter, ReceiveList};
 use candor_core::frame::FrameFormat;
@@ -74,7 +74,7 @@ fn meet(ones: &[Cube], others: &[Cube]) -> Vec<Cube> {
 fn passing(route: &Route) -> Vec<Cube> {
     let bytes = route.payload.iter().map(PayloadPattern::bytes).min().unwrap_or(0);
     // Remote frames have no data that a pattern could match.
-    let carrying = if bytes > 0 { Cube::new(RTR, 0) } else { Cube::ALL };
+    let carrying = if bytes > 0 { Cube::new(XL | RTR, 0) } else { Cube::new(XL, 0) };
     // Frames that are too long for the other format are deleted.
     let room = route.send_as.map_or(usize::MAX, |send_as| send_as.format().max_len());
     let has_room = |format: FrameFormat| bytes <= format.max_len().min(room);
@@ -92,8 +92,7 @@ fn passing(route: &Route) -> Vec<Cube> {
         // One cube instead of two for most routes.
         Formats::Any if has_room(FrameFormat::Classic) && route.send_as.is_none() => vec![carrying],
         Formats::Any => [FrameFormat::Classic, FrameFormat::Fd].into_iter().filter_map(passes).collect(),
-        // They never become another kind of frame, and no other rule sees them.
-        Formats::Xl => Vec::new(),
+        Formats::Xl => vec![Cube::new(XL, XL)],
         Formats::Only(format) => passes(format).into_iter().collect(),
     }
 }

@@ -10,8 +10,7 @@ use candor_core::payload::PayloadPattern;
 use candor_core::rule::{self, Verdict};
 
 pub(super) fn find(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
-    let known = plan.routes().iter().enumerate().filter(|(_, route)| route.formats != Formats::Xl);
-    for (index, route) in known {
+    for (index, route) in plan.routes().iter().enumerate() {
         let (index, edges) = (RouteIndex(index), edges.of_route(RouteIndex(index)));
         let pieces = || edges.iter().flat_map(|edge| edge.well_formed().map(move |cube| (edge, cube)));
         if pieces().next().is_none() {

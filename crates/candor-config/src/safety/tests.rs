@@ -284,7 +284,7 @@ proptest! {
         plan.routes.iter_mut().for_each(|route| route.incoming = Incoming::Skipped);
         let (jobs, hazards) = (crate::lower(&plan), hazards(&plan));
         let from = |(bus, id)| {
-            let sent = sent(&jobs, BusIndex(bus), &frame(Kind { id: RawId(id), format: FrameFormat::Classic }));
+            let sent = sent(&jobs, BusIndex(bus), &frame(Kind { id: RawId(id), format: FrameFormat::Classic, is_xl: false }));
             sent.into_iter().map(move |(route, to, sent, _)| (bus, id, route, to, sent))
         };
         let frames = (0..4).flat_map(|bus| [0x100, 0x101, 0x102, 0x103, 0x555].map(|id| (bus, id)));

@@ -8,13 +8,7 @@ use crate::plan::{Formats, Selection};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::filter::{CAN_INV_FILTER, Filter, ReceiveList};
-use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK};
-
-/// Bits of the virtual CAN network in the first word of a frame.
-///
-/// # Source
-/// [`CANXL_VCID_OFFSET`](https://github.com/torvalds/linux/blob/v7.0/include/uapi/linux/can.h#L190) in Linux 7.0.
-const NETWORK_SHIFT: u32 = 16;
+use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, CANXL_VCID, CANXL_VCID_OFFSET};
 
 /// `frames = "xl"` by itself, or `None` if the route has keys that such a route cannot have.
 pub(super) fn formats(
@@ -85,8 +79,8 @@ pub(super) fn selections(
                 let Filter { id, mask } = selection.filter;
                 // Without EFF in the mask, the kernel's rule for identifiers of 11 bits keeps the bits of the network.
                 let filter = Filter {
-                    id: id & mask & CAN_SFF_MASK | u32::from(network) << NETWORK_SHIFT,
-                    mask: mask & CAN_SFF_MASK | 0xFF << NETWORK_SHIFT,
+                    id: id & mask & CAN_SFF_MASK | u32::from(network) << CANXL_VCID_OFFSET,
+                    mask: mask & CAN_SFF_MASK | CANXL_VCID,
                 };
                 fitting.push(Selection { filter, ..selection });
             }

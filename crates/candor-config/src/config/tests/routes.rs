@@ -403,6 +403,23 @@ fn xl_routes_compare_priority_and_network() {
     let xl = jobs("");
     assert!(xl.iter().all(|job| job.is_xl && !job.is_for_kernel() && !job.takes(&frame(RawId(0x123)))));
 
+    // Two gateways' worth of routes: they return through a pair, as other frames do, and only if one frame passes all.
+    let ring = |back: &str| {
+        let bus = |name: &str, peer: &str| format!("[bus.{name}]\ninterface = \"v{name}\"\nvxcan-peer = \"{peer}\"\n");
+        let route = |name: &str, from: &str, to: &str, lines: &str| {
+            format!("[[route]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{lines}\n")
+        };
+        let buses = [bus("a", "b"), bus("b", "a"), bus("c", "d"), bus("d", "c")].concat();
+        let there = route("there", "b", "c", "frames = \"xl\"\nmatch = \"100..1FF\"\nvcid = \"05\"");
+        let file = format!("engine = \"bpf\"\n{buses}{there}{}", route("back", "d", "a", back));
+        let found = findings(&file).into_iter().find(|finding| finding.code == "E0601");
+        found.map(|finding| finding.message)
+    };
+    let of = |back: &str| ring(&format!("frames = \"xl\"\n{back}"));
+    assert!(of("").is_some_and(|message| message.contains("100 (XL, VCID 05)")), "{:?}", of(""));
+    assert!(of("match = \"180\"\nvcid = \"05\"").is_some_and(|message| message.contains("180 (XL, VCID 05)")));
+    assert_eq!([of("vcid = \"06\""), of("match = \"200\""), ring(""), ring("frames = \"fd\"")], [const { None }; 4]);
+
     let plan = loaded(&auto("frames = \"xl\"\nmatch = \"100..1FF\"\nvcid = \"05\"\nexclusive = true"));
     let again = loaded(&crate::text::write(&plan));
     assert_eq!((crate::lower(&again), again.routes()), (crate::lower(&plan), plan.routes()));

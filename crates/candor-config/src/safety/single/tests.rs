@@ -20,7 +20,7 @@ fn len(len: u8) -> Operand {
 }
 
 fn kind(id: u32, format: FrameFormat) -> Kind {
-    Kind { id: RawId(id), format }
+    Kind { id: RawId(id), format, is_xl: false }
 }
 
 fn malformed(taken: u32, sent: u32, format: FrameFormat, what: Malformed) -> Hazard {
