@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::control_group::{GroupId, GroupName};
 use crate::handle::Handle;
 use crate::netlink::arbitration::{Installed, Statistics};
-use crate::netlink::program;
+use crate::netlink::program::{self, Ingress};
 use crate::netlink::{self, InterfaceNames, Mode, Observed, TcError};
 use crate::steps::Step;
 use crate::tree::Tree;
@@ -115,7 +115,12 @@ impl Kernel for Interface {
         match step {
             Step::ChangeClass(class) => netlink::send_class(client, *index, class, Mode::Change),
             Step::MakeClass(class) => netlink::send_class(client, *index, class, Mode::Make),
+            Step::MakeFilter(filter) if filter.parent == Handle::EGRESS && has_plain_ingress(client, *index)? => {
+                Err(TcError::OnlyReceived)
+            }
             Step::MakeFilter(filter) => netlink::make_filter(client, *index, filter, names),
+            // Programs that forward frames are in one, which the kernel would not exchange without removing them.
+            Step::MakeQdisc(qdisc) if qdisc.parent == Handle::CLSACT && has_plain_ingress(client, *index)? => Ok(()),
             // Below a class the kernel has put its own default, which is in the way of one that is only made.
             Step::ChangeQdisc(qdisc) | Step::MakeQdisc(qdisc) => {
                 let made = netlink::make_qdisc(client, *index, qdisc)?;
@@ -138,6 +143,11 @@ impl Kernel for Interface {
             Step::RemoveSide { parent } => Ok(netlink::delete_qdisc(client, *index, *parent, Handle::NONE)?),
         }
     }
+}
+
+/// True for the `ingress` of programs that forward frames.
+fn has_plain_ingress(client: &mut Client, interface: InterfaceIndex) -> Result<bool, TcError> {
+    Ok(program::ingress(client, interface)? == Some(Ingress::Plain) && program::has_ours(client, interface)?)
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -62,6 +62,12 @@ pub enum TcError {
     Encode(#[from] EncodeError),
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
+    /// The kernel would take it as a filter of received frames.
+    #[error(
+        "The qdisc ingress of the eBPF programs there has no place for filters of sent frames: stop candor (sudo candor down) and \
+         start it with this file"
+    )]
+    OnlyReceived,
     #[error(transparent)]
     Program(#[from] ProgramError),
     #[error(transparent)]
@@ -120,7 +126,7 @@ impl TcError {
     #[must_use]
     pub const fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Encode(_) | Self::Program(_) | Self::Queue(_) => None,
+            Self::Encode(_) | Self::OnlyReceived | Self::Program(_) | Self::Queue(_) => None,
             Self::Netlink(error) => error.errno(),
         }
     }

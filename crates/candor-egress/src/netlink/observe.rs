@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::action::Action;
+use crate::compile::SOURCE_MASK;
 use crate::discipline::Discipline;
-use crate::filter::Classifier;
+use crate::filter::{Classifier, Filter};
 use crate::handle::Handle;
 use crate::tree::{Class, Qdisc, Tree};
 use candor_io::can::InterfaceIndex;
@@ -66,7 +68,15 @@ pub fn observe(
     let has_others = observed.tree.filters.iter().any(|filter| is_ingress(filter.parent))
         || observed.other_chains.iter().any(|(parent, _)| is_ingress(*parent));
     let is_hidden = |listed: &ListedQdisc| has_ours && !has_others && is_ingress(listed.qdisc.handle);
-    let made = made.into_iter().filter(|listed| !is_hidden(listed));
+    // Made for programs, which have perhaps gone before the filters that mark frames.
+    let is_made_here = has_ours || observed.tree.filters.iter().any(marks_source);
+    let made = made.into_iter().filter(|listed| !is_hidden(listed)).map(|mut listed| {
+        // An `ingress` has the same place for filters of received frames.
+        if is_made_here && is_ingress(listed.qdisc.handle) {
+            listed.qdisc.discipline = Discipline::Clsact;
+        }
+        listed
+    });
     (observed.tree.qdiscs, observed.qdiscs) = made.map(|listed| (listed.qdisc, listed.stats)).unzip();
     (observed.tree.classes, observed.classes) = classes.into_iter().map(|listed| (listed.class, listed.stats)).unzip();
     Ok(observed)
@@ -75,6 +85,11 @@ pub fn observe(
 /// True for filters that forward frames, which no file describes and no other program should change.
 fn is_ours(classifier: &Classifier) -> bool {
     matches!(classifier, Classifier::Other { kind, options } if kind == "bpf" && program::are_ours(options))
+}
+
+/// True for filters that mark the frames of a bus.
+fn marks_source(filter: &Filter) -> bool {
+    matches!(filter.actions.as_slice(), [Action::Skbedit { mask: Some(SOURCE_MASK), .. }])
 }
 
 /// Parents that may have filters: disciplines, both hooks of `clsact`, and classes with filters of their own.
@@ -157,7 +172,7 @@ fn parents_first<T>(items: Vec<T>, name: impl Fn(&T) -> Handle, parent: impl Fn(
 
 #[cfg(test)]
 mod tests {
-    use crate::filter::{ETH_P_ALL, Filter, U32};
+    use crate::filter::{ETH_P_ALL, U32};
     use crate::tree::Share;
 
     use super::*;

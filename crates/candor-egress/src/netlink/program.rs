@@ -246,9 +246,20 @@ pub fn remove_ingress(client: &mut Client, interface: InterfaceIndex) -> Result<
 /// # Errors
 /// Those of the dump.
 pub fn has_ingress(client: &mut Client, interface: InterfaceIndex) -> Result<bool, NetlinkError> {
-    Ok(list::qdiscs(client)?
-        .iter()
-        .any(|listed| listed.interface == interface && listed.qdisc.parent == Handle::CLSACT))
+    Ok(ingress(client, interface)?.is_some())
+}
+
+/// The discipline that an interface has at its ingress.
+///
+/// # Errors
+/// Those of the dump.
+pub fn ingress(client: &mut Client, interface: InterfaceIndex) -> Result<Option<Ingress>, NetlinkError> {
+    let mut here = list::qdiscs(client)?.into_iter().filter(|listed| listed.interface == interface);
+    let found = here.find(|listed| listed.qdisc.parent == Handle::CLSACT);
+    Ok(found.map(|listed| match listed.qdisc.discipline {
+        Discipline::Clsact => Ingress::Both,
+        _ => Ingress::Plain,
+    }))
 }
 
 /// True if the ingress of the interface has no filter, of whatever kind, and neither has the egress of `clsact`.

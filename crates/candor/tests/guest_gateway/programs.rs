@@ -349,6 +349,40 @@ fn programs_share_an_interface_with_queues() {
     way.assert_clean();
 }
 
+/// Their place at the ingress is made for received frames only, and stays.
+#[test]
+#[ignore = "runs in a guest"]
+fn queues_come_to_programs_that_run() {
+    let Some(way) = Way::new() else { return };
+    let path = way.place.files.path().join("candor.toml");
+    let candor = way.place.run(&gateway(&["100", "200"]), "bpf").start_from(&path);
+    let reload = |more: &str| {
+        way.place.file("candor.toml", &(gateway(&["100", "200"]) + more));
+        candor.reload()
+    };
+    let bands = "[[egress.right.band]]\nname = \"left\"\nfrom = \"left\"\n[[egress.right.band]]\nname = \"rest\"\n";
+    let answer = reload(bands);
+    assert_eq!(answer["event"], "reloaded", "{answer}");
+    assert!(way.forwards(0x100) && way.forwards(0x200));
+    assert_eq!(sent_by_bands(way.right.near).first(), Some(&2), "frames from the left bus");
+    // Without the queues again, and once more with them.
+    for (more, sent) in [("", None), (bands, Some(&1))] {
+        assert_eq!(reload(more)["event"], "reloaded");
+        assert!(way.forwards(0x100));
+        assert_eq!(sent_by_bands(way.right.near).first(), sent);
+    }
+    // The kernel would limit what comes in.
+    let limit =
+        "[[egress.left.band]]\nname = \"all\"\n[[egress.left.limit]]\nmatch = \"100\"\nrate = \"20 frames/s\"\n";
+    let answer = reload(&(bands.to_owned() + limit));
+    assert_eq!(answer["event"], "not-reloaded");
+    assert!(answer["because"].as_str().unwrap().contains("no place for filters of sent frames"), "{answer}");
+    assert!(way.forwards(0x100) && way.forwards(0x200));
+    assert_eq!(sent_by_bands(way.right.near).first(), Some(&3), "the queues are those of before");
+    candor.end(Signal::Terminate);
+    way.assert_clean();
+}
+
 #[test]
 #[ignore = "runs in a guest"]
 fn the_verifier_says_why_it_refuses() {
