@@ -26,8 +26,12 @@ const HOST_TESTS: [&str; 3] = [
 /// The test of `cargo xtask soak`, which runs only by its name.
 pub(crate) const LONG_RUN: &str = "long_run";
 
-/// The kernel on which `cargo xtask test` runs all tests.
+/// The kernel on which `cargo xtask test` runs all tests but [`OF_GATEWAYS`].
 const NEWEST: &str = "debian-7.3";
+
+/// Tests of what candor itself does, which take long. They run in user-mode Linux, and on other kernels every night.
+const OF_GATEWAYS: [&str; 7] =
+    ["conformant::", "lateness::", "leftovers::", "many_buses::", "measured::", "replug::", "split::"];
 
 /// Tests that compare a kernel with an oracle, or that use drivers.
 const OF_KERNELS: [&str; 10] = [
@@ -90,6 +94,17 @@ pub(crate) fn on_arm64() -> anyhow::Result<()> {
     run(&Args { name: None, testbed: None, arch: Arch::Arm64, kernel: None })
 }
 
+/// The part of [`build`] that takes long: the programs, and [the tests](build_of_tests).
+pub(crate) fn build_of_programs() -> anyhow::Result<step::Logged> {
+    let command = static_build::build_of_lab(Arch::X86_64)?;
+    Ok(step::Logged { name: "build of static programs".to_owned(), command })
+}
+
+pub(crate) fn build_of_tests() -> anyhow::Result<step::Logged> {
+    let command = static_build::build_of_guest_test("guest_gateway", Arch::X86_64)?;
+    Ok(step::Logged { name: "build of static guest tests".to_owned(), command })
+}
+
 /// Builds the static candor-lab and the guest tests. candor-lab finds its programs for guests with another processor.
 pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
     let lab = step::step("static programs", || {
@@ -104,21 +119,26 @@ pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
 
 /// The guests of `cargo xtask test` with user-mode Linux, and those that count instructions.
 pub(crate) fn all(lab: &Path, test: &Path) -> [Vec<step::Logged>; 2] {
-    let guest = |testbed: Testbed, kernel: Option<&str>, tests: &[&str]| {
+    let guest = |testbed: Testbed, kernel: Option<&str>, (tests, others): (&[&str], &[&str])| {
         let on = kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
         let name = format!("gateway tests in {}{on}", testbed.name());
-        step::Logged { name, command: command(lab, test, testbed, Arch::X86_64, kernel, tests) }
+        let mut command = command(lab, test, testbed, Arch::X86_64, kernel, tests);
+        command.args(others.iter().flat_map(|name| ["--skip", *name]));
+        step::Logged { name, command }
     };
     [
-        vec![guest(Testbed::Uml, None, &[])],
-        vec![guest(Testbed::Icount, Some(NEWEST), &[]), guest(Testbed::Icount, Some("debian-6.1"), &OF_KERNELS)],
+        vec![guest(Testbed::Uml, None, (&[], &[]))],
+        vec![
+            guest(Testbed::Icount, Some(NEWEST), (&[], &OF_GATEWAYS)),
+            guest(Testbed::Icount, Some("debian-6.1"), (&OF_KERNELS, &[])),
+        ],
     ]
 }
 
-/// All guest tests on the kernels that [`all`] leaves out, or on which it runs only those of kernels.
+/// All guest tests on the kernels that [`all`] leaves out, or on which it runs only some.
 pub(crate) fn on_other_kernels() -> anyhow::Result<()> {
     let (lab, test) = build(Arch::X86_64)?;
-    ["debian-6.1", "debian-6.12", "debian-7.3-rt"].into_iter().try_for_each(|kernel| {
+    ["debian-6.1", "debian-6.12", NEWEST, "debian-7.3-rt"].into_iter().try_for_each(|kernel| {
         step::step(&format!("gateway tests on {kernel}"), || {
             step::run(&mut command(&lab, &test, Testbed::Icount, Arch::X86_64, Some(kernel), &[]))
         })

@@ -46,15 +46,22 @@ pub(crate) fn lab() -> anyhow::Result<PathBuf> {
 
 /// The same for guests with another processor.
 pub(crate) fn lab_for(arch: Arch) -> anyhow::Result<PathBuf> {
-    ensure_target(arch.target())?;
-    let arguments = ["build", "--release", "--package", "candor", "--package", "candor-lab", "--target"];
-    step::run(cargo().args(arguments).arg(arch.target()))?;
+    step::run(&mut build_of_lab(arch)?)?;
     let target = step::metadata()?.target_directory.into_std_path_buf();
     let lab = target.join(arch.target()).join("release/candor-lab");
     if arch == Arch::X86_64 {
         bare_metal(&target, &lab)?;
     }
     Ok(lab)
+}
+
+/// The build of both programs.
+pub(crate) fn build_of_lab(arch: Arch) -> anyhow::Result<Command> {
+    ensure_target(arch.target())?;
+    let arguments = ["build", "--release", "--package", "candor", "--package", "candor-lab", "--target"];
+    let mut command = cargo();
+    command.args(arguments).arg(arch.target());
+    Ok(command)
 }
 
 /// Builds the gateway without an operating system and puts it next to candor-lab.
@@ -90,25 +97,21 @@ pub(crate) fn check_size(lab: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The build of a test of the candor crate for guests.
+pub(crate) fn build_of_guest_test(name: &str, arch: Arch) -> anyhow::Result<Command> {
+    ensure_target(arch.target())?;
+    let arguments = ["test", "--no-run", "--profile", "guest-test", "--package", "candor", "--test", name, "--target"];
+    let mut command = cargo();
+    command.args(arguments).arg(arch.target());
+    Ok(command)
+}
+
 /// Builds a test of the candor crate for guests and returns its path. The programs that guests start are those of [`lab`], so
 /// this build leaves out what makes it slow: link-time optimisation.
 pub(crate) fn guest_test(name: &str, arch: Arch) -> anyhow::Result<PathBuf> {
-    ensure_target(arch.target())?;
-    let arguments = [
-        "test",
-        "--no-run",
-        "--profile",
-        "guest-test",
-        "--package",
-        "candor",
-        "--test",
-        name,
-        "--message-format",
-        "json",
-        "--target",
-    ];
-    let output =
-        cargo().args(arguments).arg(arch.target()).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    let mut build = build_of_guest_test(name, arch)?;
+    build.args(["--message-format", "json"]);
+    let output = build.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("building the guest test {name}: {}", output.status);
     }

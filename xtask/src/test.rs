@@ -28,18 +28,19 @@ fn all(args: &Args) -> anyhow::Result<()> {
         let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
         step::run(step::cargo().args(arguments).env("RUSTDOCFLAGS", "--deny warnings"))
     })?;
-    step::step("unit and property tests", || {
-        let mut tests = step::cargo();
-        tests.args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor,netlink");
-        if let Some(folder) = cantools::obtain()? {
-            tests.env("CANDOR_CANTOOLS", folder);
-        }
-        step::run(&mut tests)
-    })?;
+    let mut tests = step::cargo();
+    tests.args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor,netlink");
+    if let Some(folder) = cantools::obtain()? {
+        tests.env("CANDOR_CANTOOLS", folder);
+    }
+    let tests = step::Logged { name: "unit and property tests".to_owned(), command: tests };
     if args.host_only {
+        step::lanes(vec![vec![tests]])?;
         println!("xtask: guest tests left out (--host-only)");
         return Ok(());
     }
+    // Link-time optimisation leaves a processor idle.
+    step::lanes(vec![vec![guest::build_of_programs()?], vec![tests, guest::build_of_tests()?]])?;
     let (lab, test) = guest::build(static_build::Arch::X86_64)?;
     // A guest has one processor, so there is room for two at a time.
     let [mut user_mode, mut counting] = guest::all(&lab, &test);
