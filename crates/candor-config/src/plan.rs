@@ -10,7 +10,7 @@ use std::time::Duration;
 pub use crate::engine::{Engine, UserEngine};
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
-pub use candor_core::job::{BusIndex, Echo, Incoming, RouteIndex, SendAs, Timestamp};
+pub use candor_core::job::{BusIndex, Computed, Echo, Incoming, RouteIndex, SendAs, Timestamp};
 use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications};
@@ -109,6 +109,8 @@ pub struct Route {
     pub payload: Vec<PayloadPattern>,
     /// Format conversion. User space only.
     pub send_as: Option<SendAs>,
+    /// Change of signals, before the conversion. User space only.
+    pub computed: Option<Computed>,
     pub modifications: Modifications,
     /// Computed after the modifications. Empty without a modification, as in the kernel.
     pub checksums: Checksums,
@@ -142,6 +144,7 @@ impl Route {
             formats: Formats::Any,
             payload: Vec::new(),
             send_as: None,
+            computed: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
             echo: Echo::Off,

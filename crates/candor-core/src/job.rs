@@ -2,10 +2,12 @@
 
 #[cfg(feature = "std")]
 mod cangw;
+mod computed;
 
 pub use crate::rule::SendAs;
 #[cfg(feature = "std")]
 pub use cangw::cangw_arguments;
+pub use computed::{Compute, Computed};
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -50,7 +52,7 @@ pub enum Incoming {
     Allowed,
 }
 
-/// A can-gw job with buses in place of interfaces. can-gw supports neither `payload` nor `send_as` nor `is_xl`.
+/// A can-gw job with buses in place of interfaces. can-gw supports neither `payload` nor `send_as` nor `is_xl` nor `computed`.
 ///
 /// ```
 /// use candor_core::filter::Filter;
@@ -79,6 +81,8 @@ pub struct Job {
     pub is_xl: bool,
     /// Filter of the matched frames.
     pub filter: Filter,
+    /// A change before the modifications, computed from the received frame. User space only.
+    pub computed: Option<Computed>,
     /// Changes to each sent frame (`CGW_MOD_*`).
     pub modifications: Modifications,
     /// Checksums computed after the modifications (`CGW_CS_*`).
@@ -110,6 +114,7 @@ impl Job {
             format,
             is_xl: false,
             filter,
+            computed: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
             echo: Echo::Off,
@@ -125,7 +130,7 @@ impl Job {
     /// Returns true if can-gw can run this job.
     #[must_use]
     pub const fn is_for_kernel(&self) -> bool {
-        self.payload.is_empty() && self.send_as.is_none() && !self.is_xl
+        self.payload.is_empty() && self.send_as.is_none() && !self.is_xl && self.computed.is_none()
     }
 
     /// The format of sent frames, which operands and checksums refer to.
@@ -150,6 +155,9 @@ impl Job {
     #[must_use]
     pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
         let mut frame = *frame;
+        if let Some(computed) = &self.computed {
+            computed.change(&mut frame);
+        }
         let mut verdict = self.send_as.map_or(Verdict::Send, |send_as| rule::convert(&mut frame, send_as));
         if verdict == Verdict::Send {
             verdict = rule::change(&mut frame, &self.modifications, &self.checksums);

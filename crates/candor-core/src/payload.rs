@@ -21,6 +21,20 @@ impl PayloadPattern {
         self.mask.iter().rposition(|&mask| mask != 0).map_or(0, |last| last + 1)
     }
 
+    /// What both patterns require. `None` if they require different values of a bit.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Option<Self> {
+        let mut both = *self;
+        for at in 0..CANFD_MAX_DLEN {
+            if (self.value[at] ^ other.value[at]) & self.mask[at] & other.mask[at] != 0 {
+                return None;
+            }
+            both.mask[at] |= other.mask[at];
+            both.value[at] |= other.value[at];
+        }
+        Some(both)
+    }
+
     /// Returns true if the frame contains all compared bytes with the required values. Remote frames have no payload.
     #[must_use]
     pub fn matches(&self, frame: &Frame) -> bool {

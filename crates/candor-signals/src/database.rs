@@ -9,6 +9,7 @@ use crate::ratio::Ratio;
 mod find;
 
 pub use find::FindError;
+pub(crate) use find::similar;
 
 /// A database of messages, in the order of its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -19,10 +19,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod change;
 mod check;
 mod codec;
+mod condition;
 mod database;
 pub mod dbc;
+mod expression;
 mod field;
 mod id;
 mod index;
@@ -35,8 +38,11 @@ mod ratio;
 mod scale;
 mod text;
 
+pub use change::{Change, Changes};
 pub use codec::{Codec, MessageCodec};
+pub use condition::{Condition, MOST_PATTERNS};
 pub use database::{ByteOrder, Database, FindError, Kind, Message, NamedValue, Presence, SendMode, Signal, Timing};
+pub use expression::ExpressionError;
 pub use field::Field;
 pub use id::MessageId;
 pub use oddity::{Effect, Oddity, OddityKind, Refusal};

@@ -93,6 +93,12 @@ impl Ratio {
         self.numerator == 0
     }
 
+    /// The number with the other sign. A numerator is never the smallest `i128`.
+    #[must_use]
+    pub const fn negative(self) -> Self {
+        Self { numerator: -self.numerator, denominator: self.denominator }
+    }
+
     /// Sum.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
@@ -105,7 +111,7 @@ impl Ratio {
     /// Difference.
     #[must_use]
     pub fn checked_sub(self, other: Self) -> Option<Self> {
-        self.checked_add(Self { numerator: -other.numerator, ..other })
+        self.checked_add(other.negative())
     }
 
     /// Product.
@@ -163,7 +169,7 @@ impl Ratio {
     }
 }
 
-fn floor(ratio: Ratio) -> i128 {
+pub(crate) fn floor(ratio: Ratio) -> i128 {
     ratio.numerator.div_euclid(ratio.denominator)
 }
 

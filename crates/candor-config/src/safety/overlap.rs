@@ -10,7 +10,6 @@ use super::effect::Effect;
 use super::index::{Budget, Index, Mixer, Table, Values};
 use super::{Hazard, Kind, Share};
 use crate::plan::{BusIndex, Plan, Route, RouteIndex};
-use candor_core::payload::PayloadPattern;
 
 /// With more cubes, routes are not tested for inclusion.
 const MOST_CUBES: usize = 64;
@@ -251,13 +250,9 @@ impl Sent {
 
 /// Returns true if some payload matches both routes.
 pub(super) fn can_meet(one: &Route, other: &Route) -> bool {
-    let agree = |one: &PayloadPattern, other: &PayloadPattern| {
-        let bytes = one.mask.iter().zip(&other.mask).zip(one.value.iter().zip(&other.value));
-        bytes.into_iter().all(|((one_mask, other_mask), (one, other))| (one ^ other) & one_mask & other_mask == 0)
-    };
     one.payload.is_empty()
         || other.payload.is_empty()
-        || one.payload.iter().any(|one| other.payload.iter().any(|other| agree(one, other)))
+        || one.payload.iter().any(|one| other.payload.iter().any(|other| one.and(other).is_some()))
 }
 
 /// Returns true if route `by` sends every frame of route `of`, with the same identifiers; `false` if unknown.

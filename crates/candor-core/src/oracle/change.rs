@@ -9,9 +9,13 @@ use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, V
 /// Applies the job to a frame that it accepts. After [`Verdict::Delete`] the frame is as it was when it was deleted.
 pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     let mut frame = *received;
+    // The one step without a duplicate here: the tests of `candor-signals` compare it with another one.
+    if let Some(computed) = &job.computed {
+        computed.change(&mut frame);
+    }
     let mut verdict = Verdict::Send;
     if let Some(send_as) = job.send_as {
-        match converted(received, send_as) {
+        match converted(&frame, send_as) {
             Some(converted) => frame = converted,
             None => verdict = Verdict::Delete,
         }

@@ -4,10 +4,11 @@
 //! `len8_dlc` preserve between two operations.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::pool::Pool;
+use super::pool::{Pool, number};
 use crate::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
-use crate::job::{Job, SendAs};
+use crate::job::{Computed, Job, SendAs};
 use crate::rule::{self, Bits, ChecksumSpan, Crc8Profile, Modifications, Verdict, XorChecksum};
 
 /// Modification shared by one or more jobs.
@@ -17,6 +18,7 @@ pub(super) struct Change {
     /// `None` also keeps a stray `len8_dlc`.
     len: Option<Bits<u8>>,
     flags: Bits<u8>,
+    computed: Option<u32>,
     send_as: Option<SendAs>,
     xor: Option<XorChecksum>,
     crc8: Option<u32>,
@@ -49,6 +51,7 @@ pub(super) struct Changes {
     long: Box<[Long]>,
     crc8: Box<[Crc8]>,
     tables: Box<[Table]>,
+    computed: Box<[Computed]>,
 }
 
 /// Changes while they are collected.
@@ -59,13 +62,14 @@ pub(super) struct ChangePool {
     long: Pool<Long>,
     crc8: Pool<Crc8>,
     tables: Pool<Table>,
+    computed: Vec<Computed>,
 }
 
 impl ChangePool {
     /// The number of a job's change. `None` if the job changes nothing.
     pub(super) fn change_of(&mut self, job: &Job) -> Option<u32> {
         let modifications = &job.modifications;
-        if modifications.is_empty() && job.send_as.is_none() {
+        if modifications.is_empty() && job.send_as.is_none() && job.computed.is_none() {
             return None;
         }
         let format = job.leaves_as();
@@ -85,6 +89,7 @@ impl ChangePool {
                 FrameFormat::Classic => Bits::<u8>::SAME,
                 FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
             },
+            computed: job.computed.as_ref().map(|computed| self.computed(computed)),
             send_as: job.send_as,
             xor: checksums.xor,
             crc8: crc8.map(|crc8| self.crc8.number_of(crc8)),
@@ -101,7 +106,16 @@ impl ChangePool {
             long: self.long.finish(),
             crc8: self.crc8.finish(),
             tables: self.tables.finish(),
+            computed: self.computed.into(),
         }
+    }
+
+    /// The number of a computed change. The jobs of a route come one after another.
+    fn computed(&mut self, computed: &Computed) -> u32 {
+        if self.computed.last() != Some(computed) {
+            self.computed.push(computed.clone());
+        }
+        number(self.computed.len() - 1)
     }
 
     fn data_of(&mut self, modifications: &Modifications, format: FrameFormat) -> Option<u32> {
@@ -118,6 +132,11 @@ impl Changes {
     /// Changes a frame. An unknown number changes nothing.
     pub(super) fn apply(&self, number: u32, frame: &mut Frame) -> Verdict {
         let Some(change) = self.changes.get(number as usize) else { return Verdict::Send };
+        if let Some(number) = change.computed
+            && let Some(computed) = self.computed.get(number as usize)
+        {
+            computed.change(frame);
+        }
         if let Some(send_as) = change.send_as
             && rule::convert(frame, send_as) == Verdict::Delete
         {

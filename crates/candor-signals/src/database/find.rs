@@ -107,7 +107,7 @@ impl Database {
 }
 
 /// The name with the smallest number of changes, if these are few.
-fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let most = name.chars().count() / 3 + 1;
     let close = names.map(|one| (changes(name, one), one)).filter(|(changes, _)| *changes <= most);
     close.min_by_key(|(changes, _)| *changes).map(|(_, one)| one.to_owned())

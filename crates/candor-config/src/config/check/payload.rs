@@ -168,22 +168,8 @@ fn both(
     if payload.len() > MAX_PATTERNS || mux.len() > MAX_PATTERNS {
         return if mux.len() > MAX_PATTERNS { mux } else { payload };
     }
-    let agree = |one: &PayloadPattern, other: &PayloadPattern| {
-        (0..CANFD_MAX_DLEN).all(|at| (one.value[at] ^ other.value[at]) & one.mask[at] & other.mask[at] == 0)
-    };
-    let merge = |one: &PayloadPattern, other: &PayloadPattern| {
-        let mut merged = *one;
-        for at in 0..CANFD_MAX_DLEN {
-            merged.mask[at] |= other.mask[at];
-            merged.value[at] |= other.value[at];
-        }
-        merged
-    };
-    let patterns: Vec<_> = payload
-        .iter()
-        .flat_map(|one| mux.iter().filter(|other| agree(one, other)).map(|other| merge(one, other)))
-        .take(MAX_PATTERNS + 1)
-        .collect();
+    let patterns: Vec<_> =
+        payload.iter().flat_map(|one| mux.iter().filter_map(|other| one.and(other))).take(MAX_PATTERNS + 1).collect();
     if let (true, Some(mux)) = (patterns.is_empty(), &spec.mux) {
         let diagnostic =
             Diagnostic::error(code::NOTHING_LEFT, mux.span.clone(), "No payload matches both `payload` and `mux`")

@@ -133,6 +133,7 @@ fn route(
         formats,
         payload,
         send_as,
+        computed: None,
         modifications,
         checksums,
         echo: if is_true(&spec.echo) { Echo::On } else { Echo::Off },

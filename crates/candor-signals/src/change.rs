@@ -1,0 +1,249 @@
+//! Changes of signals in frames that are forwarded.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, Frame, RawId};
+use candor_core::job::{Compute, Computed};
+
+use crate::codec::Codec;
+use crate::database::{Message, Signal};
+use crate::expression::pieces::{Line, NotLines, Pieces};
+use crate::expression::{ExpressionError, Node, Scope, parse};
+use crate::ratio::{Ratio, divide_rounded};
+use crate::scale::Physical;
+
+/// What a signal becomes in the frames of its message, compiled once.
+///
+/// An expression of the signal alone is computed with whole numbers of 128 bits and rounded once, to the nearest raw value, halves
+/// to the even one; a result beyond the bits is saturated. One with other signals, or with products of the signal, is computed with
+/// exact fractions; if it divides by 0, or if a step needs more than 128 bits, the signal stays as it is. For floating-point signals
+/// every step is rounded to 64 bits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    codec: Codec,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Rule {
+    /// These bits.
+    Constant(u64),
+    /// Up to a raw value, by this line; the last one is for all others.
+    Lines(Box<[(i128, WholeLine)]>),
+    /// With exact fractions.
+    Exact(Box<Node>, Box<[Codec]>),
+    /// With floating-point numbers of 64 bits.
+    Float(Box<Node>, Box<[Codec]>),
+}
+
+/// new raw value = (raw × slope + base) ÷ divisor, which is positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WholeLine {
+    slope: i128,
+    base: i128,
+    divisor: i128,
+}
+
+impl WholeLine {
+    /// A line of physical values as one of raw values. `None` if it does not fit.
+    fn new(line: Line, signal: &Signal, ends: [i128; 2]) -> Option<Self> {
+        let slope = line.slope.checked_div(signal.factor)?;
+        let base = line.base.checked_sub(signal.offset)?.checked_div(signal.factor)?;
+        // The least common denominator.
+        let rest = Ratio::new(slope.denominator(), base.denominator())?;
+        let divisor = base.denominator().checked_mul(rest.numerator())?;
+        let whole = Self {
+            slope: slope.numerator().checked_mul(divisor / slope.denominator())?,
+            base: base.numerator().checked_mul(divisor / base.denominator())?,
+            divisor,
+        };
+        // Rounding adds less than a divisor.
+        let fits =
+            |raw: i128| raw.checked_mul(whole.slope)?.checked_add(whole.base)?.checked_abs()?.checked_add(divisor);
+        ends.into_iter().all(|raw| fits(raw).is_some()).then_some(whole)
+    }
+
+    #[inline]
+    fn at(self, raw: i128) -> i128 {
+        divide_rounded(raw * self.slope + self.base, self.divisor)
+    }
+}
+
+impl Change {
+    /// Compiles an expression for a signal of a message that can be used.
+    ///
+    /// # Errors
+    /// What is wrong with the expression, and where.
+    pub fn new(message: &Message, signal: &Signal, text: &str) -> Result<Self, ExpressionError> {
+        let whole =
+            |message: String, help: &str| ExpressionError { range: 0..text.len(), message, help: help.to_owned() };
+        let codec = Codec::new(message, signal)
+            .ok_or_else(|| whole(format!("Signal {} cannot be used", signal.name), "see candor database"))?;
+        if signal.factor.is_zero() {
+            return Err(whole(format!("The factor of {} is 0", signal.name), "correct the database"));
+        }
+        let mut scope = Scope { message, signal, others: Vec::new() };
+        let node = parse(text, &mut scope)?;
+        let Scope { others, .. } = scope;
+        let others = || others.iter().filter_map(|other| Codec::new(message, other)).collect::<Box<[_]>>();
+        let Some(range) = signal.raw_range() else {
+            return Ok(Self { codec, rule: Rule::Float(Box::new(node), others()) });
+        };
+        if !node.reads_only_itself() {
+            return Ok(Self { codec, rule: Rule::Exact(Box::new(node), others()) });
+        }
+        let itself = Line { slope: signal.factor, base: signal.offset };
+        match Pieces::of(&node, itself, range) {
+            Ok(pieces) => match lines(&pieces, &codec, signal, range.0) {
+                Some(rule) => Ok(Self { codec, rule }),
+                None => Ok(Self { codec, rule: Rule::Exact(Box::new(node), others()) }),
+            },
+            Err(NotLines::Curved | NotLines::TooLarge) => {
+                Ok(Self { codec, rule: Rule::Exact(Box::new(node), others()) })
+            }
+            Err(NotLines::TooMany) => Err(whole("The expression has too many corners".to_owned(), "use fewer points")),
+        }
+    }
+
+    /// The signal.
+    #[must_use]
+    pub const fn codec(&self) -> &Codec {
+        &self.codec
+    }
+
+    /// The bits that it always gets, if that does not depend on the frame.
+    #[must_use]
+    pub const fn constant(&self) -> Option<u64> {
+        match self.rule {
+            Rule::Constant(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// The new bits of the signal in a frame with this payload. `None` if the frame does not have it, or if it stays as it is.
+    #[inline]
+    #[must_use]
+    pub fn bits(&self, payload: &[u8]) -> Option<u64> {
+        let bits = self.codec.get(payload)?;
+        let scale = self.codec.scale();
+        match &self.rule {
+            Rule::Constant(bits) => Some(*bits),
+            Rule::Lines(lines) => {
+                let raw = scale.raw(bits);
+                let at = if lines.len() == 1 { 0 } else { lines.partition_point(|(last, _)| *last < raw) };
+                lines.get(at).map(|(_, line)| scale.saturate(line.at(raw)).bits)
+            }
+            Rule::Exact(node, others) => {
+                let value = |codec: &Codec| match codec.physical(payload)? {
+                    Physical::Exact(ratio) => Some(ratio),
+                    Physical::Float(value) => Ratio::from_f64(value),
+                };
+                if others.iter().any(|other| value(other).is_none()) {
+                    return None;
+                }
+                let input = |number: usize| {
+                    let codec = number.checked_sub(1).and_then(|at| others.get(at)).unwrap_or(&self.codec);
+                    value(codec).unwrap_or(Ratio::ZERO)
+                };
+                let result = node.exact(&input)?;
+                self.codec.encode(Physical::Exact(result)).ok().map(|encoded| encoded.bits)
+            }
+            Rule::Float(node, others) => {
+                if others.iter().any(|other| !other.is_present(payload)) {
+                    return None;
+                }
+                let input = |number: usize| {
+                    let codec = number.checked_sub(1).and_then(|at| others.get(at)).unwrap_or(&self.codec);
+                    codec.get(payload).map_or(0.0, |bits| codec.scale().physical_f64(bits))
+                };
+                self.codec.encode(Physical::Float(node.float(&input))).ok().map(|encoded| encoded.bits)
+            }
+        }
+    }
+}
+
+/// `None` if the numbers do not fit.
+fn lines(pieces: &Pieces, codec: &Codec, signal: &Signal, first: i128) -> Option<Rule> {
+    if let [only] = pieces.list()
+        && only.line.slope.is_zero()
+    {
+        return codec.encode(Physical::Exact(only.line.base)).ok().map(|encoded| Rule::Constant(encoded.bits));
+    }
+    let mut next = first;
+    let mut lines = Vec::with_capacity(pieces.list().len());
+    for piece in pieces.list() {
+        lines.push((piece.last, WholeLine::new(piece.line, signal, [next, piece.last])?));
+        next = piece.last + 1;
+    }
+    Some(Rule::Lines(lines.into()))
+}
+
+/// The changes of a route: those of all its messages.
+#[derive(Debug)]
+pub struct Changes {
+    messages: Box<[OfMessage]>,
+}
+
+#[derive(Debug)]
+struct OfMessage {
+    /// Identifier and `CAN_EFF_FLAG`.
+    id: u32,
+    changes: Box<[Change]>,
+}
+
+impl Changes {
+    /// The changes of each message, as a job has them. Signals of one message are computed from the received frame, so their order
+    /// does not matter; none may be written twice.
+    #[must_use]
+    pub fn computed(messages: Vec<(RawId, Vec<Change>)>) -> Computed {
+        let mut description = String::new();
+        for (id, changes) in &messages {
+            // Writing to a string does not fail.
+            let _ = writeln!(description, "{:08X} {changes:?}", id.0);
+        }
+        let of_message = |(id, changes): (RawId, Vec<Change>)| OfMessage { id: key(id), changes: changes.into() };
+        let messages = messages.into_iter().map(of_message).collect();
+        Computed::new(description.into(), Arc::new(Self { messages }))
+    }
+}
+
+const fn key(id: RawId) -> u32 {
+    id.bits() | id.0 & CAN_EFF_FLAG
+}
+
+impl Compute for Changes {
+    fn change(&self, frame: &mut Frame) {
+        if frame.id.is_rtr() || frame.id.is_err() {
+            return;
+        }
+        let id = key(frame.id);
+        let Some(of_message) = self.messages.iter().find(|message| message.id == id) else { return };
+        let len = usize::from(frame.len).min(CANFD_MAX_DLEN);
+        let payload = &mut frame.data[..len];
+        match &*of_message.changes {
+            [change] => apply(change, payload),
+            changes => {
+                let mut received = [0; CANFD_MAX_DLEN];
+                received[..len].copy_from_slice(payload);
+                for change in changes {
+                    if let Some(bits) = change.bits(&received[..len]) {
+                        // A field that could be read can be written.
+                        let _ = change.codec.field().set(payload, bits);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn apply(change: &Change, payload: &mut [u8]) {
+    if let Some(bits) = change.bits(payload) {
+        // A field that could be read can be written.
+        let _ = change.codec.field().set(payload, bits);
+    }
+}
+
+#[cfg(test)]
+mod tests;
