@@ -29,11 +29,11 @@ const ARROWS: &[Crate] = &[
     uses("candor-io", &["core"]),
     uses("candor-netlink", &["core", "io"]),
     uses("candor-egress", &["core", "bpf", "io", "netlink"]),
-    uses("candor-config", &["core", "bpf", "egress"]),
+    uses("candor-config", &["core", "bpf", "egress", "signals"]),
     uses("candor-cli", &["core", "config"]),
     uses("candor-engine", &["core", "bpf", "config", "egress", "io", "netlink"]),
     uses("candor-wire", &["core", "io", "bus"]),
-    uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink"]),
+    uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
     uses("candor-lab", &["core", "bare", "bus", "cli", "config", "egress", "io", "netlink", "signals", "wire"]),
     uses("xtask", &[]),
 ];

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candor_config::config::{self, Lists, Loaded, MAX_FILE_BYTES};
 use candor_config::plan::Engine;
@@ -57,6 +57,8 @@ pub struct GatewayFile {
     pub source: Source,
     /// The gateway, or all findings of a file that is not valid.
     pub checked: Result<Loaded, Vec<Diagnostic>>,
+    /// Where the paths in the file start.
+    folder: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +83,9 @@ impl GatewayFile {
     /// As [`read`](Self::read).
     pub fn read_for(path: &Path, engine: Option<Engine>) -> Result<Self, ReadError> {
         let (name, bytes) = read_bytes(path, MAX_FILE_BYTES)?;
-        Ok(Self { checked: config::load_for(&bytes, engine), source: Source::new(name, &bytes) })
+        let folder = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
+        let checked = config::load_for(&bytes, engine, &mut |path| database(&folder.join(path)));
+        Ok(Self { checked, source: Source::new(name, &bytes), folder })
     }
 
     /// The gateway; if the file is not valid, prints all findings in this format and returns `None`.
@@ -113,7 +117,8 @@ impl GatewayFile {
 
     /// The lists that exclude frames from routes, for the engine of [`read_for`](Self::read_for). `None` if the file is not valid.
     pub fn lists(&self, engine: Option<Engine>) -> Option<Lists> {
-        config::lists_for(self.source.text().as_bytes(), engine)
+        let bytes = self.source.text().as_bytes();
+        config::lists_for(bytes, engine, &mut |path| database(&self.folder.join(path)))
     }
 
     /// The gateway; if the file is not valid, prints all findings to standard error and returns `None`.
@@ -127,6 +132,17 @@ impl GatewayFile {
             }
         }
     }
+}
+
+/// The largest database that is read. Those of real cars have up to 2 MiB.
+const MAX_DATABASE_BYTES: usize = 32 << 20;
+
+fn database(path: &Path) -> Result<Vec<u8>, String> {
+    let bytes = File::open(path).and_then(|file| at_most(file, MAX_DATABASE_BYTES)).map_err(|why| why.to_string())?;
+    if bytes.len() > MAX_DATABASE_BYTES {
+        return Err(format!("it has more than {} MiB", MAX_DATABASE_BYTES >> 20));
+    }
+    Ok(bytes)
 }
 
 /// The name of a file and up to `most` + 1 of its bytes; `-` is standard input.

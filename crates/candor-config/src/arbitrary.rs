@@ -19,6 +19,7 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
     let plan = Plan {
         engine,
         realtime: Realtime::default(),
+        databases: Vec::new(),
         buses: interfaces.iter().map(|interface| Bus::on(interface)).collect(),
         routes: jobs.iter().enumerate().map(route).collect(),
         egress: Vec::new(),

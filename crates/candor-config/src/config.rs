@@ -14,6 +14,9 @@ pub mod spec;
 
 mod check;
 mod hazards;
+mod names;
+
+pub use names::Read;
 
 pub use check::{ListKind, ListOf, Lists, Withheld};
 
@@ -60,18 +63,24 @@ impl Loaded {
 /// All findings, warnings too, in the order of the file. At least one is a
 /// [`candor_core::diagnostic::Severity::Error`]. Spans count bytes from the start of `bytes`.
 pub fn load(bytes: &[u8]) -> Result<Loaded, Vec<Diagnostic>> {
-    load_for(bytes, None)
+    load_for(bytes, None, &mut no_files)
 }
 
-/// As [`load`], but for this engine in place of the one in the file.
+/// For files that may not refer to others.
+pub(crate) fn no_files(_path: &str) -> Result<Vec<u8>, String> {
+    Err("a file that is not on its own cannot be read here".to_owned())
+}
+
+/// As [`load`], but for this engine in place of the one in the file, and with databases.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load_for(bytes: &[u8], engine: Option<Engine>, read: &mut Read<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     let text = limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut findings = Findings::default();
-    let plan = spec::parse(text, &mut findings).and_then(|spec| {
-        let plan = check::plan(&spec, engine, &mut findings)?;
+    let plan = spec::parse(text, &mut findings).and_then(|mut spec| {
+        let names = names::Names::resolve(&mut spec, read, &mut findings);
+        let plan = check::plan(&spec, &names, engine, &mut findings)?;
         hazards::report(&plan, &spec, &mut findings);
         Some(plan)
     });
@@ -106,10 +115,11 @@ pub fn load_wire<F>(
 
 /// Returns the `allow` and `deny` lists of a file, which a [`Plan`] does not contain; `None` if the file is not valid for
 /// this engine, as in [`load_for`].
-pub fn lists_for(bytes: &[u8], engine: Option<Engine>) -> Option<Lists> {
+pub fn lists_for(bytes: &[u8], engine: Option<Engine>, read: &mut Read<'_>) -> Option<Lists> {
     let mut findings = Findings::default();
-    let spec = spec::parse(limits::text(bytes).ok()?, &mut findings)?;
-    let plan = check::plan(&spec, engine, &mut findings)?;
+    let mut spec = spec::parse(limits::text(bytes).ok()?, &mut findings)?;
+    let names = names::Names::resolve(&mut spec, read, &mut findings);
+    let plan = check::plan(&spec, &names, engine, &mut findings)?;
     Some(Lists::of(&spec, &plan))
 }
 

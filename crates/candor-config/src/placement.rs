@@ -80,6 +80,8 @@ pub enum Because {
     /// A user-space engine was selected, in the file or by `--engine`.
     Chosen,
     Payload,
+    /// It computes signals.
+    Signals,
     MaxAge,
     WhenFull,
     SendAs(SendAs),
@@ -384,6 +386,9 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     if !route.payload.is_empty() {
         return Some(Because::Payload);
     }
+    if route.computed.is_some() {
+        return Some(Because::Signals);
+    }
     if route.max_age.is_some() {
         return Some(Because::MaxAge);
     }
@@ -463,6 +468,7 @@ impl fmt::Display for Because {
             Self::Chosen => f.write_str("a user-space engine was selected"),
             Self::Xl => f.write_str("can-gw ignores CAN XL frames"),
             Self::Payload => f.write_str("can-gw cannot match payloads"),
+            Self::Signals => f.write_str("only user space computes signals"),
             Self::MaxAge => f.write_str("can-gw cannot drop frames by age"),
             Self::WhenFull => f.write_str("can-gw always drops the newest frame when the queue is full"),
             Self::SendAs(_) => f.write_str("can-gw cannot convert frame formats"),

@@ -5,6 +5,7 @@
 //! outgoing format of its route, and the engine can run every route on some kernel.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::engine::{Engine, UserEngine};
@@ -16,6 +17,7 @@ use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 pub use candor_egress::policy::{Egress, Queueing};
+use candor_signals::Database;
 
 /// A CAN network and its interface on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,8 +109,12 @@ pub struct Route {
     pub formats: Formats,
     /// One pattern must match; empty: any payload. User space only.
     pub payload: Vec<PayloadPattern>,
+    /// The comparisons of signals that `payload` is made of, as written.
+    pub condition: Option<String>,
     /// Format conversion. User space only.
     pub send_as: Option<SendAs>,
+    /// Changed signals and their expressions, as written: they are in `computed` or in `modifications`.
+    pub signals: Vec<(String, String)>,
     /// Change of signals, before the conversion. User space only.
     pub computed: Option<Computed>,
     pub modifications: Modifications,
@@ -143,7 +149,9 @@ impl Route {
             selections: vec![Selection::ALL],
             formats: Formats::Any,
             payload: Vec::new(),
+            condition: None,
             send_as: None,
+            signals: Vec::new(),
             computed: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
@@ -166,6 +174,8 @@ pub struct Plan {
     pub(crate) engine: Engine,
     pub(crate) realtime: Realtime,
     pub(crate) buses: Vec<Bus>,
+    /// By bus.
+    pub(crate) databases: Vec<Vec<Arc<Database>>>,
     pub(crate) routes: Vec<Route>,
     pub(crate) egress: Vec<Egress>,
 }
@@ -189,6 +199,11 @@ impl Plan {
     /// In the order of the file.
     pub fn buses(&self) -> &[Bus] {
         &self.buses
+    }
+
+    /// The databases of a bus, in the order of the file.
+    pub fn databases(&self, bus: BusIndex) -> &[Arc<Database>] {
+        self.databases.get(bus.0).map_or(&[], Vec::as_slice)
     }
 
     /// In the order of the file, which is the order of delivery within a receive list.

@@ -64,7 +64,14 @@ pub(crate) fn route(name: &str, from: usize, to: usize, filter: Filter) -> Route
 /// A kernel gateway with these routes between the buses a, b, c ….
 pub(crate) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
     let buses = ["a", "b", "c", "d"][..buses].iter().map(|name| Bus::on(name)).collect();
-    Plan { engine: Engine::Kernel, realtime: Realtime::default(), buses, routes, egress: Vec::new() }
+    Plan {
+        engine: Engine::Kernel,
+        realtime: Realtime::default(),
+        buses,
+        databases: Vec::new(),
+        routes,
+        egress: Vec::new(),
+    }
 }
 
 /// Makes two buses the ends of a vxcan pair.

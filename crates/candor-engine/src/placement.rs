@@ -184,6 +184,7 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         | Because::Chosen
         | Because::Meets(_)
         | Because::Payload
+        | Because::Signals
         | Because::Xl
         | Because::MaxAge
         | Because::WhenFull

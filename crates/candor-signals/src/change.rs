@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, Frame, RawId};
 use candor_core::job::{Compute, Computed};
+use candor_core::payload::PayloadPattern;
 
 use crate::codec::Codec;
+use crate::condition::pattern;
 use crate::database::{Message, Signal};
 use crate::expression::pieces::{Line, NotLines, Pieces};
 use crate::expression::{ExpressionError, Node, Scope, parse};
@@ -27,8 +29,8 @@ pub struct Change {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Rule {
-    /// These bits.
-    Constant(u64),
+    /// These bits, and where they are unless the signal is multiplexed.
+    Constant(u64, Option<Box<PayloadPattern>>),
     /// Up to a raw value, by this line; the last one is for all others.
     Lines(Box<[(i128, WholeLine)]>),
     /// With exact fractions.
@@ -112,11 +114,12 @@ impl Change {
         &self.codec
     }
 
-    /// The bits that it always gets, if that does not depend on the frame.
+    /// The bits that every frame of the message gets, if they are always the same: those that the frame has, if it is too short for
+    /// the whole signal.
     #[must_use]
-    pub const fn constant(&self) -> Option<u64> {
-        match self.rule {
-            Rule::Constant(bits) => Some(bits),
+    pub fn constant(&self) -> Option<&PayloadPattern> {
+        match &self.rule {
+            Rule::Constant(_, pattern) => pattern.as_deref(),
             _ => None,
         }
     }
@@ -128,7 +131,7 @@ impl Change {
         let bits = self.codec.get(payload)?;
         let scale = self.codec.scale();
         match &self.rule {
-            Rule::Constant(bits) => Some(*bits),
+            Rule::Constant(bits, _) => Some(*bits),
             Rule::Lines(lines) => {
                 let raw = scale.raw(bits);
                 let at = if lines.len() == 1 { 0 } else { lines.partition_point(|(last, _)| *last < raw) };
@@ -168,7 +171,9 @@ fn lines(pieces: &Pieces, codec: &Codec, signal: &Signal, first: i128) -> Option
     if let [only] = pieces.list()
         && only.line.slope.is_zero()
     {
-        return codec.encode(Physical::Exact(only.line.base)).ok().map(|encoded| Rule::Constant(encoded.bits));
+        let bits = codec.encode(Physical::Exact(only.line.base)).ok()?.bits;
+        let pattern = signal.present.is_none().then(|| Box::new(pattern(signal, bits.into(), 0)));
+        return Some(Rule::Constant(bits, pattern));
     }
     let mut next = first;
     let mut lines = Vec::with_capacity(pieces.list().len());
@@ -222,25 +227,34 @@ impl Compute for Changes {
         let len = usize::from(frame.len).min(CANFD_MAX_DLEN);
         let payload = &mut frame.data[..len];
         match &*of_message.changes {
-            [change] => apply(change, payload),
+            [Change { codec, rule: Rule::Lines(lines) }] if lines.len() == 1 => line(codec, lines[0].1, payload),
             changes => {
                 let mut received = [0; CANFD_MAX_DLEN];
                 received[..len].copy_from_slice(payload);
                 for change in changes {
-                    if let Some(bits) = change.bits(&received[..len]) {
-                        // A field that could be read can be written.
-                        let _ = change.codec.field().set(payload, bits);
-                    }
+                    apply(change, &received[..len], payload);
                 }
             }
         }
     }
 }
 
+/// The usual change, without a copy of the frame.
 #[inline]
-fn apply(change: &Change, payload: &mut [u8]) {
-    if let Some(bits) = change.bits(payload) {
+fn line(codec: &Codec, line: WholeLine, payload: &mut [u8]) {
+    if let Some(bits) = codec.get(payload) {
+        let raw = line.at(codec.scale().raw(bits));
         // A field that could be read can be written.
+        let _ = codec.field().set(payload, codec.scale().saturate(raw).bits);
+    }
+}
+
+fn apply(change: &Change, received: &[u8], payload: &mut [u8]) {
+    if let Some(pattern) = change.constant() {
+        for (byte, (mask, value)) in payload.iter_mut().zip(pattern.mask.iter().zip(&pattern.value)) {
+            *byte = *byte & !mask | value;
+        }
+    } else if let Some(bits) = change.bits(received) {
         let _ = change.codec.field().set(payload, bits);
     }
 }

@@ -151,6 +151,14 @@ fn overlaps(message: &Message) -> Vec<(usize, usize)> {
     pairs
 }
 
+/// True if two signals of a message share bits, and can be in one frame.
+#[must_use]
+pub fn overlap(message: &Message, one: &Signal, other: &Signal) -> bool {
+    let at = |signal: &Signal| message.signals.iter().position(|known| known == signal);
+    let (Some(left), Some(right)) = (at(one), at(other)) else { return false };
+    are_together(message, left, right) && one.positions().any(|bit| other.positions().any(|of_other| bit == of_other))
+}
+
 /// False if one switch must have different values for the two.
 fn are_together(message: &Message, left: usize, right: usize) -> bool {
     let conditions = |at: usize| {

@@ -207,7 +207,7 @@ fn of_ranges(signal: &Signal, ranges: &[(i128, i128)]) -> Vec<PayloadPattern> {
 }
 
 /// A pattern that compares all bits of the value but the lowest ones.
-fn pattern(signal: &Signal, value: i128, free: u16) -> PayloadPattern {
+pub(crate) fn pattern(signal: &Signal, value: i128, free: u16) -> PayloadPattern {
     let mut pattern = PayloadPattern::ANY;
     for (bit, position) in (0..signal.bits).rev().zip(signal.positions()) {
         let byte = usize::try_from(position / 8).unwrap_or(usize::MAX);

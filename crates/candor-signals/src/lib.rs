@@ -39,6 +39,7 @@ mod scale;
 mod text;
 
 pub use change::{Change, Changes};
+pub use check::overlap;
 pub use codec::{Codec, MessageCodec};
 pub use condition::{Condition, MOST_PATTERNS};
 pub use database::{ByteOrder, Database, FindError, Kind, Message, NamedValue, Presence, SendMode, Signal, Timing};

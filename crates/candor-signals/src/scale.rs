@@ -23,6 +23,16 @@ impl Physical {
     }
 }
 
+/// Writes an exact number, or the shortest text of a floating-point number.
+impl std::fmt::Display for Physical {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact(ratio) => ratio.fmt(f),
+            Self::Float(value) => value.fmt(f),
+        }
+    }
+}
+
 /// The raw bits of a physical value, and what they lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {

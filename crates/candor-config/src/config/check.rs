@@ -15,6 +15,7 @@ mod realtime;
 mod remap;
 mod route;
 mod selection;
+mod signals;
 mod value;
 pub(super) mod wire;
 mod xl;
@@ -28,6 +29,7 @@ use std::rc::Rc;
 use crate::config::check::identifiers::Identifiers;
 use crate::config::check::selection::Limits;
 use crate::config::code;
+use crate::config::names::Names;
 use crate::config::spec::Spec;
 use crate::plan::{Engine, Plan, Route};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
@@ -44,6 +46,7 @@ struct Checks<'s> {
     ids: Identifiers<'s>,
     /// `allow` and `deny` of each bus; `None` after an error.
     limits: Vec<Option<Rc<Limits>>>,
+    names: &'s Names,
     /// Jobs left for the remaining routes; `None` after [`MAX_JOBS`] were exceeded.
     jobs_left: Option<u64>,
 }
@@ -56,10 +59,10 @@ struct Checked {
 }
 
 /// The gateway of a file, for its own engine or for another; `None` after an error.
-pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings) -> Option<Plan> {
+pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings: &mut Findings) -> Option<Plan> {
     let engine = engine(spec, findings).map(|written| instead.unwrap_or(written));
-    let names = buses::BusNames::new(spec);
-    let buses = buses::buses(&spec.buses.specs, &names, findings);
+    let bus_names = buses::BusNames::new(spec);
+    let buses = buses::buses(&spec.buses.specs, &bus_names, findings);
     let realtime = spec.realtime.as_ref().map_or_else(Realtime::default, |spec| realtime::realtime(spec, findings));
     // Only candor-lab uses the result, but an error in it should be reported here too.
     if let Some(written) = &spec.wire {
@@ -67,7 +70,7 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
     }
     let mut ids = Identifiers::new(spec, findings);
     let limits = spec.buses.specs.iter().map(|bus| Limits::of_bus(bus, &mut ids, findings).map(Rc::new)).collect();
-    let mut checks = Checks { buses: names, ids, limits, jobs_left: Some(MAX_JOBS) };
+    let mut checks = Checks { buses: bus_names, ids, limits, names, jobs_left: Some(MAX_JOBS) };
     let mut routes = Vec::with_capacity(spec.routes.len());
     for (index, written) in spec.routes.iter().enumerate() {
         // Further findings would not be shown.
@@ -86,7 +89,11 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
     checks.ids.unused(spec, findings);
     has_sections(spec, findings);
     let routes = routes.into_iter().map(|checked| checked.route).collect::<Option<_>>()?;
-    let plan = Plan { engine: engine?, realtime, buses, routes, egress };
+    let mut databases: Vec<_> = buses.iter().map(|bus| names.of_bus(&bus.name).to_vec()).collect();
+    if databases.iter().all(Vec::is_empty) {
+        databases.clear();
+    }
+    let plan = Plan { engine: engine?, realtime, buses, databases, routes, egress };
     if findings.has_errors() {
         return None;
     }

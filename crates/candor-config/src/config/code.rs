@@ -57,6 +57,10 @@ candor_core::codes! {
     EGRESS = "E0418";
     SOURCE = "E0419";
     MAX_AGE = "E0420";
+    DATABASE = "E0421";
+    NOT_IN_DATABASE = "E0422";
+    CONDITION = "E0423";
+    EXPRESSION = "E0424";
 
     CIRCULATES = "E0601";
 

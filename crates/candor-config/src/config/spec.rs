@@ -61,6 +61,13 @@ keys! {
         .aliases(&["lists", "sets"])
         .about("a named list of identifiers, see [Lists](#lists-of-identifiers)")
         .default("none");
+    "database" => databases: Vec<NamedText> | sections::named_texts =
+        Key::new("a table of files by bus, such as powertrain = \"powertrain.dbc\"")
+        .shape(Shape::Named("BUS", &TEXTS))
+        .aliases(&["databases", "dbc"])
+        .about("the DBC file of a bus, or several: names for `match`, `allow`, `deny` and `change`, see \
+            [Signals](signals.md). A path is relative to the folder of this file")
+        .default("none");
     "bus" => buses: Buses | sections::buses = Key::new("a table of named buses")
         .shape(Shape::Named("NAME", &Shape::Table(<BusSpec as Keyed>::KEYS)))
         .aliases(&["buses"])
@@ -157,6 +164,13 @@ pub struct Buses {
     pub broken: Vec<String>,
     /// There is a bus without a name.
     pub has_nameless: bool,
+}
+
+/// A name with one or more texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedText {
+    pub name: Text,
+    pub texts: Vec<Text>,
 }
 
 /// One list of `[ids]`.

@@ -31,6 +31,8 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Act {
     Checksum(ChecksumKind),
+    /// Signals are computed.
+    Change,
     /// Not computed: a position from the end is before the start of the frame.
     ChecksumLeftOut(ChecksumKind),
     Convert(SendAs),
@@ -91,6 +93,9 @@ struct Tracer {
 impl Tracer {
     /// The reason if the frame is deleted.
     fn run(&mut self, job: &Job) -> Option<Deleted> {
+        if let Some(computed) = &job.computed {
+            self.step(Act::Change, |frame| computed.change(frame));
+        }
         if let Some(send_as) = job.send_as.filter(|send_as| send_as.format() != self.frame.format) {
             let before = self.frame;
             if convert(&mut self.frame, send_as) == Verdict::Delete {

@@ -40,6 +40,8 @@ pub enum NotForBpf {
     Timestamp,
     Hops(u8),
     MaxAge,
+    /// It computes signals.
+    Signals,
     WhenFull,
     SendAs(SendAs),
     /// A changed CAN FD frame cannot be restored for others.
@@ -63,6 +65,7 @@ pub fn not_for_bpf(route: &Route) -> Option<NotForBpf> {
         _ if route.echo == Echo::On => Some(NotForBpf::Echo),
         _ if route.timestamp == Timestamp::Kept => Some(NotForBpf::Timestamp),
         Some(limit @ 2..) => Some(NotForBpf::Hops(limit)),
+        _ if route.computed.is_some() => Some(NotForBpf::Signals),
         _ if route.max_age.is_some() => Some(NotForBpf::MaxAge),
         _ if route.when_full != WhenFull::DropNewest => Some(NotForBpf::WhenFull),
         _ if changes && !route.is_exclusive && formats.contains(&FrameFormat::Fd) => Some(NotForBpf::ChangedFd),
@@ -144,6 +147,7 @@ impl fmt::Display for NotForBpf {
             Self::Echo => "an eBPF program cannot send with echo",
             Self::Timestamp => "an eBPF program cannot keep the receive timestamp",
             Self::Hops(_) => "an eBPF program cannot count hops",
+            Self::Signals => "an eBPF program cannot compute signals",
             Self::MaxAge => "an eBPF program cannot drop frames by age",
             Self::WhenFull => "an eBPF program always drops the newest frame when the queue is full",
             Self::SendAs(_) => "an eBPF program cannot convert frame formats",

@@ -35,7 +35,14 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         });
     }
     let buses = interfaces.iter().map(|interface| Bus::on(interface)).collect();
-    Plan { engine: Engine::Kernel, realtime: Realtime::default(), buses, routes, egress: Vec::new() }
+    Plan {
+        engine: Engine::Kernel,
+        realtime: Realtime::default(),
+        databases: Vec::new(),
+        buses,
+        routes,
+        egress: Vec::new(),
+    }
 }
 
 /// Unique names for routes.

@@ -50,7 +50,8 @@ pub fn script(plan: &Plan) -> String {
 /// The reason why cangw cannot express a job.
 fn beyond_cangw(job: &Job) -> Option<Because> {
     let payload = (!job.payload.is_empty()).then_some(Because::Payload);
-    payload.or_else(|| job.send_as.map(Because::SendAs))
+    let computed = job.computed.as_ref().map(|_computed| Because::Signals);
+    payload.or(computed).or_else(|| job.send_as.map(Because::SendAs))
 }
 
 fn command(plan: &Plan, job: &Job) -> String {

@@ -118,12 +118,24 @@ proptest! {
 
 #[test]
 fn constants_are_known() {
-    assert_eq!(change("M.Speed", "90 [km/h]").unwrap().constant(), Some(2000));
-    assert_eq!(change("M.Speed", "clamp(1e6, 0, 1e5)").unwrap().constant(), Some(4095), "saturated");
-    assert_eq!(change("M.Gear", "DRIVE").unwrap().constant(), Some(1));
-    assert_eq!(change("M.Gear", "'Not active'").unwrap().constant(), Some(2));
-    assert_eq!(change("M.Speed", "x - x + 5").unwrap().constant(), Some(300));
-    assert_eq!(change("M.Speed", "x").unwrap().constant(), None);
+    let bits = |signal, text| match change(signal, text).unwrap().rule {
+        Rule::Constant(bits, _) => Some(bits),
+        _ => None,
+    };
+    assert_eq!(bits("M.Speed", "90 [km/h]"), Some(2000));
+    assert_eq!(bits("M.Speed", "clamp(1e6, 0, 1e5)"), Some(4095), "saturated");
+    assert_eq!(bits("M.Gear", "DRIVE"), Some(1));
+    assert_eq!(bits("M.Gear", "'Not active'"), Some(2));
+    assert_eq!(bits("M.Speed", "x - x + 5"), Some(300));
+    assert_eq!(bits("M.Speed", "x"), None);
+    // The bits that a short frame has, as and with or would set them.
+    let changes = vec![change("M.Speed", "90").unwrap(), change("M.Mode", "3").unwrap()];
+    assert!(changes.iter().all(|change| change.constant().is_some()));
+    assert!(change("M.Gear", "DRIVE").unwrap().constant().is_none(), "multiplexed");
+    let computed = Changes::computed(vec![(RawId(291), changes)]);
+    let mut frame = Frame::classic(RawId(291), &[0xFF, 0x55]).unwrap();
+    computed.change(&mut frame);
+    assert_eq!(frame, Frame::classic(RawId(291), &[0xF3, 0xD0]).unwrap());
 }
 
 #[test]

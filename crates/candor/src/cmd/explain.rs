@@ -5,6 +5,7 @@
 mod json;
 mod labels;
 mod live;
+mod signals;
 mod text;
 mod view;
 

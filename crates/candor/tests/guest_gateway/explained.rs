@@ -21,7 +21,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 23] = examples!(
+const EXAMPLES: [(&str, &str); 24] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -43,6 +43,7 @@ const EXAMPLES: [(&str, &str); 23] = examples!(
     "19-throttled-turns.toml",
     "20-shares.toml",
     "21-services.toml",
+    "22-signals.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );
@@ -82,7 +83,7 @@ fn explanations_agree_with_programs() {
             let file = file.replace("echo = true", "");
             let keys = if exclusive { "[[route]]\nexclusive = true" } else { "[[route]]" };
             let file = file.replace("[[route]]", keys);
-            let plan = config::load(file.as_bytes()).unwrap().plan.with_engine(Engine::Bpf);
+            let plan = plan_of(&file).with_engine(Engine::Bpf);
             if !plan.routes().is_empty() && Placement::of(&plan, KernelAbilities::NEWEST).is_ok() {
                 Lab::new(&file).check(name, "bpf");
                 checked += 1;
@@ -120,15 +121,25 @@ fn explains_frames_that_interfaces_refuse() {
     }
 }
 
-fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
-    EXAMPLES.into_iter().chain([("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)])
+/// The files, with their database in a place that does not depend on theirs.
+fn files() -> impl Iterator<Item = (&'static str, String)> {
+    let database = std::env::temp_dir().join("powertrain.dbc");
+    fs::write(&database, include_str!("../../../../examples/powertrain.dbc")).unwrap();
+    let own = [("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)];
+    let placed = move |file: &str| file.replace("\"powertrain.dbc\"", &format!("{database:?}"));
+    EXAMPLES.into_iter().chain(own).map(move |(name, file)| (name, placed(file)))
+}
+
+fn plan_of(file: &str) -> Plan {
+    let mut read = |path: &str| fs::read(path).map_err(|why| why.to_string());
+    config::load_for(file.as_bytes(), None, &mut read).unwrap().plan
 }
 
 /// All files that this engine can run; with `auto` those that are split.
 fn agrees(engine: &str) {
     let mut checked = 0;
     for (name, file) in files() {
-        let plan = config::load(file.as_bytes()).unwrap().plan;
+        let plan = plan_of(&file);
         let can_run = match engine {
             // A file with queues only.
             _ if plan.routes().is_empty() => false,
@@ -137,7 +148,7 @@ fn agrees(engine: &str) {
             _ => plan.routes().iter().all(|route| not_for_user_space(route).is_none()),
         };
         if can_run {
-            let dropped = Lab::new(file).check(name, engine);
+            let dropped = Lab::new(&file).check(name, engine);
             assert!(dropped.is_empty(), "{name}: dropped while all interfaces are up: {dropped:?}");
             checked += 1;
         }
@@ -161,14 +172,14 @@ struct Lab {
 impl Lab {
     fn new(file: &str) -> Self {
         let mut file = without_realtime(file);
-        let plan = config::load(file.as_bytes()).unwrap().plan;
+        let plan = plan_of(&file);
         let mut buses = Vec::new();
         for (at, bus) in plan.buses().iter().enumerate() {
             let suffix = format!("e{at}");
             buses.push(Bus::new(&suffix));
             file = file.replace(&format!("{:?}", bus.interface), &format!("\"t-{suffix}\""));
         }
-        let plan = config::load(file.as_bytes()).unwrap().plan;
+        let plan = plan_of(&file);
         Self { file, plan, buses }
     }
 

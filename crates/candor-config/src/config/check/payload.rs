@@ -102,7 +102,7 @@ fn pattern(written: &Text, formats: Option<Formats>, findings: &mut Findings) ->
 }
 
 /// Bytes that frames of all these formats can have, and how to get more.
-const fn room(formats: Formats) -> (usize, &'static str) {
+pub(super) const fn room(formats: Formats) -> (usize, &'static str) {
     match formats {
         Formats::Any | Formats::Xl => {
             (8, "classic frames have at most 8 bytes; for longer ones add frames = \"fd\" to the route")

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use crate::config::check::remap::Target;
 use crate::config::check::selection::{Wanted, place};
 use crate::config::check::{
-    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, value, xl,
+    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, signals, value, xl,
 };
 use crate::config::code;
 use crate::config::spec::{RouteSpec, is_true};
@@ -30,7 +30,7 @@ pub(super) fn routes(
     routes: &mut Vec<Checked>,
 ) {
     let goes_back = goes_back(spec, findings);
-    let (route, back) = match route(spec, goes_back, checks, findings) {
+    let (route, back) = match route(index, spec, goes_back, checks, findings) {
         Some((route, back)) => (Some(route), back),
         None => (None, None),
     };
@@ -70,6 +70,7 @@ fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, &Span)> {
     let operands = [("and", &spec.and), ("or", &spec.or), ("xor", &spec.xor), ("set", &spec.set)];
     let operands = operands.into_iter().filter_map(|(key, operand)| Some((key, &operand.as_ref()?.span)));
     let others = [
+        ("change", spec.change.first().map(|change| &change.name.span)),
         ("to-id", spec.to_id.as_ref().map(|to_id| &to_id.span)),
         ("send-as", spec.send_as.as_ref().map(|send_as| &send_as.span)),
         ("checksum-crc8", spec.checksum_crc8.as_ref().map(|checksum| &checksum.span)),
@@ -83,6 +84,7 @@ type Back = (BusIndex, BusIndex, Vec<Selection>);
 
 /// `None` after an error.
 fn route(
+    index: usize,
     spec: &Table<RouteSpec>,
     goes_back: bool,
     checks: &mut Checks<'_>,
@@ -102,7 +104,11 @@ fn route(
     let (send_as, outgoing) = send_as(spec, formats, findings);
     let wanted = Wanted::of(spec, &mut checks.ids, findings);
     let target = spec.to_id.as_ref().map(|written| remap::target(spec, written, wanted.as_ref(), findings));
-    let payload = payload::patterns(spec, formats, findings);
+    let names = checks.names.route(index);
+    let payload = match names.and_then(|names| names.condition.as_ref()) {
+        Some(condition) => signals::condition(spec, condition, formats, findings),
+        None => payload::patterns(spec, formats, findings),
+    };
     // Frames are modified after the conversion.
     let modifications = operand::modifications(spec, outgoing, findings);
     let checksums = checksum::checksums(spec, outgoing, findings);
@@ -119,21 +125,26 @@ fn route(
     let jobs_for_each_filter = (formats.list().len().max(1) * payload.len().max(1)) as u64;
     let selections = Selections { route: spec, wanted: wanted?, target, jobs_for_each_filter };
     let modifications = with_checksums(modifications, checksums, changes_id);
-    let mut selected = |from| {
+    let changes = names.map_or(&[][..], |names| &names.changes);
+    let mut selected = |from, findings: &mut Findings| {
         let all = selections.from(from, checks, findings)?;
         if formats == Formats::Xl { xl::selections(spec, all, findings) } else { Some(all) }
     };
-    let forward = selected(from);
-    let back = goes_back.then(|| selected(to)).flatten();
+    let forward = selected(from, findings);
+    let back = goes_back.then(|| selected(to, findings)).flatten();
+    let forward = forward?;
+    let (computed, modifications) = signals::changes(spec, changes, (&forward, formats), modifications, findings);
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
         from,
         to,
-        selections: forward?,
+        selections: forward,
         formats,
         payload,
+        condition: names.and_then(|names| Some(names.condition.as_ref()?.written.clone())),
         send_as,
-        computed: None,
+        signals: changes.iter().map(|change| change.written.clone()).collect(),
+        computed,
         modifications,
         checksums,
         echo: if is_true(&spec.echo) { Echo::On } else { Echo::Off },

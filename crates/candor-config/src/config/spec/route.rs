@@ -3,7 +3,8 @@
 use toml::de::DeValue;
 
 use super::operand::operand;
-use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, SOURCE, TARGET, TEXTS};
+use super::sections::named_texts;
+use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, NamedText, SOURCE, TARGET, TEXTS};
 use candor_core::diagnostic::Findings;
 use candor_core::document::entry::Entry;
 use candor_core::document::keys::{Key, KeyTable, Keyed, Part, Shape, Table, Value, one_or_list};
@@ -94,6 +95,13 @@ keys! {
         .about("new identifiers, see [Changing identifiers](#changing-identifiers)")
         .default("unchanged")
         .kernel("`CGW_MOD_SET`, or `CGW_MOD_AND` and `CGW_MOD_OR`");
+    "change" => change: Vec<NamedText> | named_texts =
+        Key::new("a table of signals, such as { \"ABS1.VehSpd\" = \"x * 1.02\" }")
+        .shape(Shape::Named("MESSAGE.SIGNAL", &Shape::Text))
+        .aliases(&["signals"])
+        .about("new values of signals, computed from those of the received frame, see [Signals](signals.md)")
+        .default("unchanged")
+        .kernel("a constant: `CGW_MOD_AND` and `CGW_MOD_OR`; otherwise user space only");
     "and" => and: Option<Box<Table<OperandSpec>>> | operand = OPERAND;
     "or" => or: Option<Box<Table<OperandSpec>>> | operand = OPERAND;
     "xor" => xor: Option<Box<Table<OperandSpec>>> | operand = OPERAND;

@@ -3,12 +3,12 @@
 use toml::de::{DeTable, DeValue};
 
 use super::stray::STRAY_ROUTE;
-use super::{BusSpec, Buses, FILTERS, IdsSpec, RouteSpec, Spec};
+use super::{BusSpec, Buses, FILTERS, IdsSpec, NamedText, RouteSpec, Spec};
 use crate::config::code;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::Text;
 use candor_core::document::entry::{Entry, entries, put, quote};
-use candor_core::document::keys::{Key, KeyTable, Keyed, Named, Table, Value, read_with};
+use candor_core::document::keys::{Key, KeyTable, Keyed, Named, Table, Value, one_or_list, read_with};
 use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 
 /// `has_strays`: some routes are under [`STRAY_ROUTE`].
@@ -56,6 +56,19 @@ pub(super) fn named_lists(into: &mut Vec<IdsSpec>, entry: &Entry<'_>, key: &Key,
         into.push(IdsSpec { name: named.name(), list: Value::read(&named, &FILTERS, findings) });
     }
     true
+}
+
+/// `[database]`: one or more files for each bus. `change`: one expression for each signal.
+pub(super) fn named_texts(into: &mut Vec<NamedText>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let Some(table) = entry.table(key.wanted, findings) else { return false };
+    let before = into.len();
+    for named in entries(table) {
+        let mut texts = None;
+        if one_or_list::<Text>(&mut texts, &named, key, findings) {
+            into.push(NamedText { name: named.name(), texts: texts.unwrap_or_default() });
+        }
+    }
+    into.len() == before + table.len()
 }
 
 pub(super) fn buses(into: &mut Buses, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {

@@ -7,6 +7,7 @@ use candor_core::frame::Frame;
 use serde::Serialize;
 
 use super::labels;
+use super::signals::{self, SignalView};
 use super::view::{NotTaken, View};
 use crate::cmd::job_text::{format_name, frames_of, hex, side_name};
 
@@ -27,6 +28,8 @@ pub(in crate::cmd) struct Explained<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FrameExplained<'a> {
     frame: FrameView,
+    /// `null` without a database that has it.
+    message: Option<MessageView<'a>>,
     rules: Vec<RuleView<'a>>,
     /// `false` if the rest of a long chain is omitted.
     is_complete: bool,
@@ -45,6 +48,14 @@ struct FrameView {
     len8_dlc: u8,
     flags_hex: String,
     data_hex: String,
+}
+
+/// A frame as the database of its bus describes it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct MessageView<'a> {
+    name: &'a str,
+    signals: Vec<SignalView<'a>>,
 }
 
 /// A rule that matches the frame.
@@ -143,6 +154,8 @@ fn one<'a>(view: &View<'a>, received: &Frame) -> FrameExplained<'a> {
     let not_taken = view.not_taken(received, &explanation);
     FrameExplained {
         frame: frame(received),
+        message: signals::message(view.plan, view.on, received)
+            .map(|message| MessageView { name: &message.name, signals: signals::of(message, received) }),
         rules: explanation.visits.iter().map(|visit| rule(view, visit)).collect(),
         is_complete: !explanation.is_cut,
         counters: counters(view, &explanation),

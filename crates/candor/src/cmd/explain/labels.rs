@@ -39,6 +39,7 @@ pub(super) const fn act(act: Act) -> &'static str {
     match act {
         Act::Checksum(ChecksumKind::Crc8) | Act::ChecksumLeftOut(ChecksumKind::Crc8) => "crc8",
         Act::Checksum(ChecksumKind::Xor) | Act::ChecksumLeftOut(ChecksumKind::Xor) => "xor-sum",
+        Act::Change => "change",
         Act::Convert(_) => "convert",
         Act::Mark => "mark",
         Act::Modify(operation) => operation.name(),

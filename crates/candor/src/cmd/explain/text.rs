@@ -7,8 +7,8 @@ use candor_config::placement::{Because, InBpf};
 use candor_config::plan::{Echo, RouteIndex};
 use candor_core::frame::{Frame, FrameFormat};
 
-use super::labels;
 use super::view::{NotTaken, View};
+use super::{labels, signals};
 use crate::cmd::show;
 
 /// Misses that are shown if no route matches.
@@ -37,6 +37,10 @@ fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool)
     let bus = view.bus(view.on);
     line(text, 0, &frame.to_string());
     line(text, 0, &format!("received on {} ({}): {}", bus.name, bus.interface, labels::frame(frame)));
+    if let Some(message) = signals::message(view.plan, view.on, frame) {
+        let texts: Vec<_> = signals::of(message, frame).iter().map(signals::SignalView::text).collect();
+        line(text, 0, &format!("message {}: {}", message.name, texts.join(", ")));
+    }
     let explanation = view.explain(frame);
     for (position, visit) in explanation.visits.iter().enumerate() {
         text.push('\n');
@@ -92,6 +96,11 @@ fn rule(text: &mut String, view: &View<'_>, frame: &Frame, visit: &Visit, number
             entry(text, indent, labels::act(step.act), &format!("{shown:<widest$}   {changes}"));
         }
         before = step.frame;
+    }
+    if let (Some(message), Outcome::Sent(sent)) = (signals::message(view.plan, job.from, frame), &visit.outcome) {
+        for change in signals::between(message, frame, sent) {
+            entry(text, indent, "signal", &change.text());
+        }
     }
     outcome(text, view, visit, indent);
     for next in &visit.next {

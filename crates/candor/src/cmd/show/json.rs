@@ -52,6 +52,8 @@ struct RouteView<'a> {
     payload: Vec<PayloadView>,
     frames: &'static str,
     send_as: Option<&'static str>,
+    /// Changed signals and their expressions. Constants are in `and` and `or`, too.
+    change: BTreeMap<&'a str, &'a str>,
     and: Option<OperandView>,
     or: Option<OperandView>,
     xor: Option<OperandView>,
@@ -230,6 +232,7 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
             SendAs::Fd { bit_rate_switch: false } => "fd",
             SendAs::Fd { bit_rate_switch: true } => "fd-brs",
         }),
+        change: route.signals.iter().map(|(signal, text)| (signal.as_str(), text.as_str())).collect(),
         and: operand(&route.modifications.and),
         or: operand(&route.modifications.or),
         xor: operand(&route.modifications.xor),

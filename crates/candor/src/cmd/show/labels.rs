@@ -19,9 +19,14 @@ pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement
     let mut lines: Lines = Vec::new();
     lines.extend(placement.map(|placement| ("runs", runs(plan, placement, index))));
     lines.extend(matches(&route.selections, route.formats).into_iter().map(|matched| ("matches", matched)));
-    lines.extend(payloads(&route.payload).map(|payloads| ("payload", payloads)));
+    match &route.condition {
+        Some(condition) => lines.push(("signals", condition.clone())),
+        None => lines.extend(payloads(&route.payload).map(|payloads| ("payload", payloads))),
+    }
     lines.extend(route.send_as.map(|send_as| ("format", selection::converted(send_as))));
     lines.extend(selection::becomes(&route.selections).into_iter().map(|moved| ("to-id", moved)));
+    let changes = route.signals.iter().map(|(signal, expression)| ("change", format!("{signal} = {expression}")));
+    lines.extend(changes);
     // Modifications apply to the converted frame.
     let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
     for (operation, operand) in route.modifications.operands() {

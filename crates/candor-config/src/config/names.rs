@@ -1,0 +1,300 @@
+//! Names of databases in a gateway file: messages and signals in `match`, `allow`, `deny` and `change`.
+//!
+//! Names become identifiers before the file is checked, so the other checks know nothing of databases.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::code;
+use super::spec::{EntrySpec, ListSpec, NamedText, RouteSpec, Spec};
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::keys::Table;
+use candor_core::document::{Text, quote};
+use candor_core::filter::Filter;
+use candor_core::frame::RawId;
+use candor_core::ids::IdRange;
+use candor_core::payload::PayloadPattern;
+use candor_signals::{Change, Condition, Database, ExpressionError, Message, MessageId, Signal, dbc};
+
+/// Reads a database by its path as written in the file; the error says why not.
+pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
+
+/// What the names of a file mean.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// By the name of the bus.
+    databases: HashMap<String, Vec<Arc<Database>>>,
+    /// A database could not be read, so names may be missing.
+    is_incomplete: bool,
+    /// By the place of the route in the file.
+    routes: HashMap<usize, OfRoute>,
+}
+
+/// Conditions and changes of a route.
+#[derive(Debug, Default)]
+pub(super) struct OfRoute {
+    pub(super) condition: Option<OfMatch>,
+    pub(super) changes: Vec<OfSignal>,
+}
+
+/// Comparisons in `match`.
+#[derive(Debug)]
+pub(super) struct OfMatch {
+    /// As written, joined with `or`.
+    pub(super) written: String,
+    pub(super) place: Span,
+    pub(super) patterns: Vec<PayloadPattern>,
+}
+
+/// A change of a signal.
+#[derive(Debug)]
+pub(super) struct OfSignal {
+    /// Name and expression.
+    pub(super) written: (String, String),
+    pub(super) place: Span,
+    pub(super) id: RawId,
+    pub(super) change: Change,
+}
+
+impl Names {
+    /// Reads the databases of a file, and puts identifiers in the place of names.
+    pub(super) fn resolve(spec: &mut Spec, read: &mut Read<'_>, findings: &mut Findings) -> Self {
+        let mut names = Self::default();
+        let mut known: HashMap<&str, Option<Arc<Database>>> = HashMap::new();
+        for NamedText { name: bus, texts } in &spec.databases {
+            if spec.buses.specs.iter().all(|spec| spec.name.value != bus.value) && !findings.is_incomplete {
+                let message = format!("Unknown bus {}", quote(&bus.value));
+                let help = "write the name of a bus of this file, such as powertrain = \"powertrain.dbc\"";
+                findings.error(code::UNKNOWN_BUS, &bus.span, message, help);
+            }
+            for path in texts {
+                let database =
+                    known.entry(&path.value).or_insert_with(|| database(path, read, findings).map(Arc::new)).clone();
+                names.is_incomplete |= database.is_none();
+                names.databases.entry(bus.value.clone()).or_default().extend(database);
+            }
+        }
+        for bus in &mut spec.buses.specs {
+            let name = bus.name.value.clone();
+            let table = &mut bus.table.value;
+            for list in [&mut table.allow, &mut table.deny].into_iter().flatten() {
+                names.put_identifiers(&name, list, findings);
+            }
+        }
+        for (at, route) in spec.routes.iter_mut().enumerate() {
+            if findings.is_full() {
+                break;
+            }
+            if let Some(found) = names.of_route(route, findings) {
+                names.routes.insert(at, found);
+            }
+        }
+        names
+    }
+
+    pub(super) fn route(&self, at: usize) -> Option<&OfRoute> {
+        self.routes.get(&at)
+    }
+
+    /// The databases of a bus.
+    pub(super) fn of_bus(&self, bus: &str) -> &[Arc<Database>] {
+        self.databases.get(bus).map_or(&[], Vec::as_slice)
+    }
+
+    /// `None` for a route without conditions and changes.
+    fn of_route(&self, route: &mut Table<RouteSpec>, findings: &mut Findings) -> Option<OfRoute> {
+        let mut found = OfRoute::default();
+        let bus = route.value.from.as_ref().map(|bus| bus.value.clone())?;
+        if let Some(list) = &mut route.value.filter {
+            found.condition = self.condition(&bus, list, findings);
+        }
+        let table = &mut route.value;
+        for list in [&mut table.filter, &mut table.allow, &mut table.deny].into_iter().flatten() {
+            self.put_identifiers(&bus, list, findings);
+        }
+        for NamedText { name, texts } in &table.change {
+            if let [text] = texts.as_slice()
+                && let Some((id, change)) = self.change(&bus, name, text, findings)
+            {
+                let written = (name.value.clone(), text.value.clone());
+                found.changes.push(OfSignal { written, place: name.span.clone(), id, change });
+            }
+        }
+        self.overlaps(&bus, &table.change, findings);
+        (found.condition.is_some() || !found.changes.is_empty()).then_some(found)
+    }
+
+    /// The patterns of comparisons in `match`, in whose place the identifier is left.
+    fn condition(&self, bus: &str, list: &mut ListSpec, findings: &mut Findings) -> Option<OfMatch> {
+        let is_condition = |entry: &EntrySpec| matches!(entry, EntrySpec::Text(text) if Condition::is_one(&text.value));
+        if !list.entries.iter().any(is_condition) {
+            return None;
+        }
+        let mut found: Option<(MessageId, Vec<PayloadPattern>)> = None;
+        let mut is_sound = true;
+        for entry in &list.entries {
+            let EntrySpec::Text(text) = entry else { continue };
+            let parsed = Condition::parse(&text.value, |name| self.signal(bus, name));
+            match (parsed, &mut found) {
+                (Err(wrong), _) => {
+                    is_sound = false;
+                    self.wrong(text, code::CONDITION, wrong, findings);
+                }
+                (Ok(Condition { id, patterns }), None) => found = Some((id, patterns)),
+                (Ok(Condition { id, patterns }), Some((first, all))) if id == *first => all.extend(patterns),
+                (Ok(_), Some(_)) => {
+                    is_sound = false;
+                    let help = "write a second route for the other message";
+                    findings.error(code::CONDITION, &text.span, "The conditions are on two messages", help);
+                }
+            }
+        }
+        let texts = list.entries.iter().filter_map(|entry| match entry {
+            EntrySpec::Text(text) => Some(text.value.as_str()),
+            EntrySpec::Raw(_) => None,
+        });
+        let written = texts.collect::<Vec<_>>().join(" or ");
+        list.is_incomplete |= !is_sound;
+        list.entries.clear();
+        let (id, patterns) = found?;
+        let text = Text { value: id.to_string(), span: list.span.clone() };
+        list.entries = vec![EntrySpec::Text(text)];
+        is_sound.then(|| OfMatch { written, place: list.span.clone(), patterns })
+    }
+
+    /// Puts identifiers in the place of names of messages.
+    fn put_identifiers(&self, bus: &str, list: &mut ListSpec, findings: &mut Findings) {
+        if self.of_bus(bus).is_empty() && !self.is_incomplete {
+            return;
+        }
+        let count = list.entries.len();
+        list.entries.retain_mut(|entry| match entry {
+            EntrySpec::Text(text) => self.put_identifier(bus, text, findings),
+            EntrySpec::Raw(_) => true,
+        });
+        list.is_incomplete |= list.entries.len() < count;
+    }
+
+    /// False for a name that is reported.
+    fn put_identifier(&self, bus: &str, text: &mut Text, findings: &mut Findings) -> bool {
+        if text.value.starts_with('@') || text.value.contains(IdRange::DOTS) {
+            return true;
+        }
+        // Names start with letters beyond the first digit of an identifier.
+        if Filter::parse(&text.value).is_ok() {
+            return true;
+        }
+        match self.message(bus, &text.value) {
+            Err(why) => {
+                if !self.is_incomplete {
+                    let help = "write a filter such as \"123\", or a message of the database of this bus";
+                    findings.error(code::NOT_IN_DATABASE, &text.span, why, help);
+                }
+                false
+            }
+            Ok(message) => match message.id {
+                Some(id) => {
+                    text.value = id.to_string();
+                    true
+                }
+                None => {
+                    let what = format!("Message {} has no identifier that a frame can have", message.name);
+                    findings.error(code::NOT_IN_DATABASE, &text.span, what, "correct the database");
+                    false
+                }
+            },
+        }
+    }
+
+    fn change(&self, bus: &str, name: &Text, text: &Text, findings: &mut Findings) -> Option<(RawId, Change)> {
+        let (message, signal) = match self.signal(bus, &name.value) {
+            Ok(found) => found,
+            Err(why) => {
+                if !self.is_incomplete {
+                    let help = "write Message.Signal; `candor database FILE` shows the names";
+                    findings.error(code::NOT_IN_DATABASE, &name.span, why, help);
+                }
+                return None;
+            }
+        };
+        let change = Change::new(message, signal, &text.value);
+        let change = change.map_err(|wrong| self.wrong(text, code::EXPRESSION, wrong, findings)).ok()?;
+        Some((message.id?.raw(), change))
+    }
+
+    /// Signals that share bits, and are both written.
+    fn overlaps(&self, bus: &str, changes: &[NamedText], findings: &mut Findings) {
+        let found: Vec<_> =
+            changes.iter().filter_map(|one| Some((one, self.signal(bus, &one.name.value).ok()?))).collect();
+        for (at, (one, (message, signal))) in found.iter().enumerate() {
+            let meets = |(_, (other, of_other)): &&(&NamedText, (&Message, &Signal))| {
+                std::ptr::eq(*other, *message) && candor_signals::overlap(message, signal, of_other)
+            };
+            if let Some((other, (_, of_other))) = found[..at].iter().find(meets) {
+                let message = format!("Signals {} and {} have common bits", of_other.name, signal.name);
+                findings.report(
+                    Diagnostic::error(code::EXPRESSION, one.name.span.clone(), message)
+                        .also(other.name.span.clone(), "changed here")
+                        .help("change one of them only"),
+                );
+            }
+        }
+    }
+
+    fn wrong(&self, text: &Text, code: &'static str, wrong: ExpressionError, findings: &mut Findings) {
+        if !self.is_incomplete {
+            findings.error(code, &text.part(wrong.range), wrong.message, wrong.help);
+        }
+    }
+
+    fn message(&self, bus: &str, name: &str) -> Result<&Message, String> {
+        self.first(bus, |database| database.message(name))
+    }
+
+    fn signal(&self, bus: &str, name: &str) -> Result<(&Message, &Signal), String> {
+        self.first(bus, |database| database.signal(name))
+    }
+
+    /// What is in the first database that has it; the reason of the first one if none has.
+    fn first<'d, T>(
+        &'d self,
+        bus: &str,
+        find: impl Fn(&'d Database) -> Result<T, candor_signals::FindError>,
+    ) -> Result<T, String> {
+        let mut reason = None;
+        for database in self.of_bus(bus) {
+            match find(database) {
+                Ok(found) => return Ok(found),
+                Err(why) => reason = reason.or(Some(why)),
+            }
+        }
+        Err(reason.map_or_else(|| format!("Bus {} has no database", quote(bus)), |why| why.to_string()))
+    }
+}
+
+fn database(path: &Text, read: &mut Read<'_>, findings: &mut Findings) -> Option<Database> {
+    let bytes = match read(&path.value) {
+        Ok(bytes) => bytes,
+        Err(why) => {
+            let message = format!("Cannot read {}: {why}", quote(&path.value));
+            let help = "a path is relative to the folder of this file";
+            findings.error(code::DATABASE, &path.span, message, help);
+            return None;
+        }
+    };
+    let database = dbc::read(&bytes);
+    if database.messages.is_empty() {
+        let message = format!("{} has no message", quote(&path.value));
+        findings.error(
+            code::DATABASE,
+            &path.span,
+            message,
+            "candor reads DBC files; `candor database FILE` says what is odd in one",
+        );
+        return None;
+    }
+    Some(database)
+}
+
+#[cfg(test)]
+mod tests;
