@@ -268,7 +268,7 @@ impl Names {
                 Err(why) => reason = reason.or(Some(why)),
             }
         }
-        Err(reason.map_or_else(|| format!("Bus {} has no database", quote(bus)), |why| why.to_string()))
+        Err(reason.map_or_else(|| format!("Bus {} has no database", quote(bus)), |why| why.to_string().replace(char::is_control, "?")))
     }
 }
 

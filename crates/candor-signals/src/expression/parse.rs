@@ -40,7 +40,9 @@ fn unit_of(signal: &Signal) -> Option<String> {
 }
 
 fn error(range: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> ExpressionError {
-    ExpressionError { range, message: message.into(), help: help.into() }
+    // Names and units are those of the text.
+    let message = message.into().replace(char::is_control, "?");
+    ExpressionError { range, message, help: help.into() }
 }
 
 /// A part of an expression, and its unit if it is known.
