@@ -187,7 +187,7 @@ pub fn explain(gateway: &Gateway<'_>, on: BusIndex, frame: &Frame) -> Explanatio
     let jobs = || gateway.jobs.iter().enumerate();
     let mut misses: Vec<_> =
         jobs().filter(|(_, job)| job.from == on).filter_map(|(at, job)| Miss::of(at, job, frame)).collect();
-    misses.sort_by_key(Miss::distance);
+    candor_core::order::sort_by_key(&mut misses, Miss::distance);
     let elsewhere = jobs().filter(|(_, job)| job.from != on && follow::takes(job, frame)).map(|(at, _)| at).collect();
     Explanation { visits, misses, elsewhere, is_cut }
 }

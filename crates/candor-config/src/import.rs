@@ -362,7 +362,7 @@ impl Import<'_> {
 /// The position of each interface, in order of appearance in the text.
 fn interfaces(entries: &[Entry]) -> HashMap<&str, usize> {
     let mut in_text: Vec<_> = entries.iter().collect();
-    in_text.sort_by_key(|entry| entry.span.start);
+    candor_core::order::sort_by_key(&mut in_text, |entry| entry.span.start);
     let mut interfaces = HashMap::new();
     for name in in_text.into_iter().flat_map(|entry| [&entry.source, &entry.destination]) {
         let next = interfaces.len();

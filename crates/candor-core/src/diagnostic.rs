@@ -185,8 +185,9 @@ impl Findings {
         self.list.retain(|finding| {
             is_syntax(finding.code) || !self.broken.iter().any(|broken| touches(broken, &finding.primary.span))
         });
-        self.list
-            .sort_by_key(|diagnostic| (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code));
+        crate::order::sort_by_key(&mut self.list, |diagnostic| {
+            (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code)
+        });
         let unlisted = if self.list.len() > MAX_FINDINGS { self.shorten() } else { Vec::new() };
         (self.list, unlisted)
     }

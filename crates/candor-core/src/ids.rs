@@ -102,7 +102,7 @@ impl IdSet {
 
     /// The data frames of ranges, which may overlap.
     pub fn of_ranges(mut ranges: Vec<IdRange>, effort: &mut Effort) -> Result<Self, TooComplex> {
-        ranges.sort_unstable();
+        crate::order::sort(&mut ranges);
         let mut builder = Builder::default();
         let extended_from = ranges.partition_point(|range| !range.is_extended);
         let (standard, extended) = ranges.split_at(extended_from);
@@ -117,7 +117,7 @@ impl IdSet {
     /// The union of filters. Filters for error message frames add nothing.
     pub fn of_filters(mut filters: Vec<Filter>, effort: &mut Effort) -> Result<Self, TooComplex> {
         // Neighbours have the most in common.
-        filters.sort_unstable_by_key(|filter| (filter.id & filter.mask, filter.mask));
+        crate::order::sort_by_key(&mut filters, |filter| (filter.id & filter.mask, filter.mask));
         let mut builder = Builder::default();
         let root = builder.filters(&filters, effort)?;
         Ok(builder.finish(root))

@@ -52,6 +52,7 @@ pub mod interface_name;
 pub mod job;
 #[cfg(any(test, feature = "testing"))]
 pub mod oracle;
+pub mod order;
 pub mod payload;
 #[cfg(any(test, feature = "random"))]
 pub mod random;

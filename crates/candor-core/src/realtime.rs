@@ -145,7 +145,7 @@ pub fn cpu_list(text: &str) -> Option<Vec<Cpu>> {
         let (first, last) = (first.parse::<u16>().ok()?, last.parse::<u16>().ok()?);
         cpus.extend((first..=last).map(Cpu));
     }
-    cpus.sort_unstable();
+    crate::order::sort(&mut cpus);
     cpus.dedup();
     Some(cpus)
 }

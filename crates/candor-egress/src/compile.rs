@@ -91,7 +91,7 @@ pub fn tree(policy: &Policy) -> Tree {
             add_queue(&mut tree, class, number * 0x10, band);
         }
         // Those of each discipline together, and in its order; tables of `u32` first.
-        tree.filters.sort_by_key(|filter| (filter.parent, index::table_of(filter).is_none()));
+        candor_core::order::sort_by_key(&mut tree.filters, |filter| (filter.parent, index::table_of(filter).is_none()));
     }
     if let Some(root) = tree.qdiscs.first_mut() {
         root.stab = stab;

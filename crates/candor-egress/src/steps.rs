@@ -153,7 +153,7 @@ fn change(here: &[&Difference], wanted: &Tree, found: &Tree, requests: &mut Vec<
     for parent in parents {
         let mut preferences: Vec<_> =
             found.filters.iter().filter(|filter| filter.parent == parent).map(|filter| filter.preference).collect();
-        preferences.sort_unstable();
+        candor_core::order::sort(&mut preferences);
         preferences.dedup();
         // The last first: tables of `u32` go after what leads to them.
         requests.extend(preferences.into_iter().rev().map(|preference| Step::RemoveFilters { parent, preference }));

@@ -220,7 +220,7 @@ impl BpfGateway {
                 self.installed.extend(Installed::find(torn.source, &all).map(Installed::counting_from_0));
             }
         }
-        gone.sort();
+        candor_core::order::sort(&mut gone);
         gone.dedup();
         for interface in gone {
             if self.fights.note(now) {

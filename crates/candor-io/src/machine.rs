@@ -64,7 +64,7 @@ impl Machine {
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
+        candor_core::order::sort(&mut names);
         names
     }
 

@@ -1,6 +1,6 @@
 //! Changes of signals in frames that are forwarded.
 
-use std::fmt::Write as _;
+use std::any::Any;
 use std::sync::Arc;
 
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, Frame, RawId};
@@ -185,12 +185,12 @@ fn lines(pieces: &Pieces, codec: &Codec, signal: &Signal, first: i128) -> Option
 }
 
 /// The changes of a route: those of all its messages.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Changes {
     messages: Box<[OfMessage]>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct OfMessage {
     /// Identifier and `CAN_EFF_FLAG`.
     id: u32,
@@ -202,14 +202,9 @@ impl Changes {
     /// does not matter; none may be written twice.
     #[must_use]
     pub fn computed(messages: Vec<(RawId, Vec<Change>)>) -> Computed {
-        let mut description = String::new();
-        for (id, changes) in &messages {
-            // Writing to a string does not fail.
-            let _ = writeln!(description, "{:08X} {changes:?}", id.0);
-        }
         let of_message = |(id, changes): (RawId, Vec<Change>)| OfMessage { id: key(id), changes: changes.into() };
         let messages = messages.into_iter().map(of_message).collect();
-        Computed::new(description.into(), Arc::new(Self { messages }))
+        Computed::new(Arc::new(Self { messages }))
     }
 }
 
@@ -218,6 +213,10 @@ const fn key(id: RawId) -> u32 {
 }
 
 impl Compute for Changes {
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+
     fn change(&self, frame: &mut Frame) {
         if frame.id.is_rtr() || frame.id.is_err() {
             return;

@@ -8,7 +8,7 @@ impl Index {
     /// The keys in the order of the list.
     pub(crate) fn new(keys: impl Iterator<Item = u64>) -> Self {
         let mut pairs: Vec<_> = keys.enumerate().map(|(at, key)| (key, at)).collect();
-        pairs.sort_unstable();
+        candor_core::order::sort(&mut pairs);
         Self(pairs)
     }
 

@@ -58,7 +58,7 @@ impl Which {
 fn names() -> Vec<String> {
     let files = fs::read_dir(NAMES).into_iter().flatten().flatten();
     let mut names: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
+    candor_core::order::sort(&mut names);
     names
 }
 

@@ -55,7 +55,7 @@ pub(super) fn steps(
         return Err(CompileError::Xl);
     }
     // In the order of delivery.
-    order.sort_by_key(|&job| jobs[job].filter.normalise().list);
+    candor_core::order::sort_by_key(&mut order, |&job| jobs[job].filter.normalise().list);
     let mut steps: Vec<Step> = Vec::new();
     let mut overlaps = Overlaps::new(order.iter().map(|&job| jobs[job].filter.normalise()));
     // The first step of a run of jobs that do the same, and are not interrupted by another job to the same bus.
@@ -108,7 +108,7 @@ struct Overlaps {
 impl Overlaps {
     fn new(filters: impl Iterator<Item = Normalised>) -> Self {
         let mut masks: Vec<u32> = filters.filter(|filter| compares_values(*filter)).map(|filter| filter.mask).collect();
-        masks.sort_unstable();
+        candor_core::order::sort(&mut masks);
         masks.dedup();
         Self { masks, found: HashMap::new(), others: HashMap::new(), steps: HashMap::new() }
     }

@@ -75,7 +75,7 @@ impl Tables {
     /// Writes the values of masks that compare less as values of masks that compare more, as far as they are not too many: each
     /// mask costs a look-up. Ranges of identifiers come as filters with many masks.
     fn fold(&mut self) {
-        self.groups.sort_by_key(|group| std::cmp::Reverse(group.mask.count_ones()));
+        candor_core::order::sort_by_key(&mut self.groups, |group| std::cmp::Reverse(group.mask.count_ones()));
         let mut at = 0;
         while at < self.groups.len() {
             let wide = &self.groups[at];

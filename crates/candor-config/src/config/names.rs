@@ -268,7 +268,10 @@ impl Names {
                 Err(why) => reason = reason.or(Some(why)),
             }
         }
-        Err(reason.map_or_else(|| format!("Bus {} has no database", quote(bus)), |why| why.to_string().replace(char::is_control, "?")))
+        Err(reason.map_or_else(
+            || format!("Bus {} has no database", quote(bus)),
+            |why| why.to_string().replace(char::is_control, "?"),
+        ))
     }
 }
 

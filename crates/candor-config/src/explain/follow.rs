@@ -75,7 +75,7 @@ impl Follower<'_> {
             Side::Kernel => 1,
             Side::User => 2,
         };
-        offered.sort_by_key(|(side, list, _)| (rank(*side), *list));
+        candor_core::order::sort_by_key(&mut offered, |(side, list, _)| (rank(*side), *list));
         offered
     }
 

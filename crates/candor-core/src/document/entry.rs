@@ -25,7 +25,7 @@ pub fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
         .iter()
         .map(|(key, value)| Entry { key: key.get_ref(), key_span: (key.span().start, key.span().end), value })
         .collect();
-    entries.sort_by_key(|entry| entry.key_span);
+    crate::order::sort_by_key(&mut entries, |entry| entry.key_span);
     entries
 }
 

@@ -53,7 +53,7 @@ impl Standard {
             return Self::default();
         }
         // Stable: the jobs of one identifier stay in order.
-        filters.sort_by_key(|(filter, _)| filter.id);
+        crate::order::sort_by_key(&mut filters, |(filter, _)| filter.id);
         let start = |id: usize| number(filters.partition_point(|(filter, _)| (filter.id as usize) < id));
         let starts = Box::new(core::array::from_fn(start));
         Self { starts: Some(starts), jobs: filters.iter().map(|(_, job)| *job).collect() }

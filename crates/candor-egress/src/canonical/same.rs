@@ -149,7 +149,7 @@ fn same_group(wanted: &ControlGroup, found: &ControlGroup) -> bool {
 fn same_flow(wanted: &Flow, found: &Flow, parent: Handle) -> bool {
     let sorted = |flow: &Flow| {
         let mut keys = flow.keys.clone();
-        keys.sort_unstable();
+        candor_core::order::sort(&mut keys);
         keys.dedup();
         keys
     };
@@ -187,7 +187,7 @@ pub(super) fn canonical(expression: &Ematch) -> Ematch {
         },
         Ematch::Canid(rules) => {
             let mut rules: Vec<_> = rules.iter().copied().map(looked_at).collect();
-            rules.sort_unstable();
+            candor_core::order::sort(&mut rules);
             rules.dedup();
             Ematch::Canid(rules)
         }

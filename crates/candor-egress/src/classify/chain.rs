@@ -26,7 +26,7 @@ impl<'t> Walk<'t, '_> {
         if filters.is_empty() || parent == Handle::NONE {
             return Ok(Asked::NoFilters);
         }
-        filters.sort_by_key(|(_, filter)| filter.preference);
+        candor_core::order::sort_by_key(&mut filters, |(_, filter)| filter.preference);
         for _ in 0..=MOST_FURTHER_ROUNDS {
             match self.round(&filters)? {
                 None | Some((Verdict::Continue, _)) => return Ok(Asked::Nothing),

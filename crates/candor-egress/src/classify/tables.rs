@@ -52,7 +52,7 @@ fn in_slot<'t>(filters: &[Numbered<'t>], slot: u32) -> Vec<(Numbered<'t>, &'t U3
         };
         nodes.push((number, ((*at, *filter), node)));
     }
-    nodes.sort_by_key(|(number, _)| *number);
+    candor_core::order::sort_by_key(&mut nodes, |(number, _)| *number);
     nodes.into_iter().map(|(_, node)| node).collect()
 }
 

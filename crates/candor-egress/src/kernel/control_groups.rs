@@ -123,7 +123,7 @@ fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
             next.push(path);
         }
     }
-    found.sort();
+    candor_core::order::sort(&mut found);
     Ok(found)
 }
 

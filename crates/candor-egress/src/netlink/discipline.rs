@@ -108,7 +108,7 @@ fn body(kind: &Kind, discipline: &Discipline) -> Result<AttributeList, EncodeErr
             }
         }
     }
-    attributes.sort_by_key(|(kind, _)| kind & !NLA_F_NESTED);
+    candor_core::order::sort_by_key(&mut attributes, |(kind, _)| kind & !NLA_F_NESTED);
     let mut list = AttributeList::default();
     if let Record::Attribute(kind, ..) = kind.record {
         list.put(kind, &record)?;

@@ -107,7 +107,7 @@ fn filtering(qdiscs: &[ListedQdisc], classes: &[ListedClass]) -> Vec<Handle> {
 fn in_order_of_qdiscs(mut listed: Vec<ListedQdisc>) -> Vec<ListedQdisc> {
     let rank =
         |qdisc: &Qdisc| (qdisc.parent == Handle::CLSACT, qdisc.parent != Handle::ROOT, qdisc.parent, qdisc.handle);
-    listed.sort_by_key(|listed| rank(&listed.qdisc));
+    candor_core::order::sort_by_key(&mut listed, |listed| rank(&listed.qdisc));
     parents_first(
         listed,
         |listed| listed.qdisc.handle,
@@ -145,7 +145,9 @@ fn in_order_of_filters(mut listed: Vec<ListedFilter>) -> Vec<ListedFilter> {
             node.table = 0;
         }
     }
-    listed.sort_by_key(|listed| (listed.filter.preference, !is_table(listed), listed.filter.handle));
+    candor_core::order::sort_by_key(&mut listed, |listed| {
+        (listed.filter.preference, !is_table(listed), listed.filter.handle)
+    });
     listed
 }
 

@@ -138,7 +138,7 @@ fn flow_keys(text: &str) -> Result<Vec<FlowKey>, Wrong> {
         })?);
     }
     // The kernel keeps a set of bits.
-    keys.sort_unstable();
+    candor_core::order::sort(&mut keys);
     keys.dedup();
     Ok(keys)
 }

@@ -28,14 +28,16 @@ impl Growing {
     /// because others refer to them; and with the classes in the order of their disciplines.
     pub(super) fn finish(mut self) -> Tree {
         let Tree { qdiscs, classes, .. } = &mut self.tree;
-        classes.sort_by_key(|class| qdiscs.iter().position(|qdisc| qdisc.handle == class.handle.qdisc()));
+        candor_core::order::sort_by_key(classes, |class| {
+            qdiscs.iter().position(|qdisc| qdisc.handle == class.handle.qdisc())
+        });
         let mut parents: Vec<Handle> = Vec::new();
         for filter in &self.tree.filters {
             if !parents.contains(&filter.parent) {
                 parents.push(filter.parent);
             }
         }
-        self.tree.filters.sort_by_key(|filter| {
+        candor_core::order::sort_by_key(&mut self.tree.filters, |filter| {
             let parent = parents.iter().position(|parent| *parent == filter.parent);
             (parent, !filter.classifier.is_table(), filter.preference)
         });

@@ -92,7 +92,7 @@ impl KernelGateway {
                 to_add.push(at);
             }
         }
-        to_add.sort_unstable();
+        candor_core::order::sort(&mut to_add);
         self.owed.extend(&to_add);
         for &at in to_add.iter().rev() {
             let job = self.now(at, interfaces);

@@ -188,7 +188,7 @@ impl Compared {
         let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
         let is_new = |wanted: &usize| matches!(self.found.actions[*wanted], Action::Added);
         let mut doubled: Vec<_> = self.found.standings.iter().filter_map(twin).filter(is_new).collect();
-        doubled.sort_unstable();
+        candor_core::order::sort(&mut doubled);
         let mut routes: Vec<_> = doubled.into_iter().map(|wanted| target.jobs[wanted].route.clone()).collect();
         let foreign = || {
             let all = self.present.iter().zip(&self.found.standings);

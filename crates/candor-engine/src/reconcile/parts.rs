@@ -55,7 +55,9 @@ pub(super) fn split<'a>(situation: &'a Situation<'a>) -> Vec<Part<'a>> {
     situation.others.iter().enumerate().for_each(|(at, job)| parts.of(job).others.push(at));
     let mut parts: Vec<_> = parts.by_group.into_values().collect();
     parts.iter_mut().for_each(Part::share_out);
-    parts.sort_by_key(|part| (part.wanted.first().copied().unwrap_or(usize::MAX), part.present.first().copied()));
+    candor_core::order::sort_by_key(&mut parts, |part| {
+        (part.wanted.first().copied().unwrap_or(usize::MAX), part.present.first().copied())
+    });
     parts
 }
 

@@ -158,7 +158,7 @@ impl Process<'_> {
     pub fn threads(&self) -> Vec<Thread> {
         let folder = format!("{}/task", self.folder);
         let mut tids: Vec<u32> = self.machine.names(&folder).iter().filter_map(|name| name.parse().ok()).collect();
-        tids.sort_unstable();
+        candor_core::order::sort(&mut tids);
         tids.into_iter().filter_map(|tid| self.thread(tid)).collect()
     }
 

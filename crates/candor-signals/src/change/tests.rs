@@ -139,6 +139,13 @@ fn constants_are_known() {
 }
 
 #[test]
+fn equal_changes_are_equal() {
+    let of = |text| Changes::computed(vec![(RawId(291), vec![change("M.Speed", text).unwrap()])]);
+    assert_eq!(of("x * 2"), of("x + x"));
+    assert_ne!(of("x * 2"), of("x * 3"));
+}
+
+#[test]
 fn floating_point_signals_are_computed_with_64_bits() {
     let change = change("F.Half", "clamp(x * 1.5, -100, 100)").unwrap();
     for (raw, becomes) in [(1.0_f32, 1.5_f32), (-0.5, -0.75), (1e9, 50.0), (f32::NEG_INFINITY, -50.0)] {

@@ -216,7 +216,7 @@ impl Pieces {
                     single.push((raw.numerator(), of_key));
                 }
             }
-            single.sort_by_key(|(raw, _)| *raw);
+            candor_core::order::sort_by_key(&mut single, |(raw, _)| *raw);
             let next = result.next();
             for (raw, of_key) in single.into_iter().filter(|(raw, _)| (next..=piece.last).contains(raw)) {
                 result.push_from(raw - 1, other)?;

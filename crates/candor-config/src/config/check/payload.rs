@@ -152,7 +152,7 @@ fn values(spec: &Table<MuxSpec>, bits: usize, findings: &mut Findings) -> Option
     let help = "it must fit into the bits of the multiplexer";
     let value = |value| value::within(value, 0..=highest, "The value", help, findings);
     let mut values: Vec<u32> = written.iter().filter_map(value).collect();
-    values.sort_unstable();
+    candor_core::order::sort(&mut values);
     values.dedup();
     values.truncate(MAX_PATTERNS + 1);
     Some(values)

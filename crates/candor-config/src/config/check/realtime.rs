@@ -50,7 +50,7 @@ fn cpus(written: &CpusSpec, findings: &mut Findings) -> Vec<Cpu> {
             _ => refuse(&number.span, format!("CPU numbers are 0 to {}, not {}", Cpu::MAX, number.value)),
         }
     }
-    cpus.sort_unstable();
+    candor_core::order::sort(&mut cpus);
     cpus
 }
 
@@ -126,7 +126,7 @@ fn spinners(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
         return;
     };
     let mut sources: Vec<_> = plan.routes().iter().map(|route| route.from).collect();
-    sources.sort_unstable();
+    candor_core::order::sort(&mut sources);
     sources.dedup();
     if sources.len() <= cpus.len() {
         return;

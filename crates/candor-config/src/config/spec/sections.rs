@@ -37,7 +37,7 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
             _ => {}
         }
     }
-    spec.routes.sort_by_key(|route| route.span.start);
+    candor_core::order::sort_by_key(&mut spec.routes, |route| route.span.start);
     spec
 }
 

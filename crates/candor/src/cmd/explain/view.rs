@@ -78,7 +78,7 @@ impl<'a> View<'a> {
             let reasons = miss.reasons.iter().filter(is_reason).collect();
             routes.push(NotTaken { route, nearest: miss, withheld, reasons, jobs });
         }
-        routes.sort_by_key(|missed| {
+        candor_core::order::sort_by_key(&mut routes, |missed| {
             (missed.withheld.is_empty(), !missed.withheld.is_empty() && !missed.reasons.is_empty())
         });
         routes

@@ -87,10 +87,10 @@ impl Sort {
         let latency = |row: &RouteRow| row.history.last().and_then(|moment| moment.latency);
         match self {
             Self::File => {}
-            Self::Name => routes.sort_by(|a, b| a.route.cmp(&b.route)),
-            Self::Frames => routes.sort_by(|a, b| order(b.frames_per_s, a.frames_per_s)),
-            Self::Drops => routes.sort_by_key(|row| std::cmp::Reverse(row.dropped)),
-            Self::Latency => routes.sort_by(|a, b| order(latency(b), latency(a))),
+            Self::Name => candor_core::order::sort_by(routes, |a, b| a.route.cmp(&b.route)),
+            Self::Frames => candor_core::order::sort_by(routes, |a, b| order(b.frames_per_s, a.frames_per_s)),
+            Self::Drops => candor_core::order::sort_by_key(routes, |row| std::cmp::Reverse(row.dropped)),
+            Self::Latency => candor_core::order::sort_by(routes, |a, b| order(latency(b), latency(a))),
         }
     }
 }

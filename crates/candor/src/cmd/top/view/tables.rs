@@ -136,7 +136,7 @@ pub(super) fn drop_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow],
         frame.render_widget(Paragraph::new(text), area);
         return;
     }
-    dropping.sort_by_key(|route| std::cmp::Reverse(route.dropped));
+    candor_core::order::sort_by_key(&mut dropping, |route| std::cmp::Reverse(route.dropped));
     let reasons: Vec<&str> = dropping[0].drops.iter().map(|(reason, _)| reason.as_str()).collect();
     let title = format!("DROPPED {since}");
     let titles: Vec<&str> = [title.as_str()].into_iter().chain(reasons.iter().copied()).collect();
