@@ -133,7 +133,15 @@ impl Names {
         let mut found: Option<(MessageId, Vec<PayloadPattern>)> = None;
         let mut is_sound = true;
         for entry in &list.entries {
-            let EntrySpec::Text(text) = entry else { continue };
+            let text = match entry {
+                EntrySpec::Text(text) => text,
+                EntrySpec::Raw(raw) => {
+                    is_sound = false;
+                    let help = "write a second route for the filter";
+                    findings.error(code::CONDITION, &raw.span, "A filter is beside conditions", help);
+                    continue;
+                }
+            };
             let parsed = Condition::parse(&text.value, |name| self.signal(bus, name));
             match (parsed, &mut found) {
                 (Err(wrong), _) => {
@@ -198,7 +206,7 @@ impl Names {
                     true
                 }
                 None => {
-                    let what = format!("Message {} has no identifier that a frame can have", message.name);
+                    let what = no_identifier(message);
                     findings.error(code::NOT_IN_DATABASE, &text.span, what, "correct the database");
                     false
                 }
@@ -219,7 +227,11 @@ impl Names {
         };
         let change = Change::new(message, signal, &text.value);
         let change = change.map_err(|wrong| self.wrong(text, code::EXPRESSION, wrong, findings)).ok()?;
-        Some((message.id?.raw(), change))
+        let id = message.id.or_else(|| {
+            findings.error(code::NOT_IN_DATABASE, &name.span, no_identifier(message), "correct the database");
+            None
+        })?;
+        Some((id.raw(), change))
     }
 
     /// Signals that share bits, and are both written.
@@ -273,6 +285,10 @@ impl Names {
             |why| why.to_string().replace(char::is_control, "?"),
         ))
     }
+}
+
+fn no_identifier(message: &Message) -> String {
+    format!("Message {} has no identifier that a frame can have", message.name)
 }
 
 fn database(path: &Text, read: &mut Read<'_>, findings: &mut Findings) -> Option<Database> {

@@ -182,6 +182,8 @@ fn mistakes_name_their_place() {
         assert!(found.0 == place && found.1.contains(message) && !found.2.is_empty(), "{text:?}: {found:?}");
     }
     assert_eq!(wrong("M.Gear", "DIRVE").2, "did you mean DRIVE?");
+    let long = vec!["x"; 1000].join(" + ");
+    assert!(wrong("M.Speed", &long).1.contains("too long"));
     let deep = format!("{}x{}", "(".repeat(100), ")".repeat(100));
     assert!(wrong("M.Speed", &deep).1.contains("deeply"));
     assert!(wrong("M.Speed", &format!("{}x", "-".repeat(100))).1.contains("signs"));

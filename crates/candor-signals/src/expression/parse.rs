@@ -9,6 +9,9 @@ use crate::ratio::Ratio;
 /// Nested parentheses and calls.
 const DEEPEST: usize = 32;
 
+/// Operators and values of one expression, which are nested in each other.
+const MOST_PARTS: usize = 256;
+
 /// The names of an expression: a signal and its message.
 pub(crate) struct Scope<'d> {
     pub(crate) message: &'d Message,
@@ -19,7 +22,7 @@ pub(crate) struct Scope<'d> {
 
 /// Reads an expression.
 pub(crate) fn parse(text: &str, scope: &mut Scope<'_>) -> Result<Node, ExpressionError> {
-    let mut reader = Reader { text, at: 0, depth: 0, scope };
+    let mut reader = Reader { text, at: 0, depth: 0, parts: 0, scope };
     let Valued { node, unit, range } = reader.sum()?;
     reader.space();
     if reader.at < text.len() {
@@ -56,6 +59,7 @@ struct Reader<'t, 's, 'd> {
     text: &'t str,
     at: usize,
     depth: usize,
+    parts: usize,
     scope: &'s mut Scope<'d>,
 }
 
@@ -133,6 +137,10 @@ impl<'t> Reader<'t, '_, '_> {
     fn factor(&mut self) -> Result<Valued, ExpressionError> {
         self.space();
         let start = self.at;
+        self.parts += 1;
+        if self.parts > MOST_PARTS {
+            return Err(self.here("The expression is too long", format!("use up to {MOST_PARTS} values")));
+        }
         if self.eat('-') {
             self.depth += 1;
             if self.depth > DEEPEST {

@@ -11,7 +11,7 @@ use candor_core::filter::ReceiveList;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, RawId};
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::Modifications;
-use candor_signals::Changes;
+use candor_signals::{Changes, MOST_PATTERNS};
 
 /// The patterns of a condition in `match`, which takes the place of `payload` and `mux`.
 pub(super) fn condition(
@@ -24,6 +24,10 @@ pub(super) fn condition(
     if let Some(other) = payload.or_else(|| spec.mux.as_ref().map(|mux| &mux.span)) {
         let why = "`match` compares signals, and another key the payload";
         conflict(other, why, (place, "compares signals"), "write one of the two", findings);
+    }
+    if patterns.len() > MOST_PATTERNS {
+        let message = format!("The conditions need more than {MOST_PATTERNS} patterns of bits");
+        findings.error(code::CONDITION, place, message, "write fewer conditions, or several routes");
     }
     if let Some(formats) = formats {
         let (room, help) = payload::room(formats);

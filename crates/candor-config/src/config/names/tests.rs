@@ -16,6 +16,8 @@ const DBC: &[u8] = b"BO_ 291 ABS1: 8 N
 VAL_ 291 Gear 0 \"PARK\" 1 \"DRIVE\" ;
 BO_ 2566840149 EEC1: 8 N
  SG_ Torque : 0|8@1+ (1,-125) [0|0] \"%\" N
+BO_ 1073741824 NoId: 8 N
+ SG_ S : 0|8@1+ (1,0) [0|0] \"\" N
 BO_ 512 ABC: 8 N
  SG_ S : 0|8@1+ (1,0) [0|0] \"\" N
 ";
@@ -113,6 +115,14 @@ fn mistakes_are_named() {
         ("match = \"ABS2\"", "E0422", "\"ABS2\""),
         ("match = \"ABS1.VehSpd > 5 && EEC1.Torque > 3\"", "E0423", " EEC1.Torque > 3"),
         ("match = [\"ABS1.VehSpd > 5\", \"EEC1.Torque > 3\"]", "E0423", "\"EEC1.Torque > 3\""),
+        (
+            "match = [\"ABS1.VehSpd > 5\", { id = \"00000123\", mask = \"C00007FF\" }]",
+            "E0423",
+            "{ id = \"00000123\", mask = \"C00007FF\" }",
+        ),
+        ("match = [\"ABS1.VehSpd > 5\", \"123\"]", "E0423", "123"),
+        ("match = \"NoId\"", "E0422", "\"NoId\""),
+        ("change = { \"NoId.S\" = \"1\" }", "E0422", "\"NoId.S\""),
         ("match = \"ABS1.Spd > 5\"", "E0423", "ABS1.Spd > 5"),
         ("match = \"ABS1.VehSpd > 5\"\npayload = \"01\"", "E0410", "\"01\""),
         ("match = \"ABS1\"\nchange = { \"ABS1.Spd\" = \"x\" }", "E0422", "\"ABS1.Spd\""),
