@@ -20,7 +20,7 @@ use crate::scale::Physical;
 /// An expression of the signal alone is computed with whole numbers of 128 bits and rounded once, to the nearest raw value, halves
 /// to the even one; a result beyond the bits is saturated. One with other signals, or with products of the signal, is computed with
 /// exact fractions; if it divides by 0, or if a step needs more than 128 bits, the signal stays as it is. For floating-point signals
-/// every step is rounded to 64 bits.
+/// every step is rounded to 64 bits; a finite signal does not become infinite or NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     codec: Codec,
@@ -80,8 +80,9 @@ impl Change {
     pub fn new(message: &Message, signal: &Signal, text: &str) -> Result<Self, ExpressionError> {
         let whole =
             |message: String, help: &str| ExpressionError { range: 0..text.len(), message, help: help.to_owned() };
-        let codec = Codec::new(message, signal)
-            .ok_or_else(|| whole(format!("Signal {} cannot be used", signal.name), "see candor database"))?;
+        let codec = Codec::new(message, signal).ok_or_else(|| {
+            whole(format!("Signal {} cannot be used", signal.name), "`candor-lab database FILE` says why")
+        })?;
         if signal.factor.is_zero() {
             return Err(whole(format!("The factor of {} is 0", signal.name), "correct the database"));
         }
@@ -160,7 +161,11 @@ impl Change {
                     let codec = number.checked_sub(1).and_then(|at| others.get(at)).unwrap_or(&self.codec);
                     codec.get(payload).map_or(0.0, |bits| codec.scale().physical_f64(bits))
                 };
-                self.codec.encode(Physical::Float(node.float(&input))).ok().map(|encoded| encoded.bits)
+                let result = node.float(&input);
+                if !result.is_finite() && input(0).is_finite() {
+                    return None;
+                }
+                self.codec.encode(Physical::Float(result)).ok().map(|encoded| encoded.bits)
             }
         }
     }

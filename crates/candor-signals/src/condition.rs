@@ -75,7 +75,8 @@ impl Condition {
                 return Err(error("There is no comparison here".to_owned(), help));
             };
             let name = part[..sign_at].trim();
-            let (message, signal) = find(name).map_err(|why| error(why, "see candor database for the names"))?;
+            let (message, signal) =
+                find(name).map_err(|why| error(why, "`candor-lab database FILE` shows the names"))?;
             if of.is_some_and(|other| other.id != message.id) {
                 let help = "a frame has the signals of one message: write a second route for the other one";
                 return Err(error(format!("{} is another message", message.name), help));
@@ -86,6 +87,9 @@ impl Condition {
                 range: value_at + wrong.range.start..value_at + wrong.range.end,
                 ..wrong
             })?;
+            if signal.factor.is_zero() {
+                return Err(error(format!("The factor of {name} is 0"), "correct the database"));
+            }
             let Some(ends) = signal.raw_range() else {
                 return Err(error(
                     format!("{name} is a floating-point number"),

@@ -14,7 +14,7 @@ use candor_core::filter::Filter;
 use candor_core::frame::RawId;
 use candor_core::ids::IdRange;
 use candor_core::payload::PayloadPattern;
-use candor_signals::{Change, Condition, Database, ExpressionError, Message, MessageId, Signal, dbc};
+use candor_signals::{Change, Condition, Database, ExpressionError, FindError, Message, MessageId, Signal, dbc};
 
 /// Reads a database by its path as written in the file; the error says why not.
 pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
@@ -188,11 +188,22 @@ impl Names {
         if text.value.starts_with('@') || text.value.contains(IdRange::DOTS) {
             return true;
         }
-        // Names start with letters beyond the first digit of an identifier.
-        if Filter::parse(&text.value).is_ok() {
-            return true;
+        if Condition::is_one(&text.value) {
+            let message = "Conditions are possible in `match` only";
+            findings.error(code::CONDITION, &text.span, message, "write the identifier or the name of the message");
+            return false;
         }
-        match self.message(bus, &text.value) {
+        let found = self.message(bus, &text.value);
+        if let Ok(filter) = Filter::parse(&text.value) {
+            let other = found.ok().and_then(|message| message.id).filter(|id| !filter.normalise().matches(id.raw()));
+            if let Some(id) = other {
+                let message = format!("{} is a filter, and the name of message {id}", quote(&text.value));
+                let help = format!("write \"{id}\" for the message, or the filter with 3 or 8 digits and its mask");
+                findings.error(code::NOT_IN_DATABASE, &text.span, message, help);
+            }
+            return other.is_none();
+        }
+        match found {
             Err(why) => {
                 if !self.is_incomplete {
                     let help = "write a filter such as \"123\", or a message of the database of this bus";
@@ -219,7 +230,7 @@ impl Names {
             Ok(found) => found,
             Err(why) => {
                 if !self.is_incomplete {
-                    let help = "write Message.Signal; `candor database FILE` shows the names";
+                    let help = "write Message.Signal; `candor-lab database FILE` shows the names";
                     findings.error(code::NOT_IN_DATABASE, &name.span, why, help);
                 }
                 return None;
@@ -267,23 +278,19 @@ impl Names {
         self.first(bus, |database| database.signal(name))
     }
 
-    /// What is in the first database that has it; the reason of the first one if none has.
-    fn first<'d, T>(
-        &'d self,
-        bus: &str,
-        find: impl Fn(&'d Database) -> Result<T, candor_signals::FindError>,
-    ) -> Result<T, String> {
-        let mut reason = None;
+    /// What is in the only database that has it; the reason of the first one if none has.
+    fn first<'d, T>(&'d self, bus: &str, find: impl Fn(&'d Database) -> Result<T, FindError>) -> Result<T, String> {
+        let (mut reason, mut first) = (None, None);
         for database in self.of_bus(bus) {
             match find(database) {
-                Ok(found) => return Ok(found),
+                Ok(_) if first.is_some() => return Err("Several databases of the bus have this name".to_owned()),
+                Ok(found) => first = Some(found),
+                Err(why @ FindError::Ambiguous { .. }) => return Err(why.to_string()),
                 Err(why) => reason = reason.or(Some(why)),
             }
         }
-        Err(reason.map_or_else(
-            || format!("Bus {} has no database", quote(bus)),
-            |why| why.to_string().replace(char::is_control, "?"),
-        ))
+        let none = || format!("Bus {} has no database", quote(bus));
+        first.ok_or_else(|| reason.map_or_else(none, |why| why.to_string().replace(char::is_control, "?")))
     }
 }
 
@@ -308,7 +315,7 @@ fn database(path: &Text, read: &mut Read<'_>, findings: &mut Findings) -> Option
             code::DATABASE,
             &path.span,
             message,
-            "candor reads DBC files; `candor database FILE` says what is odd in one",
+            "candor reads DBC files; `candor-lab database FILE` says what is odd in one",
         );
         return None;
     }

@@ -1,12 +1,13 @@
 //! The effect of a route on length, flags and data.
 
-use crate::plan::{Formats, Route, SendAs};
+use crate::plan::{Computed, Formats, Route, SendAs};
 use candor_core::frame::CANFD_MAX_DLEN;
 use candor_core::rule::{Checksums, Operation};
 
 /// Equal for routes with the same effect, in most notations. Different effects may still give equal lengths or checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Effect {
+    computed: Option<Computed>,
     send_as: Option<SendAs>,
     /// Indexed by operation: AND, OR, XOR, SET.
     len: [Option<u8>; 4],
@@ -25,6 +26,7 @@ struct Byte {
 impl Effect {
     pub(super) fn of(route: &Route) -> Self {
         let mut effect = Self {
+            computed: route.computed.clone(),
             send_as: route.send_as,
             len: [None; 4],
             flags: Byte::SAME,

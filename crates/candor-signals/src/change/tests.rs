@@ -151,6 +151,8 @@ fn floating_point_signals_are_computed_with_64_bits() {
     for (raw, becomes) in [(1.0_f32, 1.5_f32), (-0.5, -0.75), (1e9, 50.0), (f32::NEG_INFINITY, -50.0)] {
         assert_eq!(change.bits(&raw.to_bits().to_le_bytes()), Some(becomes.to_bits().into()), "{raw}");
     }
+    let divided = self::change("F.Half", "x / 0").unwrap();
+    assert_eq!(divided.bits(&1.0_f32.to_bits().to_le_bytes()), None);
 }
 
 #[test]

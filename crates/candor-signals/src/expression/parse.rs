@@ -26,13 +26,16 @@ pub(crate) fn parse(text: &str, scope: &mut Scope<'_>) -> Result<Node, Expressio
     let Valued { node, unit, range } = reader.sum()?;
     reader.space();
     if reader.at < text.len() {
-        return Err(reader.here("This is after the end of the expression", "write an operator, or remove it"));
+        return Err(reader.here(
+            "This is after the end of the expression",
+            "write an operator, put names with spaces between two ', or remove it",
+        ));
     }
     if let (Some(unit), Some(wanted)) = (unit, unit_of(reader.scope.signal))
         && unit != wanted
     {
         let message = format!("The value is in {unit}, and the signal in {wanted}");
-        return Err(error(range, message, "convert it with a factor, such as x * 3.6"));
+        return Err(error(range, message, "write the unit of the signal, or convert with a factor"));
     }
     Ok(node)
 }
@@ -89,7 +92,7 @@ impl<'t> Reader<'t, '_, '_> {
         if self.eat(wanted) {
             return Ok(());
         }
-        Err(self.here(format!("{wanted:?} is missing here"), "see the syntax of expressions in docs/signals.md"))
+        Err(self.here(format!("{wanted:?} is missing here"), "write it, or see the page about signals"))
     }
 
     fn sum(&mut self) -> Result<Valued, ExpressionError> {
@@ -163,10 +166,10 @@ impl<'t> Reader<'t, '_, '_> {
             Some('\'') => self.quoted(),
             Some(first) if first.is_ascii_digit() || first == '.' => self.number(),
             Some(first) if first.is_alphabetic() || first == '_' => self.name(),
-            _ => {
-                Err(self
-                    .here("A number, a name or a parenthesis is missing here", "write x for the value of the signal"))
-            }
+            _ => Err(self.here(
+                "A number, a name or a parenthesis is missing here",
+                "write a number, or the name of a signal or value",
+            )),
         }
     }
 

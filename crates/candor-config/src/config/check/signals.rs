@@ -25,6 +25,10 @@ pub(super) fn condition(
         let why = "`match` compares signals, and another key the payload";
         conflict(other, why, (place, "compares signals"), "write one of the two", findings);
     }
+    if formats == Some(Formats::Xl) {
+        let help = "match CAN XL frames by priority and virtual network";
+        findings.error(code::CONFLICT, place, "CAN XL frames have no signals of a database", help);
+    }
     if patterns.len() > MOST_PATTERNS {
         let message = format!("The conditions need more than {MOST_PATTERNS} patterns of bits");
         findings.error(code::CONDITION, place, message, "write fewer conditions, or several routes");

@@ -16,6 +16,7 @@ const DBC: &[u8] = b"BO_ 291 ABS1: 8 N
 VAL_ 291 Gear 0 \"PARK\" 1 \"DRIVE\" ;
 BO_ 2566840149 EEC1: 8 N
  SG_ Torque : 0|8@1+ (1,-125) [0|0] \"%\" N
+BO_ 513 AB: 8 N
 BO_ 1073741824 NoId: 8 N
  SG_ S : 0|8@1+ (1,0) [0|0] \"\" N
 BO_ 512 ABC: 8 N
@@ -121,6 +122,10 @@ fn mistakes_are_named() {
             "{ id = \"00000123\", mask = \"C00007FF\" }",
         ),
         ("match = [\"ABS1.VehSpd > 5\", \"123\"]", "E0423", "123"),
+        ("match = \"AB\"", "E0422", "\"AB\""),
+        ("deny = \"ABS1.VehSpd > 5\"", "E0423", "\"ABS1.VehSpd > 5\""),
+        ("match = \"ABS1\"\nchange = { \"ABS1.Gear\" = [\"1\", \"2\"] }", "E0202", "[\"1\", \"2\"]"),
+        ("frames = \"xl\"\nmatch = \"ABS1.VehSpd > 5\"", "E0410", "\"ABS1.VehSpd > 5\""),
         ("match = \"NoId\"", "E0422", "\"NoId\""),
         ("change = { \"NoId.S\" = \"1\" }", "E0422", "\"NoId.S\""),
         ("match = \"ABS1.Spd > 5\"", "E0423", "ABS1.Spd > 5"),
@@ -152,4 +157,24 @@ fn mistakes_are_named() {
     // Without a database, a name is no filter.
     let text = file("match = \"ABS1\"").replace("[database]\na = \"car.dbc\"\n", "");
     assert_eq!(underlined(&text, &findings(&text)), [("E0304", "S")]);
+}
+
+#[test]
+fn routes_that_compute_differently_are_no_duplicates() {
+    let two = |one: &str, other: &str| {
+        let second = format!("[[route]]\nname = \"s\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"ABS1\"\n{other}");
+        let text = file(&format!("match = \"ABS1\"\n{one}\n{second}"));
+        findings(&text).iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    let change = |text: &str| format!("change = {{ \"ABS1.VehSpd\" = \"{text}\" }}");
+    assert_eq!(two(&change("x + 1"), &change("x + 1")), ["W0503"]);
+    for other in [change("x + 2"), String::new()] {
+        assert_eq!(two(&change("x + 1"), &other), ["W0602"]);
+    }
+}
+
+#[test]
+fn names_of_two_databases_are_ambiguous() {
+    let text = file("match = \"ABS1\"").replace("a = \"car.dbc\"", "a = [\"car.dbc\", \"car.dbc\"]");
+    assert_eq!(underlined(&text, &findings(&text)), [("E0422", "\"ABS1\"")]);
 }

@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use super::operand::operand;
-use super::sections::named_texts;
+use super::sections::named_text;
 use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, NamedText, SOURCE, TARGET, TEXTS};
 use candor_core::diagnostic::Findings;
 use candor_core::document::entry::Entry;
@@ -95,9 +95,9 @@ keys! {
         .about("new identifiers, see [Changing identifiers](#changing-identifiers)")
         .default("unchanged")
         .kernel("`CGW_MOD_SET`, or `CGW_MOD_AND` and `CGW_MOD_OR`");
-    "change" => change: Vec<NamedText> | named_texts =
+    "change" => change: Vec<NamedText> | named_text =
         Key::new("a table of signals, such as { \"ABS1.VehSpd\" = \"x * 1.02\" }")
-        .shape(Shape::Named("MESSAGE.SIGNAL", &Shape::Text))
+        .shape(Shape::Named("\"MESSAGE.SIGNAL\"", &Shape::Text))
         .aliases(&["signals"])
         .about("new values of signals, computed from those of the received frame, see [Signals](signals.md)")
         .default("unchanged")

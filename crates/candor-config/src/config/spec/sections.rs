@@ -58,13 +58,32 @@ pub(super) fn named_lists(into: &mut Vec<IdsSpec>, entry: &Entry<'_>, key: &Key,
     true
 }
 
-/// `[database]`: one or more files for each bus. `change`: one expression for each signal.
+const PATHS: Key = Key::new("a path, such as \"powertrain.dbc\", or a list of paths");
+
+/// `change`: one expression for each signal.
+pub(super) fn named_text(into: &mut Vec<NamedText>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let Some(table) = entry.table(key.wanted, findings) else { return false };
+    let before = into.len();
+    for named in entries(table) {
+        // An unquoted dot makes a table of it.
+        let wanted = match named.value.get_ref() {
+            DeValue::Table(_) => "an expression, with quotes around the name: \"Message.Signal\" = \"x * 1.02\"",
+            _ => "an expression, such as \"x * 1.02\"",
+        };
+        if let Some(text) = named.string(wanted, findings) {
+            into.push(NamedText { name: named.name(), texts: vec![text] });
+        }
+    }
+    into.len() == before + table.len()
+}
+
+/// `[database]`: one or more files for each bus.
 pub(super) fn named_texts(into: &mut Vec<NamedText>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let Some(table) = entry.table(key.wanted, findings) else { return false };
     let before = into.len();
     for named in entries(table) {
         let mut texts = None;
-        if one_or_list::<Text>(&mut texts, &named, key, findings) {
+        if one_or_list::<Text>(&mut texts, &named, &PATHS, findings) {
             into.push(NamedText { name: named.name(), texts: texts.unwrap_or_default() });
         }
     }
