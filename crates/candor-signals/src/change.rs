@@ -52,14 +52,8 @@ impl WholeLine {
     fn new(line: Line, signal: &Signal, ends: [i128; 2]) -> Option<Self> {
         let slope = line.slope.checked_div(signal.factor)?;
         let base = line.base.checked_sub(signal.offset)?.checked_div(signal.factor)?;
-        // The least common denominator.
-        let rest = Ratio::new(slope.denominator(), base.denominator())?;
-        let divisor = base.denominator().checked_mul(rest.numerator())?;
-        let whole = Self {
-            slope: slope.numerator().checked_mul(divisor / slope.denominator())?,
-            base: base.numerator().checked_mul(divisor / base.denominator())?,
-            divisor,
-        };
+        let [slope, base, divisor] = slope.over_one_denominator(base)?;
+        let whole = Self { slope, base, divisor };
         // Rounding adds less than a divisor.
         let fits =
             |raw: i128| raw.checked_mul(whole.slope)?.checked_add(whole.base)?.checked_abs()?.checked_add(divisor);
@@ -89,24 +83,20 @@ impl Change {
         let mut scope = Scope { message, signal, others: Vec::new() };
         let node = parse(text, &mut scope)?;
         let Scope { others, .. } = scope;
-        let others = || others.iter().filter_map(|other| Codec::new(message, other)).collect::<Box<[_]>>();
+        let others = others.iter().filter_map(|other| Codec::new(message, other)).collect();
         let Some(range) = signal.raw_range() else {
-            return Ok(Self { codec, rule: Rule::Float(Box::new(node), others()) });
+            return Ok(Self { codec, rule: Rule::Float(Box::new(node), others) });
         };
-        if !node.reads_only_itself() {
-            return Ok(Self { codec, rule: Rule::Exact(Box::new(node), others()) });
-        }
         let itself = Line { slope: signal.factor, base: signal.offset };
-        match Pieces::of(&node, itself, range) {
-            Ok(pieces) => match lines(&pieces, &codec, signal, range.0) {
-                Some(rule) => Ok(Self { codec, rule }),
-                None => Ok(Self { codec, rule: Rule::Exact(Box::new(node), others()) }),
-            },
-            Err(NotLines::Curved | NotLines::TooLarge) => {
-                Ok(Self { codec, rule: Rule::Exact(Box::new(node), others()) })
+        let pieces = if node.reads_only_itself() { Pieces::of(&node, itself, range) } else { Err(NotLines::Curved) };
+        let rule = match pieces {
+            Ok(pieces) => lines(&pieces, &codec, signal, range.0),
+            Err(NotLines::Curved | NotLines::TooLarge) => None,
+            Err(NotLines::TooMany) => {
+                return Err(whole("The expression has too many corners".to_owned(), "use fewer points"));
             }
-            Err(NotLines::TooMany) => Err(whole("The expression has too many corners".to_owned(), "use fewer points")),
-        }
+        };
+        Ok(Self { codec, rule: rule.unwrap_or_else(|| Rule::Exact(Box::new(node), others)) })
     }
 
     /// The signal.

@@ -51,8 +51,8 @@ impl Condition {
     /// Reads `ABS1.VehSpd > 50 && ABS1.Gear == DRIVE`: comparisons of signals of one message with constants. `find` looks up
     /// `Message.Signal`.
     ///
-    /// Physical values are compared exactly. A multiplexed signal meets no condition in frames that do not have it. Whole bits are
-    /// compared, so a frame that ends within a signal is compared only as far as that decides.
+    /// Physical values are compared exactly. A multiplexed signal meets no condition in frames that do not have it. Only bytes
+    /// that decide are compared, and a frame must have those, so one that ends within a signal may meet a condition or not.
     ///
     /// # Errors
     /// What is wrong, and where.

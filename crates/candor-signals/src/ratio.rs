@@ -131,6 +131,15 @@ impl Ratio {
         self.checked_mul(Self::new(other.denominator, other.numerator)?)
     }
 
+    /// The numerators of two numbers over their least common denominator, and that.
+    #[must_use]
+    pub(crate) fn over_one_denominator(self, other: Self) -> Option<[i128; 3]> {
+        let rest = Self::new(self.denominator, other.denominator)?;
+        let common = other.denominator.checked_mul(rest.numerator)?;
+        let numerator = |one: Self| one.numerator.checked_mul(common / one.denominator);
+        Some([numerator(self)?, numerator(other)?, common])
+    }
+
     /// The order of two numbers. Exact, whatever their size.
     #[must_use]
     pub fn compare(self, other: Self) -> Ordering {

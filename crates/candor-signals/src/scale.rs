@@ -97,13 +97,7 @@ impl Scale {
     #[must_use]
     pub fn new(signal: &Signal) -> Option<Self> {
         let (factor, offset) = (signal.factor, signal.offset);
-        // The least common denominator.
-        let divisor = {
-            let rest = Ratio::new(factor.denominator(), offset.denominator())?;
-            offset.denominator().checked_mul(rest.numerator())?
-        };
-        let multiplier = factor.numerator().checked_mul(divisor / factor.denominator())?;
-        let addend = offset.numerator().checked_mul(divisor / offset.denominator())?;
+        let [multiplier, addend, divisor] = factor.over_one_denominator(offset)?;
         let mut small = None;
         if let Some((smallest, largest)) = signal.raw_range() {
             let mut most = divisor;
