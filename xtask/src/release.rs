@@ -137,6 +137,8 @@ impl Release {
         let mut command = Command::new(program);
         command.current_dir(step::root()).env("SOURCE_DATE_EPOCH", &self.epoch).env("CARGO_NET_OFFLINE", "true");
         command.env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
+        // They would replace those of .cargo/config.toml.
+        command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
         command
     }
 

@@ -27,16 +27,7 @@ impl Arch {
     }
 }
 
-/// The linker that Rust brings along is enough for a target whose C library it brings along, too.
 pub(crate) const ARM64: &str = "aarch64-unknown-linux-musl";
-pub(crate) const LINKER_OF_ARM64: (&str, &str) = ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "rust-lld");
-
-fn cargo() -> Command {
-    let (variable, linker) = LINKER_OF_ARM64;
-    let mut command = step::cargo();
-    command.env(variable, linker);
-    command
-}
 
 /// Builds the static programs for guests with the processor of this machine, `candor` and `candor-lab`, and returns the path of
 /// the second; the first is next to it, and so is `candor-bare.elf`.
@@ -59,7 +50,7 @@ pub(crate) fn lab_for(arch: Arch) -> anyhow::Result<PathBuf> {
 pub(crate) fn build_of_lab(arch: Arch) -> anyhow::Result<Command> {
     ensure_target(arch.target())?;
     let arguments = ["build", "--release", "--package", "candor", "--package", "candor-lab", "--target"];
-    let mut command = cargo();
+    let mut command = step::cargo();
     command.args(arguments).arg(arch.target());
     Ok(command)
 }
@@ -67,7 +58,7 @@ pub(crate) fn build_of_lab(arch: Arch) -> anyhow::Result<Command> {
 /// Builds the gateway without an operating system and puts it next to candor-lab.
 fn bare_metal(target: &Path, lab: &Path) -> anyhow::Result<()> {
     ensure_target(BARE_METAL)?;
-    step::run(cargo().args(["build", "--profile", "bare", "--package", "candor-bare", "--target", BARE_METAL]))?;
+    step::run(step::cargo().args(["build", "--profile", "bare", "--package", "candor-bare", "--target", BARE_METAL]))?;
     copy_bare_metal(target, lab)
 }
 
@@ -101,7 +92,7 @@ pub(crate) fn check_size(lab: &Path) -> anyhow::Result<()> {
 pub(crate) fn build_of_guest_test(name: &str, arch: Arch) -> anyhow::Result<Command> {
     ensure_target(arch.target())?;
     let arguments = ["test", "--no-run", "--profile", "guest-test", "--package", "candor", "--test", name, "--target"];
-    let mut command = cargo();
+    let mut command = step::cargo();
     command.args(arguments).arg(arch.target());
     Ok(command)
 }

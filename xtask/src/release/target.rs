@@ -11,8 +11,8 @@ use crate::{static_build, step, tools};
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) triple: &'static str,
-    /// Program that links; rust-lld comes with Rust.
-    linker: &'static str,
+    /// Program that links, if it does not come with Rust.
+    linker: Option<&'static str>,
     /// Packages: the laboratory only where it is static, because guests start it.
     pub(crate) packages: &'static [&'static str],
     /// Packages and their variants, in `Cargo.toml` of the package, that are not the usual ones.
@@ -24,28 +24,28 @@ pub(crate) struct Target {
 pub(crate) const TARGETS: [Target; 4] = [
     Target {
         triple: "x86_64-unknown-linux-musl",
-        linker: "rust-lld",
+        linker: None,
         packages: &["candor", "candor-lab"],
         variants: &[("candor-lab", "amd64")],
         rpm_and_image: Some(("x86_64", "amd64")),
     },
     Target {
         triple: "aarch64-unknown-linux-musl",
-        linker: "rust-lld",
+        linker: None,
         packages: &["candor", "candor-lab"],
         variants: &[],
         rpm_and_image: Some(("aarch64", "arm64")),
     },
     Target {
         triple: "armv7-unknown-linux-gnueabihf",
-        linker: "arm-linux-gnueabihf-gcc",
+        linker: Some("arm-linux-gnueabihf-gcc"),
         packages: &["candor"],
         variants: &[("candor", "armhf")],
         rpm_and_image: None,
     },
     Target {
         triple: "riscv64gc-unknown-linux-gnu",
-        linker: "riscv64-linux-gnu-gcc",
+        linker: Some("riscv64-linux-gnu-gcc"),
         packages: &["candor"],
         variants: &[("candor", "glibc")],
         rpm_and_image: None,
@@ -85,15 +85,13 @@ impl Release {
         // The last that fits counts.
         let folders = [(step::root(), "candor"), (registry, "cargo"), (self.built.clone(), "target")];
         let flags = folders.map(|(folder, name)| format!("--remap-path-prefix={}=/{name}", folder.display()));
-        // io-uring knows 64-bit processors only. Its structures are the same on 32-bit ARM, as .cargo/config.toml says.
-        let flags = flags.join("\x1f") + "\x1f--cfg=io_uring_skip_arch_check";
         // Cargo 1.95 ignores `strip` of profile dist for candor, whose opt-level is set by package.
-        let flags = flags + "\x1f-Cstrip=symbols";
-        let linker = format!("CARGO_TARGET_{}_LINKER", target.triple.to_uppercase().replace('-', "_"));
+        let flags = flags.iter().map(String::as_str).chain(["-Cstrip=symbols"]).collect::<Vec<_>>();
+        let linker = target.linker.map(|linker| format!("target.{}.linker={linker:?}", target.triple));
         let mut cargo = self.command(tools::CARGO_AUDITABLE.obtain()?);
         cargo.args(["auditable", "build", "--locked", "--profile", "dist", "--target", target.triple]);
         cargo.args(target.packages.iter().flat_map(|package| ["--package", package]));
-        cargo.env("CARGO_ENCODED_RUSTFLAGS", &flags).env(linker, target.linker);
+        cargo.args(more_flags(target.triple, &flags)).args(linker.iter().flat_map(|linker| ["--config", linker]));
         cargo.env("CARGO_TARGET_DIR", &self.built);
         step::run(&mut cargo).context("if crates are missing, cargo fetch --locked downloads them")?;
         if target.triple == static_build::Arch::X86_64.target() {
@@ -102,14 +100,18 @@ impl Release {
         target.packages.iter().try_for_each(|package| self.write_pages(target, package))
     }
     /// Compiles the gateway without an operating system, and puts it next to candor-lab.
-    fn build_bare_metal(&self, target: &Target, flags: &str) -> anyhow::Result<()> {
+    fn build_bare_metal(&self, target: &Target, flags: &[&str]) -> anyhow::Result<()> {
         static_build::ensure_target(static_build::BARE_METAL)?;
         let mut cargo = self.command("cargo");
         cargo.args(["build", "--locked", "--profile", "bare", "--package", "candor-bare"]);
         cargo.args(["--target", static_build::BARE_METAL]).env("CARGO_TARGET_DIR", &self.built);
-        // These flags replace those of .cargo/config.toml.
-        cargo.env("CARGO_ENCODED_RUSTFLAGS", format!("{flags}\x1f-Crelocation-model=static"));
+        cargo.args(more_flags(static_build::BARE_METAL, flags));
         step::run(&mut cargo)?;
         static_build::copy_bare_metal(&self.built, &self.programs(target).join("candor-lab"))
     }
+}
+
+/// Arguments that give the compiler flags after those of `.cargo/config.toml`.
+fn more_flags(triple: &str, flags: &[&str]) -> [String; 2] {
+    ["--config".to_owned(), format!("target.{triple}.rustflags={flags:?}")]
 }

@@ -44,8 +44,9 @@ fn urgent_frames_meet_their_bound_on(kernel: &str, runs: [usize; 3]) {
             assert_eq!(part("controller_ns"), 2 * part("blocking_ns"));
             assert!(run["holds"] == true && longest(run) <= part("total_ns"), "{run:#}");
             assert!(longest(without) > 2 * part("total_ns"), "{act:#}");
-            // Each further measure helps, or does no harm.
-            assert!(longest(run) <= before, "{act:#}");
+            // Each further measure helps, or does no harm: how much of the frame on the wire is left when an urgent one
+            // comes is chance.
+            assert!(longest(run) <= before + part("blocking_ns"), "{act:#}");
             before = longest(run);
             for file in run["files"].as_array().unwrap() {
                 let file = lab.at(&format!("out/{}", file.as_str().unwrap()));
