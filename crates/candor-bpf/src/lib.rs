@@ -10,7 +10,7 @@
 //! kernel's `mirred` action sends it.
 //!
 //! The assembler also makes the programs of candor-egress, among them those of a queue in the order of arbitration
-//! ([`queue`]). No engine uses the filters yet.
+//! ([`queue`]).
 //!
 //! # Kernel
 //! Linux 7.0: older kernels put the head room of a CAN buffer in front of a frame that `mirred` redirects.

@@ -205,8 +205,9 @@ impl BpfGateway {
         notices: &mut Vec<Notice>,
     ) -> Result<(), BpfError> {
         let mut gone = Vec::new();
+        let up = up(interfaces);
         for at in (0..self.installed.len()).rev() {
-            if self.installed[at].read(&mut self.client)? {
+            if self.installed[at].read(&mut self.client, Some(&up))? {
                 continue;
             }
             let interface = self.installed[at].source.interface;
@@ -295,7 +296,7 @@ impl BpfGateway {
             let buses = &buses;
             move |bus: BusIndex| buses.get(&bus).copied().unwrap_or(from.interface)
         };
-        let (routes, pid) = (self.routes.clone(), self.process.unwrap_or_default());
+        let (routes, pid, up) = (self.routes.clone(), self.process.unwrap_or_default(), up(interfaces));
         let route = |RouteIndex(at): RouteIndex| routes[at].clone();
         let wanted = self.wanted(interfaces, to, route)?;
         self.fitted.clear();
@@ -308,7 +309,7 @@ impl BpfGateway {
             let ingress = if needs_both { Ingress::Both } else { Ingress::Plain };
             let to = to(source);
             let needs_guard = *goes_round;
-            let wanted = Wanted { filters, made_from, to: &to, route: &route, pid, ingress, needs_guard };
+            let wanted = Wanted { filters, made_from, to: &to, route: &route, pid, ingress, up: &up, needs_guard };
             let at = self.installed.iter().position(|installed| installed.source == source);
             if at.is_some_and(|at| self.installed[at].runs(made_from, filters, *goes_round)) {
                 continue;
@@ -489,6 +490,10 @@ type Ends = BTreeMap<BusIndex, (InterfaceIndex, u32)>;
 
 fn ends(interfaces: &Interfaces) -> Ends {
     interfaces.there().map(|(bus, link)| (bus, (link.index, link.mtu))).collect()
+}
+
+fn up(interfaces: &Interfaces) -> Vec<InterfaceIndex> {
+    interfaces.there().filter(|(_, link)| link.up).map(|(_, link)| link.index).collect()
 }
 
 /// True if the outgoing interface takes the frames of a job. `mirred` does not ask, and a driver for classic frames does not expect

@@ -15,7 +15,7 @@ pub struct RouteCounters {
     pub dropped: u64,
     /// Frames of an invalid length or, in the kernel, above the hop limit.
     pub deleted: u64,
-    /// Dropped frames by reason; can-gw gives none.
+    /// Dropped frames by reason; can-gw gives none, and programs of an applied file neither.
     pub drops: Drops,
     /// Frames that passed the rules; user space only.
     pub matched: Option<u64>,

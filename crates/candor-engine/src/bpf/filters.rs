@@ -27,7 +27,7 @@ use candor_netlink::client::{Client, Errno};
 use super::error::BpfError;
 use super::label::{Digest, Label};
 use super::load::{DeletedFrames, Loaded, MeasuredLatencies, load, load_one};
-use crate::counters::RouteCounters;
+use crate::counters::{Drops, RouteCounters};
 
 const GUARD: u16 = 0xC900;
 const FIRST: u16 = 0xCA00;
@@ -98,11 +98,32 @@ struct Sending {
     /// When the filter was attached.
     before: Counted,
     now: Counted,
+    /// Whether `to` was up at the last reading; `None` if that is not known.
+    is_up: Option<bool>,
+    /// Frames that could not be sent, as far as the reason is known.
+    drops: Drops,
 }
 
 impl Sending {
     fn is(&self, route: &str, to: InterfaceIndex, how: How) -> bool {
         self.route == route && self.to == to && self.how == how
+    }
+
+    /// Takes the counters, and whether the interface is up now, if that is known. The kernel's action has one number for all that
+    /// could not be sent: it sends nothing to an interface that is down, and the queue of one that is up may refuse the frame. A
+    /// change of the interface causes a reading.
+    ///
+    /// # Source
+    /// [`tcf_mirred_to_dev()`](https://github.com/torvalds/linux/blob/v7.0/net/sched/act_mirred.c).
+    fn count(&mut self, now: Counted, is_up: Option<bool>) {
+        let failed = u64::from(now.failed.wrapping_sub(self.now.failed));
+        let is_up = is_up.or(self.is_up);
+        match (self.is_up, is_up) {
+            (None, _) => {}
+            (Some(true), Some(true)) => self.drops.full += failed,
+            _ => self.drops.down += failed,
+        }
+        (self.now, self.is_up) = (now, is_up);
     }
 }
 
@@ -154,6 +175,8 @@ pub(super) struct Wanted<'a> {
     /// Process id; 0 for an applied file.
     pub(super) pid: u32,
     pub(super) ingress: Ingress,
+    /// The interfaces that are up.
+    pub(super) up: &'a [InterfaceIndex],
     /// Frames may go round.
     pub(super) needs_guard: bool,
 }
@@ -180,7 +203,8 @@ impl Installed {
             let label = label(found).filter(|label| label.made_from == made_from && !label.route.is_empty())?;
             let how = if is_copy { How::Mirror } else { How::Redirect };
             let (before, now) = (Counted::default(), Counted::of(&found.stats));
-            Some(Sending { place: found.place, route: label.route, to, how, action, before, now })
+            let (place, route, drops) = (found.place, label.route, Drops::default());
+            Some(Sending { place, route, to, how, action, before, now, is_up: None, drops })
         });
         Some(Self {
             source,
@@ -286,7 +310,8 @@ impl Installed {
             let place = if number == 0 { head } else { self.source.further(self.generation, number) };
             if let (Action::Send { how, .. }, &Some(Act::Send { to, action, .. })) = (filter.action, &act) {
                 let (route, before, now) = (wanted.route_of(filter), Counted::default(), Counted::default());
-                self.sending.push(Sending { place, route, to, how, action, before, now });
+                let (is_up, drops) = (Some(wanted.up.contains(&to)), Drops::default());
+                self.sending.push(Sending { place, route, to, how, action, before, now, is_up, drops });
             }
             if number == 0 {
                 of_head = (name, act);
@@ -337,8 +362,16 @@ impl Installed {
         let nothing = Filters { filters: Vec::new(), maps: Vec::new() };
         let (to, route) = (|_bus| source.interface, |_route| String::new());
         let (made_from, ingress) = (Digest::default(), Ingress::Plain);
-        let wanted =
-            Wanted { filters: &nothing, made_from, to: &to, route: &route, pid: 0, ingress, needs_guard: false };
+        let wanted = Wanted {
+            filters: &nothing,
+            made_from,
+            to: &to,
+            route: &route,
+            pid: 0,
+            ingress,
+            up: &[],
+            needs_guard: false,
+        };
         let prepared = Self::prepare(client, source, Some(self), &wanted);
         let (idle, before) = match prepared.and_then(|prepared| prepared.commit(client)) {
             Ok(done) => done,
@@ -369,16 +402,17 @@ impl Installed {
         }
     }
 
-    /// Reads the counters; returns true if all filters are there.
+    /// Reads the counters; returns true if all filters are there. `up` are the interfaces that are up, if that is known.
     ///
     /// # Errors
     /// The filters cannot be listed now.
-    pub(super) fn read(&mut self, client: &mut Client) -> Result<bool, BpfError> {
+    pub(super) fn read(&mut self, client: &mut Client, up: Option<&[InterfaceIndex]>) -> Result<bool, BpfError> {
         let all = program::attached(client, self.source.interface).map_err(BpfError::List)?;
         self.number(&all);
         for sending in &mut self.sending {
             if let Some(found) = all.iter().find(|found| found.action == sending.action && found.action != 0) {
-                sending.now = Counted::of(&found.stats);
+                let is_up = up.map(|up| up.contains(&sending.to));
+                sending.count(Counted::of(&found.stats), is_up);
             }
         }
         if let Some(guard) = all.iter().find(|found| found.place == self.source.guard()) {
@@ -400,10 +434,11 @@ impl Installed {
 
     /// Counters of each route since the filters were attached, at the last reading. A route may come several times.
     pub(super) fn counters(&self) -> impl Iterator<Item = (&str, RouteCounters)> {
-        let sent = self.sending.iter().map(|Sending { route, before, now, .. }| {
+        let sent = self.sending.iter().map(|Sending { route, before, now, drops, .. }| {
             let frames = now.frames.saturating_sub(before.frames);
             let dropped = u64::from(now.failed.wrapping_sub(before.failed)).min(frames);
-            (route.as_str(), RouteCounters { handled: frames - dropped, dropped, ..RouteCounters::default() })
+            let drops = if drops.total() > dropped { Drops::default() } else { *drops };
+            (route.as_str(), RouteCounters { handled: frames - dropped, dropped, drops, ..RouteCounters::default() })
         });
         let deleted = self.deleted.iter().flat_map(|deleted| &deleted.steps);
         let deleted = deleted
@@ -460,7 +495,7 @@ impl Prepared {
         leave();
         if let Some(before) = &mut before {
             // Without an answer, the counters stay those of the last reading.
-            let _ = before.read(client);
+            let _ = before.read(client, None);
             for sending in &mut next.sending {
                 if let Some(same) = before.sending.iter().find(|same| same.action == sending.action) {
                     (sending.before, sending.now) = (same.now, same.now);

@@ -6,8 +6,8 @@ use crate::prelude::*;
 
 /// The first frame leaves, and the queue has room for three. The next one would leave after 16 seconds.
 const FULL: &str = "qdisc add dev t-right root tbf rate 8bit burst 16 limit 48";
-/// Frames handled and dropped, by route.
-const EXPECTED: [(&str, [u64; 2]); 2] = [("r100", [2, 3]), ("r200", [4, 6])];
+/// Frames handled and dropped, and why, by route.
+const EXPECTED: [(&str, [u64; 2], &str); 2] = [("r100", [2, 3], "down"), ("r200", [4, 6], "full")];
 
 impl Way {
     fn lose_frames(&self) {
@@ -37,16 +37,16 @@ fn frames_that_cannot_leave_are_counted() {
     for gateway in [gateway(&["100", "200"]), gateway(&["100", "200"]).replace("match", keeps)] {
         let candor = way.place.start(&gateway, "bpf");
         way.lose_frames();
-        let line = |route: &str, dropped: u64| {
+        let line = |route: &str, dropped: u64, reason: &str| {
             let labels = format!("route=\"{route}\",from=\"left\",to=\"right\",side=\"bpf\"");
-            format!("candor_route_dropped_frames_total{{{labels},reason=\"unknown\"}} {dropped}\n")
+            format!("candor_route_dropped_frames_total{{{labels},reason=\"{reason}\"}} {dropped}\n")
         };
         wait_until("they are counted", || {
             let text = metrics::of_run_dir(way.place.run_dir.path());
-            EXPECTED.iter().all(|(route, [_, dropped])| text.contains(&line(route, *dropped)))
+            EXPECTED.iter().all(|(route, [_, dropped], reason)| text.contains(&line(route, *dropped, reason)))
         });
         let ended = candor.stop();
-        for (route, [handled, dropped]) in EXPECTED {
+        for (route, [handled, dropped], _) in EXPECTED {
             assert_eq!(ended.counted(route), [handled, dropped, 0], "{route}: {ended:?}");
         }
         way.assert_clean();
@@ -55,7 +55,7 @@ fn frames_that_cannot_leave_are_counted() {
     let file = way.write("way.toml", &gateway(&["100", "200"]));
     way.place.candor(&["apply", &file]).assert(0, &["applied: 2 added"]);
     way.lose_frames();
-    for (route, counted) in EXPECTED {
+    for (route, counted, _) in EXPECTED {
         assert_eq!(way.counted_by_status(route), Some(counted), "{route}");
     }
     way.place.candor(&["status"]).assert(0, &["dropped"]);
