@@ -31,7 +31,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-egress", &["core", "bpf", "io", "netlink"]),
     uses("candor-config", &["core", "bpf", "egress", "signals"]),
     uses("candor-cli", &["core", "config"]),
-    uses("candor-engine", &["core", "bpf", "config", "egress", "io", "netlink"]),
+    uses("candor-engine", &["core", "bpf", "config", "egress", "io", "netlink", "signals"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
     uses("candor-lab", &["core", "bare", "bus", "cli", "config", "egress", "io", "netlink", "signals", "wire"]),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub use crate::engine::{Engine, UserEngine};
 use candor_core::filter::Filter;
-use candor_core::frame::FrameFormat;
+use candor_core::frame::{FrameFormat, RawId};
 pub use candor_core::job::{BusIndex, Computed, Echo, Incoming, RouteIndex, SendAs, Timestamp};
 use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
@@ -18,6 +18,7 @@ use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 pub use candor_egress::policy::{Egress, Queueing};
 use candor_signals::Database;
+use candor_signals::compose::Composition;
 
 /// A CAN network and its interface on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,6 +170,48 @@ impl Route {
     }
 }
 
+/// A frame that candor composes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComposedFrame {
+    /// Not that of a route, nor of another frame.
+    pub name: String,
+    pub to: BusIndex,
+    /// Name of the message.
+    pub message: String,
+    /// With `CAN_EFF_FLAG` for 29 bits.
+    pub id: RawId,
+    pub format: FrameFormat,
+    /// CAN FD with the data bit rate.
+    pub bit_rate_switch: bool,
+    /// By their number in `composition`.
+    pub sources: Vec<FrameSource>,
+    /// By input of `composition`.
+    pub signals: Vec<FrameSignal>,
+    /// [`candor_signals::compose::Composer::new`] accepts it.
+    pub composition: Composition,
+}
+
+/// No number in it is NaN.
+impl Eq for ComposedFrame {}
+
+/// A message that signals of a composed frame are taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameSource {
+    pub bus: BusIndex,
+    /// With `CAN_EFF_FLAG` for 29 bits.
+    pub id: RawId,
+}
+
+/// A signal of a composed frame that is taken from another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameSignal {
+    pub name: String,
+    /// Bus, message and signal, as written.
+    pub from: String,
+    /// As the database writes it.
+    pub unit: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub(crate) engine: Engine,
@@ -177,6 +220,7 @@ pub struct Plan {
     /// By bus.
     pub(crate) databases: Vec<Vec<Arc<Database>>>,
     pub(crate) routes: Vec<Route>,
+    pub(crate) frames: Vec<ComposedFrame>,
     pub(crate) egress: Vec<Egress>,
 }
 
@@ -209,6 +253,17 @@ impl Plan {
     /// In the order of the file, which is the order of delivery within a receive list.
     pub fn routes(&self) -> &[Route] {
         &self.routes
+    }
+
+    /// Frames that candor composes, in the order of the file.
+    pub fn frames(&self) -> &[ComposedFrame] {
+        &self.frames
+    }
+
+    /// True if frames of this gateway come from or go to a bus.
+    pub fn uses(&self, bus: BusIndex) -> bool {
+        self.routes.iter().any(|route| [route.from, route.to].contains(&bus))
+            || self.frames.iter().any(|frame| frame.to == bus || frame.sources.iter().any(|source| source.bus == bus))
     }
 
     /// In the order of the file; each bus at most once.

@@ -70,6 +70,7 @@ pub(crate) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
         buses,
         databases: Vec::new(),
         routes,
+        frames: Vec::new(),
         egress: Vec::new(),
     }
 }

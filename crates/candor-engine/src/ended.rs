@@ -1,5 +1,6 @@
 //! Final state of a gateway.
 
+use crate::composed::FrameCounters;
 use crate::counters::{BusCounters, RouteCounters};
 use crate::notice::Notice;
 
@@ -9,6 +10,8 @@ pub struct Ended {
     /// By route, in plan order. Complete in user space; can-gw may forward a frame between the last reading of a job
     /// and its removal.
     pub counters: Vec<RouteCounters>,
+    /// By composed frame, in plan order.
+    pub frames: Vec<FrameCounters>,
     /// By bus that user space used, in plan order.
     pub buses: Vec<BusCounters>,
     pub removed_jobs: usize,

@@ -17,6 +17,7 @@ use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
 use crate::bpf::{self, BpfError, BpfGateway};
+use crate::composed::{self, ComposedFrames, FrameCounters, FrameStatus};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
@@ -56,6 +57,7 @@ pub struct Gateway {
     /// The engine of the routes in user space, if any.
     user_engine: Option<UserEngine>,
     latency: MeasureLatency,
+    frames: Option<ComposedFrames>,
     /// Before `bpf` and `kernel`, so that it is dropped first.
     user: Option<UserGateway>,
     bpf: Option<BpfGateway>,
@@ -122,6 +124,7 @@ impl Gateway {
             preflight::can_raw_is_there()?;
             Some(placement::user_engine(&plan)?)
         };
+        let frames = composed(&plan, &interfaces, None)?;
 
         let has_stamps = user_engine.map_or(!for_bpf.is_empty(), |engine| engine.receiver().has_stamps());
         if latency == MeasureLatency::Yes && !has_stamps {
@@ -129,7 +132,7 @@ impl Gateway {
         }
 
         // Checked before anything is changed.
-        let held = Held::take(plan.realtime(), user_engine.is_some())?;
+        let held = Held::take(plan.realtime(), user_engine.is_some() || frames.is_some())?;
         let hazard =
             user_engine.and_then(|engine| realtime::hazards(plan.realtime(), engine, &for_user, &Machine::here()));
         hazard.into_iter().for_each(&mut *notify);
@@ -181,6 +184,7 @@ impl Gateway {
             UserGateway::open(&plan, EngineConfig::new(engine, latency), for_user, &interfaces, entry)
         });
         let user = user.transpose()?.map(Ready::begin);
+        let frames = frames.map(|prepared| ComposedFrames::begin(&plan, prepared, None)).transpose()?;
         drop(run_dir);
         Ok(Self {
             earlier: Vec::new(),
@@ -195,6 +199,7 @@ impl Gateway {
             check_fails: false,
             user_engine,
             latency,
+            frames,
             user,
             bpf,
             kernel,
@@ -239,6 +244,9 @@ impl Gateway {
         }
         if let Some(user) = &mut self.user {
             notices.extend(user.check(&self.interfaces)?);
+        }
+        if let Some(frames) = &mut self.frames {
+            notices.extend(frames.check(&self.interfaces)?);
         }
         Ok(notices)
     }
@@ -321,6 +329,20 @@ impl Gateway {
         self.by_route(kernel, bpf, user)
     }
 
+    /// Counters of the composed frames, in plan order.
+    #[must_use]
+    pub fn frame_counters(&self) -> Vec<FrameCounters> {
+        self.frames.as_ref().map(ComposedFrames::counters).unwrap_or_default()
+    }
+
+    /// The composed frames as they are now, in plan order.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if their thread cannot be woken.
+    pub fn frame_statuses(&self) -> Result<Vec<FrameStatus>, GatewayError> {
+        Ok(self.frames.as_ref().map(ComposedFrames::status).transpose()?.unwrap_or_default())
+    }
+
     /// Counters of each bus that user space uses, in plan order.
     #[must_use]
     pub fn buses(&self) -> Vec<BusCounters> {
@@ -332,6 +354,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if jobs could not be removed or a thread had failed.
     pub fn stop(mut self) -> Result<Ended, GatewayError> {
+        let frames = self.frames.take().map(ComposedFrames::stop);
         let user = self.user.take().map(|user| user.stop(&self.plan, &self.interfaces));
         // The jobs are removed even if a thread failed.
         let bpf = self.bpf.take().map(BpfGateway::stop).transpose();
@@ -340,7 +363,7 @@ impl Gateway {
             Some((counters, removed, notices)) => (Some(counters), removed, notices),
             None => (None, 0, Vec::new()),
         };
-        let user = user.transpose()?;
+        let (user, frames) = (user.transpose()?, frames.transpose()?.unwrap_or_default());
         let (kernel, removed) = kernel.unzip();
         let (user, threads) = user.unzip();
         let counters = self.by_route(kernel, bpf, user);
@@ -349,7 +372,7 @@ impl Gateway {
         let wrong =
             named.filter_map(|(route, counted)| counted.contradiction(&route.name).map(Notice::CountersInconsistent));
         let notices = threads.notices.into_iter().chain(circles).chain(wrong).collect();
-        Ok(Ended { counters, buses: threads.buses, notices, removed_filters, ..removed })
+        Ok(Ended { counters, frames, buses: threads.buses, notices, removed_filters, ..removed })
     }
 
     /// Sums the counters of each route; can-gw and user space count by job, in plan order.
@@ -375,6 +398,19 @@ impl Gateway {
         }
         by_route
     }
+}
+
+/// Sockets for the composed frames of a plan, if it has any. Those of `running` are kept.
+fn composed(
+    plan: &Plan,
+    interfaces: &Interfaces,
+    running: Option<&ComposedFrames>,
+) -> Result<Option<composed::Prepared>, GatewayError> {
+    if plan.frames().is_empty() {
+        return Ok(None);
+    }
+    preflight::can_raw_is_there()?;
+    Ok(Some(ComposedFrames::prepare(plan, interfaces, running)?))
 }
 
 /// Number of frames accepted by a bus for all routes.

@@ -16,6 +16,7 @@
 
 mod abilities;
 mod bpf;
+mod composed;
 mod control_file;
 mod counters;
 mod ended;
@@ -42,6 +43,7 @@ mod user;
 
 pub use abilities::{AbilitiesError, TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use bpf::{BpfError, deaf_sockets, no_programs};
+pub use composed::{FrameCounters, FrameStatus, InputStatus};
 pub use control_file::{ControlFile, ReloadError, Running};
 pub use counters::{BusCounters, Drops, RouteCounters};
 pub use ended::Ended;

@@ -45,8 +45,7 @@ impl Interfaces {
         let mut seen = Vec::new();
         let mut notices = Vec::new();
         for (index, bus) in plan.buses().iter().enumerate() {
-            let is_used = plan.routes().iter().any(|route| [route.from, route.to].contains(&BusIndex(index)));
-            let link = if is_used { Some(find(client, bus)?) } else { None };
+            let link = if plan.uses(BusIndex(index)) { Some(find(client, bus)?) } else { None };
             notices.extend(link.iter().flat_map(|link| first_notices(bus, link)));
             let waits_for = bus.interface.clone();
             seen.push(link.map(|link| Seen { link, is_there: true, waits_for }));
@@ -61,12 +60,11 @@ impl Interfaces {
     /// was.
     pub(crate) fn find_again(&self, client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
         let now = link::list(client).map_err(InterfaceError::List)?;
-        let is_used = |bus| plan.routes().iter().any(|route| [route.from, route.to].contains(&bus));
         let known: Vec<_> = self.seen.iter().flatten().collect();
         let mut notices = Vec::new();
         let mut seen = Vec::new();
         for (index, bus) in plan.buses().iter().enumerate() {
-            if !is_used(BusIndex(index)) {
+            if !plan.uses(BusIndex(index)) {
                 seen.push(None);
                 continue;
             }
@@ -113,13 +111,23 @@ impl Interfaces {
             (to.mtu < Kind::Xl.least_mtu())
                 .then(|| Notice::XlDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
         });
+        let too_long = plan.frames().iter().filter(|frame| frame.format == FrameFormat::Fd).filter_map(|frame| {
+            self.present(frame.to)?;
+            let to = self.link(frame.to);
+            (!sends_fd(to)).then(|| Notice::FdDoesNotFit { route: frame.name.clone(), interface: to.name.clone() })
+        });
         let virtual_ones = self.there().filter(|(_bus, link)| link.kind.as_deref() == Some("vcan"));
         let unheard = virtual_ones.filter_map(|(bus, link)| {
             let route = plan.routes().iter().find(|route| route.to == bus && route.echo == Echo::Off)?;
             let by_programs = plan.engine() == Engine::Bpf;
             Some(Notice::NoEcho { route: route.name.clone(), interface: link.name.clone(), by_programs })
         });
-        Ok(too_small.chain(no_room).chain(unheard).chain(qdiscs::hazards(client, plan, self)?).collect())
+        Ok(too_small
+            .chain(no_room)
+            .chain(too_long)
+            .chain(unheard)
+            .chain(qdiscs::hazards(client, plan, self)?)
+            .collect())
     }
 
     fn seen(&self, bus: BusIndex) -> &Seen {

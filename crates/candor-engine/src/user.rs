@@ -38,7 +38,10 @@ mod wanted;
 mod worker;
 
 pub(crate) use config::EngineConfig;
+pub(crate) use count::Count;
+pub(crate) use disposition::Disposition;
 pub use error::UserError;
+pub(crate) use port::{ErrnoSet, is_gone, is_passing};
 pub(crate) use reload::Prepared;
 
 use std::sync::Arc;

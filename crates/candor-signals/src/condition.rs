@@ -3,8 +3,9 @@
 use candor_core::payload::PayloadPattern;
 
 use crate::check::switches;
+use crate::constant::constant;
 use crate::database::{Kind, Message, Signal};
-use crate::expression::{ExpressionError, Node, Scope, parse};
+use crate::expression::ExpressionError;
 use crate::id::MessageId;
 use crate::ratio::{Ratio, floor};
 
@@ -21,7 +22,7 @@ pub struct Condition {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+pub(crate) enum Comparison {
     Equal,
     Greater,
     GreaterOrEqual,
@@ -135,18 +136,6 @@ impl Condition {
     }
 }
 
-fn constant(text: &str, message: &Message, signal: &Signal) -> Result<Ratio, ExpressionError> {
-    let mut scope = Scope { message, signal, others: Vec::new() };
-    match parse(text, &mut scope)? {
-        Node::Number(number) => Ok(number),
-        _ => Err(ExpressionError {
-            range: 0..text.len(),
-            message: "Signals are compared with constants only".to_owned(),
-            help: "write a number or the name of a value".to_owned(),
-        }),
-    }
-}
-
 fn near(signal: &Signal, value: Ratio) -> &'static str {
     let is_between = value.checked_sub(signal.offset).and_then(|value| value.checked_div(signal.factor));
     match is_between {
@@ -156,7 +145,7 @@ fn near(signal: &Signal, value: Ratio) -> &'static str {
 }
 
 /// Raw values that meet a comparison, in ascending order. `None` if numbers do not fit.
-fn raw_ranges(
+pub(crate) fn raw_ranges(
     signal: &Signal,
     comparison: Comparison,
     value: Ratio,

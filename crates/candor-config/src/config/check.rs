@@ -7,6 +7,7 @@ mod buses;
 mod checksum;
 mod egress;
 mod engine;
+mod frame;
 mod handling;
 mod identifiers;
 mod operand;
@@ -79,6 +80,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
         }
         route::routes(index, written, &mut checks, findings, &mut routes);
     }
+    let frames = frame::frames(spec, &checks, findings);
     let egress = egress::egress(spec, &buses, &mut checks, findings);
     route::names_are_unique(&spec.routes, findings);
     handling::uids_are_unique(spec, &routes, findings);
@@ -93,7 +95,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     if databases.iter().all(Vec::is_empty) {
         databases.clear();
     }
-    let plan = Plan { engine: engine?, realtime, buses, databases, routes, egress };
+    let plan = Plan { engine: engine?, realtime, buses, databases, routes, frames: frames?, egress };
     if findings.has_errors() {
         return None;
     }
@@ -136,7 +138,7 @@ fn has_sections(spec: &Spec, findings: &mut Findings) {
     if findings.is_incomplete {
         return;
     }
-    let is_only_wire = !spec.sections.bus && !spec.sections.route && !spec.sections.egress;
+    let is_only_wire = !spec.sections.bus && !spec.sections.route && !spec.sections.egress && !spec.sections.frame;
     if let Some(wire) = spec.wire.as_ref().filter(|_| is_only_wire) {
         let message = "The file has only buses of `candor-lab wire`, and no route";
         let help = "`candor-lab wire` accepts it as it is; a gateway also needs [bus.NAME] and [[route]]";
@@ -147,7 +149,7 @@ fn has_sections(spec: &Spec, findings: &mut Findings) {
         let help = "add a table [bus.NAME] with interface = \"can0\" for each CAN network";
         findings.error(code::NO_BUS, &(0..0), "The file has no bus", help);
     }
-    if !spec.sections.route && !spec.sections.egress {
+    if !spec.sections.route && !spec.sections.egress && !spec.sections.frame {
         let help = "add a table [[route]] with name = \"…\", from = \"BUS\" and to = \"BUS\"";
         findings.error(code::NO_ROUTE, &(0..0), "The file has no route", help);
     }
@@ -158,10 +160,19 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
         return;
     }
     // There are few buses, so comparing their names is faster than hashing them.
+    let known: BTreeSet<_> = spec.buses.specs.iter().map(|bus| bus.name.value.as_str()).collect();
     let mut used = BTreeSet::new();
     for route in &spec.routes {
         let (Some(from), Some(to)) = (&route.from, &route.to) else { return };
         used.extend([from.value.as_str(), to.value.as_str()]);
+    }
+    for frame in &spec.frames {
+        used.extend(frame.to.iter().map(|to| to.value.as_str()));
+        let sources = frame.signals.iter().filter_map(|signal| signal.from.as_ref());
+        // The beginning of the text names a bus.
+        used.extend(known.iter().filter(|bus| {
+            sources.clone().any(|from| from.value.strip_prefix(**bus).is_some_and(|rest| rest.starts_with('.')))
+        }));
     }
     let has_routes = !used.is_empty();
     for bus in &spec.buses.specs {
@@ -171,7 +182,6 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
     }
     used.extend(spec.egress.iter().map(|egress| egress.name.value.as_str()));
     // An unknown bus of a route may be any of them, and a file without routes has a greater problem.
-    let known: BTreeSet<_> = spec.buses.specs.iter().map(|bus| bus.name.value.as_str()).collect();
     if !has_routes || !used.is_subset(&known) {
         return;
     }

@@ -36,6 +36,7 @@ candor_core::codes! {
     FAULT = "E0316";
     FRAME_RATE = "E0317";
     EGRESS_WORD = "E0318";
+    FRAME_WORD = "E0319";
 
     UNKNOWN_BUS = "E0401";
     ROUTE_TO_ITSELF = "E0402";
@@ -61,6 +62,7 @@ candor_core::codes! {
     NOT_IN_DATABASE = "E0422";
     CONDITION = "E0423";
     EXPRESSION = "E0424";
+    FRAME = "E0425";
 
     CIRCULATES = "E0601";
 
@@ -79,6 +81,8 @@ candor_core::codes! {
     TAKES_FROM_ROUTE = "W0513";
     NO_BPF_QUEUES = "W0514";
     IDLE_EXCLUSIVE = "W0515";
+    SLOW_SOURCE = "W0516";
+    UNITS = "W0517";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

@@ -96,6 +96,11 @@ impl Names {
         self.routes.get(&at)
     }
 
+    /// A database could not be read, so a name that is missing is no finding.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.is_incomplete
+    }
+
     /// The databases of a bus.
     pub(super) fn of_bus(&self, bus: &str) -> &[Arc<Database>] {
         self.databases.get(bus).map_or(&[], Vec::as_slice)
@@ -254,27 +259,22 @@ impl Names {
                 std::ptr::eq(*other, *message) && candor_signals::overlap(message, signal, of_other)
             };
             if let Some((other, (_, of_other))) = found[..at].iter().find(meets) {
-                let message = format!("Signals {} and {} have common bits", of_other.name, signal.name);
-                findings.report(
-                    Diagnostic::error(code::EXPRESSION, one.name.span.clone(), message)
-                        .also(other.name.span.clone(), "changed here")
-                        .help("change one of them only"),
-                );
+                overlapping((signal, &one.name.span), (of_other, &other.name.span), findings);
             }
         }
     }
 
-    fn wrong(&self, text: &Text, code: &'static str, wrong: ExpressionError, findings: &mut Findings) {
+    pub(super) fn wrong(&self, text: &Text, code: &'static str, wrong: ExpressionError, findings: &mut Findings) {
         if !self.is_incomplete {
             findings.error(code, &text.part(wrong.range), wrong.message, wrong.help);
         }
     }
 
-    fn message(&self, bus: &str, name: &str) -> Result<&Message, String> {
+    pub(super) fn message(&self, bus: &str, name: &str) -> Result<&Message, String> {
         self.first(bus, |database| database.message(name))
     }
 
-    fn signal(&self, bus: &str, name: &str) -> Result<(&Message, &Signal), String> {
+    pub(super) fn signal(&self, bus: &str, name: &str) -> Result<(&Message, &Signal), String> {
         self.first(bus, |database| database.signal(name))
     }
 
@@ -292,6 +292,16 @@ impl Names {
         let none = || format!("Bus {} has no database", quote(bus));
         first.ok_or_else(|| reason.map_or_else(none, |why| why.to_string().replace(char::is_control, "?")))
     }
+}
+
+/// Two signals that share bits, and are both written.
+pub(super) fn overlapping((one, place): (&Signal, &Span), (other, earlier): (&Signal, &Span), findings: &mut Findings) {
+    let message = format!("Signals {} and {} have common bits", other.name, one.name);
+    findings.report(
+        Diagnostic::error(code::EXPRESSION, place.clone(), message)
+            .also(earlier.clone(), "written here")
+            .help("write one of them only"),
+    );
 }
 
 fn no_identifier(message: &Message) -> String {

@@ -2,6 +2,7 @@
 //! types, and bounds that do not depend on other keys, are checked.
 
 mod egress;
+mod frame;
 mod operand;
 mod realtime;
 mod route;
@@ -10,6 +11,7 @@ mod stray;
 mod wire;
 
 pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, SelectionSpec, TreeSpec};
+pub use frame::{FrameSpec, SourceSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
 pub use wire::{WireBusSpec, WireSpec};
@@ -75,8 +77,15 @@ keys! {
     "route" => routes: Vec<Table<RouteSpec>> | sections::routes = Key::new("a list of routes")
         .shape(Shape::List(&Shape::Table(<RouteSpec as Keyed>::KEYS)))
         .aliases(&["rule", "rules"])
-        .about("list of routes; at least one unless there is an `egress`")
+        .about("list of routes; at least one unless there is an `egress` or a `frame`")
         .kernel("one can-gw job per route, filter and frame format; at most 65536");
+    "frame" => frames: Vec<Table<FrameSpec>> | sections::frames = Key::new("a list of frames")
+        .shape(Shape::List(&Shape::Table(<FrameSpec as Keyed>::KEYS)))
+        .aliases(&["frames", "message"])
+        .about("list of frames that candor composes of signals of other frames, see [`[[frame]]`](#frame); they are sent in \
+            user space, whatever the `engine` of the routes is")
+        .default("none")
+        .kernel("user space only");
     "egress" => egress: Vec<Named<EgressSpec>> | egress::egress =
         Key::new("a table of buses: [egress.BUS] for each bus with bands")
         .shape(Shape::Named("BUS", &Shape::Table(<EgressSpec as Keyed>::KEYS)))
@@ -154,6 +163,7 @@ pub struct Sections {
     pub bus: bool,
     pub route: bool,
     pub egress: bool,
+    pub frame: bool,
 }
 
 /// `[bus.NAME]`, in the order of the file.

@@ -41,6 +41,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         databases: Vec::new(),
         buses,
         routes,
+        frames: Vec::new(),
         egress: Vec::new(),
     }
 }

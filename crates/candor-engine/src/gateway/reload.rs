@@ -8,8 +8,9 @@ use candor_config::placement::{Placement, Side};
 use candor_config::plan::{Plan, RouteIndex};
 use candor_core::job::Job;
 
-use super::{Announced, Gateway, of_side, owned, shared};
+use super::{Announced, Gateway, composed, of_side, owned, shared};
 use crate::bpf::{BpfError, BpfGateway};
+use crate::composed::{self as frames, ComposedFrames};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::error::GatewayError;
 use crate::kernel::KernelGateway;
@@ -53,6 +54,7 @@ struct Draft {
     placement: Placement,
     interfaces: Interfaces,
     user_engine: Option<UserEngine>,
+    frames: Option<frames::Prepared>,
     run_dir: Option<RunDir>,
     owned: Vec<OwnedJob>,
 }
@@ -112,10 +114,14 @@ impl Gateway {
             Some(engine) => Some(engine),
             None => {
                 preflight::can_raw_is_there()?;
-                self.held = Held::take(plan.realtime(), true)?;
                 Some(placement::user_engine(&plan)?)
             }
         };
+        let frames = composed(&plan, &interfaces, self.frames.as_ref())?;
+        let has_threads = self.user_engine.is_some() || self.frames.is_some();
+        if !has_threads && (user_engine.is_some() || frames.is_some()) {
+            self.held = Held::take(plan.realtime(), true)?;
+        }
         // Unreadable records and a missing run directory were reported at the start.
         let silent = &mut |_notice| {};
         let run_dir = if !of_side(&jobs, &placement, Side::Kernel).is_empty()
@@ -137,11 +143,11 @@ impl Gateway {
         }
         notices.into_iter().for_each(notify);
         let jobs = jobs.into();
-        Ok(Draft { plan, jobs, placement, interfaces, user_engine, run_dir, owned })
+        Ok(Draft { plan, jobs, placement, interfaces, user_engine, frames, run_dir, owned })
     }
 
     fn carry_out(&mut self, draft: Draft, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
-        let Draft { plan, jobs, placement, interfaces, user_engine, mut run_dir, owned } = draft;
+        let Draft { plan, jobs, placement, interfaces, user_engine, frames, mut run_dir, owned } = draft;
         let announce = |run_dir: &Option<RunDir>, jobs: Vec<OwnedJob>| {
             run_dir.as_ref().map(|run_dir| run_dir.announce(plan.engine(), jobs)).transpose()
         };
@@ -232,6 +238,11 @@ impl Gateway {
             (None, Next::New(ready)) => self.user = Some(ready.begin()),
             (None, _) => {}
         }
+        let running = self.frames.take();
+        self.frames = match frames {
+            Some(prepared) => Some(ComposedFrames::begin(&plan, prepared, running)?),
+            None => running.map(ComposedFrames::stop).transpose()?.and(None),
+        };
         let counted = self.by_route(kernel_counted, None, user_counted);
         let earlier = self.plan.routes().iter().map(|route| route.name.clone()).zip(counted);
         let mut earlier: HashMap<String, RouteCounters> = earlier.collect();

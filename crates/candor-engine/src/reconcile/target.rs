@@ -114,7 +114,12 @@ fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, Reconcil
         because => Err(ReconcileError::InUserSpace(vec![reason(refused.route, because)])),
     })?;
     let routes = (0..plan.routes().len()).map(RouteIndex);
-    let user: Vec<_> = routes.filter_map(|route| Some(reason(route, placement.because(route)?))).collect();
+    let of_routes = routes.filter_map(|route| Some(reason(route, placement.because(route)?)));
+    let of_frames = plan
+        .frames()
+        .iter()
+        .map(|frame| InUserSpace { route: frame.name.clone(), because: "candor composes its frames".to_owned() });
+    let user: Vec<_> = of_routes.chain(of_frames).collect();
     if user.is_empty() { Ok(placement) } else { Err(ReconcileError::InUserSpace(user)) }
 }
 

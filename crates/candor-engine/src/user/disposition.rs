@@ -4,7 +4,7 @@ use candor_io::errno::{EAGAIN, EINVAL, EMSGSIZE, ENETDOWN, ENOBUFS, ENODEV, ENXI
 
 /// The outcome of a frame that passed the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Disposition {
+pub(crate) enum Disposition {
     /// Accepted by the transmit queue.
     Sent,
     /// The transmit queue was full (`ENOBUFS`, `EAGAIN`).
@@ -22,10 +22,10 @@ pub(super) enum Disposition {
 
 impl Disposition {
     /// Number of counters of a route.
-    pub(super) const PLACES: usize = 6;
+    pub(crate) const PLACES: usize = 6;
 
     /// Index of its counter. Gone counts as down.
-    pub(super) const fn place(self) -> usize {
+    pub(crate) const fn place(self) -> usize {
         match self {
             Self::Sent => 0,
             Self::Full => 1,
@@ -37,7 +37,7 @@ impl Disposition {
     }
 
     /// The meaning of an errno of `send()`.
-    pub(super) const fn of_errno(errno: i32) -> Self {
+    pub(crate) const fn of_errno(errno: i32) -> Self {
         match errno {
             EAGAIN | ENOBUFS => Self::Full,
             ENETDOWN => Self::Down,

@@ -54,7 +54,7 @@ pub(super) struct Demand {
 
 /// Sets of errnos, as bits.
 #[derive(Debug, Default)]
-pub(super) struct ErrnoSet {
+pub(crate) struct ErrnoSet {
     seen: [AtomicU64; 3],
     reported: [AtomicU64; 3],
 }
@@ -248,11 +248,7 @@ impl Port {
 
     /// Notices for events since the previous call, with the current name of the interface.
     pub(super) fn notices(&self, interface: &str) -> Vec<Notice> {
-        let failed = |errno| {
-            let interface = interface.to_owned();
-            if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
-        };
-        let mut notices: Vec<_> = self.failures.take_unreported().map(failed).collect();
+        let mut notices = self.failures.notices(interface);
         self.accounting.count_socket(&self.socket);
         let frames = self.accounting.take_unreported_losses();
         if frames != 0 {
@@ -315,11 +311,20 @@ fn own_mark() -> u32 {
 }
 
 impl ErrnoSet {
-    pub(super) fn note(&self, errno: i32) {
+    pub(crate) fn note(&self, errno: i32) {
         // A full interface and a full socket buffer are the same to users.
         let errno = if errno == EAGAIN { ENOBUFS } else { errno };
         let Some((word, bit)) = place(errno) else { return };
         self.seen[word].fetch_or(bit, Ordering::Relaxed);
+    }
+
+    /// Notices for the errnos that occurred for the first time since the previous call.
+    pub(crate) fn notices(&self, interface: &str) -> Vec<Notice> {
+        let failed = |errno| {
+            let interface = interface.to_owned();
+            if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
+        };
+        self.take_unreported().map(failed).collect()
     }
 
     /// Errnos that occurred for the first time since the previous call.
@@ -342,12 +347,12 @@ fn place(errno: i32) -> Option<(usize, u64)> {
 
 /// True if the thread can continue: after a signal, or while the interface is down or missing. The kernel reports that
 /// once.
-pub(super) fn is_passing(error: &io::Error) -> bool {
+pub(crate) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NetworkDown | ErrorKind::Interrupted) || is_gone(error)
 }
 
 /// True if the interface of the socket has disappeared.
-pub(super) fn is_gone(error: &io::Error) -> bool {
+pub(crate) fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error().map(Disposition::of_errno) == Some(Disposition::Gone)
 }
 

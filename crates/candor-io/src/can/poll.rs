@@ -32,6 +32,17 @@ impl Ready {
 /// # Errors
 /// `Interrupted` if a signal came, `InvalidInput` for more than [`MAX_POLLED`] sockets.
 pub fn poll(sockets: &[&CanSocket], timeout: Option<Duration>) -> io::Result<Ready> {
+    poll_each(sockets.iter().copied(), timeout)
+}
+
+/// As [`poll`], for sockets that are not in a list.
+///
+/// # Errors
+/// As [`poll`].
+pub fn poll_each<'s>(
+    sockets: impl ExactSizeIterator<Item = &'s CanSocket>,
+    timeout: Option<Duration>,
+) -> io::Result<Ready> {
     let mut entries = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MAX_POLLED];
     let Some(entries) = entries.get_mut(..sockets.len()) else {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -115,7 +115,7 @@ fn mistakes_name_their_place() {
         ("M.Speed == 0.01", "M.Speed == 0.01", "No value"),
         ("M.Speed < 1000", "M.Speed < 1000", "Every value"),
         ("M.Mode < 3 && M.Mode > 8", " M.Mode > 8", "No frame"),
-        ("M.Speed > Mode", " Mode", "constants only"),
+        ("M.Speed > Mode", " Mode", "no constant"),
         ("M.Speed > Angle", "Angle", "in deg"),
         ("M.Speed > 5 && M.Mode", " M.Mode", "no comparison"),
         ("M.Gear == DRIVEN", "DRIVEN", "neither"),

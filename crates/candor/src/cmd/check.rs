@@ -84,6 +84,9 @@ fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
     };
     let (buses, routes) = (plural(plan.buses().len(), "bus"), plural(plan.routes().len(), "route"));
     let _ = write!(line, "{buses}, {routes} ({} engine)", plan.engine().name());
+    if !plan.frames().is_empty() {
+        let _ = write!(line, ", {}", plural(plan.frames().len(), "composed frame"));
+    }
     if let Some(most @ Amplification { frames: 2.., .. }) = safety::amplification(plan) {
         let most_or_more = if most.is_exact { "up to" } else { "at least" };
         let _ = write!(line, ", 1 frame becomes {most_or_more} {}", most.frames);

@@ -25,7 +25,7 @@ use candor_cli::Outcome;
 use egress::Egress;
 use metrics::{Metrics, Observer};
 use reload::{Hangup, Reloader};
-use report::{Moment, Report};
+use report::{Counted, Moment, Report};
 use service::Service;
 use startup::Started;
 
@@ -77,7 +77,7 @@ fn forward(
     let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
     drop(egress);
-    report.counters(&plan, &ended.counters, &ended.buses, started.elapsed(), Moment::End);
+    report.counters(&plan, Counted::of(&ended), started.elapsed(), Moment::End);
     report.ended(signal, &ended);
     Ok(Exit::Fine)
 }
@@ -126,8 +126,9 @@ impl<'a> Running<'a> {
                 next = following(next, interval, now);
                 if self.stats.is_some() {
                     let elapsed = self.started.elapsed();
-                    let counters = gateway.counters();
-                    self.report.counters(gateway.plan(), &counters, &gateway.buses(), elapsed, Moment::Running);
+                    let (routes, frames, buses) = (gateway.counters(), gateway.frame_counters(), gateway.buses());
+                    let counted = Counted { routes: &routes, frames: &frames, buses: &buses };
+                    self.report.counters(gateway.plan(), counted, elapsed, Moment::Running);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! `candor show`.
 
 mod dot;
+mod frames;
 mod json;
 mod labels;
 mod realtime;

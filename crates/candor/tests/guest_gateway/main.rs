@@ -17,6 +17,7 @@ mod boards;
 mod bus_off;
 mod candor;
 mod cangw_tool;
+mod composed;
 mod conformant;
 mod control_group;
 mod differential;

@@ -29,6 +29,13 @@ impl<'s> BusNames<'s> {
         Self { spec: &spec.buses, by_name: names.collect(), broken }
     }
 
+    /// The bus whose name and a dot a text begins with; the longest one.
+    pub(super) fn first_part(&self, text: &str) -> Option<(BusIndex, &'s str)> {
+        let is_first = |name: &str| text.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let found = self.by_name.iter().filter(|(name, _)| is_first(name));
+        found.max_by_key(|(name, _)| name.len()).map(|(name, index)| (*index, *name))
+    }
+
     /// The bus of this name. Reports an unknown one, unless it may be one whose table has errors.
     pub(super) fn index(&self, written: &Text, findings: &mut Findings) -> Option<BusIndex> {
         let found = self.by_name.get(written.value.as_str()).copied();

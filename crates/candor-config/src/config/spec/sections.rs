@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::stray::STRAY_ROUTE;
-use super::{BusSpec, Buses, FILTERS, IdsSpec, NamedText, RouteSpec, Spec};
+use super::{BusSpec, Buses, FILTERS, FrameSpec, IdsSpec, NamedText, RouteSpec, Spec};
 use crate::config::code;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::Text;
@@ -33,6 +33,7 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
         match section {
             Some("bus") => spec.sections.bus = true,
             Some("egress") => spec.sections.egress = true,
+            Some("frame") => spec.sections.frame = true,
             Some("route") => spec.sections.route = true,
             _ => {}
         }
@@ -135,8 +136,26 @@ pub(super) fn bit_rate(into: &mut Option<Text>, entry: &Entry<'_>, key: &Key, fi
 }
 
 pub(super) fn routes(into: &mut Vec<Table<RouteSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    list(into, entry, key, route, findings)
+}
+
+pub(super) fn frames(into: &mut Vec<Table<FrameSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let frame = |header: &Span, keys: &DeTable<'_>, findings: &mut Findings| {
+        read_with(keys, header, ["A frame", "The frame"], unknown, findings)
+    };
+    list(into, entry, key, frame, findings)
+}
+
+/// Tables below lines such as `[[route]]`.
+fn list<T>(
+    into: &mut Vec<Table<T>>,
+    entry: &Entry<'_>,
+    key: &Key,
+    read: impl Fn(&Span, &DeTable<'_>, &mut Findings) -> Table<T>,
+    findings: &mut Findings,
+) -> bool {
     let wrong = |findings: &mut Findings| {
-        let help = "start every route with a line [[route]]".to_owned();
+        let help = format!("start every {name} with a line [[{name}]]", name = key.name);
         entry.wrong_type::<()>(key.wanted, Some(help), findings).is_some()
     };
     let DeValue::Array(array) = entry.value.get_ref() else { return wrong(findings) };
@@ -147,7 +166,7 @@ pub(super) fn routes(into: &mut Vec<Table<RouteSpec>>, entry: &Entry<'_>, key: &
             break;
         }
         let DeValue::Table(keys) = item.get_ref() else { return wrong(findings) };
-        into.push(route(&item.span(), keys, findings));
+        into.push(read(&item.span(), keys, findings));
     }
     true
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candor_engine::{BusCounters, RouteCounters};
+use candor_engine::{BusCounters, FrameCounters, RouteCounters};
 use tracing::{Dispatch, Level, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -32,6 +32,12 @@ impl LogLine {
         let RouteCounters { handled, dropped, deleted, .. } = counted;
         let text = format!("route {name:?}: handled {handled}, dropped {dropped}, deleted {deleted}");
         Self { route: Some((name.to_owned(), counted.clone())), ..Self::new(Level::INFO, event, &text) }
+    }
+
+    pub(super) fn of_frame(event: &'static str, name: &str, counted: &FrameCounters) -> Self {
+        let FrameCounters { received, sent, drops } = counted;
+        let text = format!("frame {name:?}: received {received}, sent {sent}, dropped {}", drops.total());
+        Self::new(Level::INFO, event, &text)
     }
 
     pub(super) fn of_bus(event: &'static str, counted: &BusCounters) -> Self {

@@ -15,7 +15,7 @@ use candor_config::plan::{Engine, Plan, RouteIndex};
 use candor_core::filter::Filter;
 use candor_core::job::Job;
 use candor_engine::realtime::{self, Obtained};
-use candor_engine::{BusCounters, Ended, Gateway, Notice, Reloaded, RouteCounters};
+use candor_engine::{BusCounters, Ended, FrameCounters, Gateway, Notice, Reloaded, RouteCounters};
 use candor_io::machine::Machine;
 use candor_io::signal::Signal;
 use serde_json::Value;
@@ -25,8 +25,22 @@ use super::log::LogLine;
 use super::output::{Output, Stream};
 use crate::cmd::job_text::frames_of;
 use crate::cmd::show;
-use events::{Answer, BusView, CountersView, Event, ReloadView, ReloadedView, RouteView};
+use events::{Answer, BusView, CountersView, Event, FrameView, ReloadView, ReloadedView, RouteView};
 use tables::{bus_table, table};
+
+/// Counters in plan order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted<'a> {
+    pub(super) routes: &'a [RouteCounters],
+    pub(super) frames: &'a [FrameCounters],
+    pub(super) buses: &'a [BusCounters],
+}
+
+impl<'a> Counted<'a> {
+    pub(super) fn of(ended: &'a Ended) -> Self {
+        Self { routes: &ended.counters, frames: &ended.frames, buses: &ended.buses }
+    }
+}
 
 /// Occasion of a counter table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,12 +168,12 @@ impl Report {
     pub(super) fn counters(
         &self,
         plan: &Plan,
-        counters: &[RouteCounters],
-        buses: &[BusCounters],
+        Counted { routes, frames, buses }: Counted<'_>,
         elapsed: Duration,
         moment: Moment,
     ) {
-        let named = plan.routes().iter().map(|route| route.name.as_str()).zip(counters);
+        let named = plan.routes().iter().map(|route| route.name.as_str()).zip(routes);
+        let frames = plan.frames().iter().map(|frame| frame.name.as_str()).zip(frames);
         let event = match moment {
             Moment::Running => "counters",
             Moment::End => "final-counters",
@@ -168,12 +182,14 @@ impl Report {
             Form::Log => {
                 let routes = named.map(|(name, counted)| LogLine::of_route(event, name, counted));
                 let buses = buses.iter().map(|counted| LogLine::of_bus(event, counted));
-                self.output.log(routes.chain(buses).collect());
+                let frames = frames.map(|(name, counted)| LogLine::of_frame(event, name, counted));
+                self.output.log(routes.chain(frames).chain(buses).collect());
             }
             Form::Json => {
                 let view = CountersView {
                     elapsed_s: elapsed.as_secs_f64(),
                     routes: named.map(|(name, counters)| RouteView::of(name, counters)).collect(),
+                    frames: frames.map(|(name, counters)| FrameView::of(name, counters)).collect(),
                     buses: buses.iter().map(BusView::from).collect(),
                 };
                 self.out(match moment {
@@ -181,7 +197,7 @@ impl Report {
                     Moment::End => render::line(&Event::FinalCounters(view)),
                 });
             }
-            Form::Text => self.out(table(named, elapsed, moment) + &bus_table(buses)),
+            Form::Text => self.out(table(named, frames, elapsed, moment) + &bus_table(buses)),
         }
     }
 
@@ -235,7 +251,9 @@ pub(super) fn what_runs(gateway: &Gateway) -> String {
     let routes = (0..plan.routes().len()).map(RouteIndex);
     let on = |side| routes.clone().filter(|route| gateway.placement().side(*route) == side).count();
     let (programs, user_routes) = (on(Side::Bpf), on(Side::User));
-    match (plan.engine(), kernel_jobs(gateway), user_routes) {
+    let composed = plural(plan.frames().len(), "composed frame");
+    let routes = match (plan.engine(), kernel_jobs(gateway), user_routes) {
+        _ if plan.routes().is_empty() => String::new(),
         (Engine::Auto, jobs, users) => {
             let parts = [
                 (jobs, plural(jobs, "can-gw job") + " in the kernel"),
@@ -247,6 +265,11 @@ pub(super) fn what_runs(gateway: &Gateway) -> String {
         (Engine::Bpf, ..) => plural(programs, "route") + " in eBPF programs",
         (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
         (Engine::User(_), _, routes) => plural(routes, "route"),
+    };
+    match (routes.is_empty(), plan.frames().is_empty()) {
+        (_, true) => routes,
+        (true, false) => composed,
+        (false, false) => format!("{routes} and {composed}"),
     }
 }
 

@@ -26,6 +26,15 @@ pub(super) fn plan(plan: &Plan) -> String {
             quoted(&format!("{}\n{}", route.name, summary(route)))
         );
     }
+    for frame in plan.frames() {
+        let mut from: Vec<_> = frame.sources.iter().map(|source| source.bus.0).collect();
+        candor_core::order::sort(&mut from);
+        from.dedup();
+        for bus in from {
+            let (to, label) = (frame.to.0, quoted(&format!("{}\ncomposed", frame.name)));
+            let _written = writeln!(text, "  bus{bus} -> bus{to} [label = {label}, style = dashed];");
+        }
+    }
     for (index, bus) in plan.buses().iter().enumerate() {
         // Both ends of a pair name each other; draw one line.
         if let Some(peer) = bus.vxcan_peer.filter(|peer| peer.0 > index) {

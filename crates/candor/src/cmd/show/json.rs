@@ -14,8 +14,8 @@ use candor_core::payload::PayloadPattern;
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde::Serialize;
 
-use super::labels;
 use super::realtime::{self, RealtimeView};
+use super::{frames, labels};
 use crate::cmd::job_text::{format_name, frames_of, hex, side_name};
 
 #[derive(Debug, Serialize)]
@@ -25,6 +25,8 @@ pub(in crate::cmd) struct View<'a> {
     realtime: Option<RealtimeView>,
     buses: Vec<BusView<'a>>,
     routes: Vec<RouteView<'a>>,
+    /// Composed by candor.
+    frames: Vec<frames::FrameView<'a>>,
     /// In the order of delivery within a receive list.
     jobs: Vec<JobView<'a>>,
 }
@@ -186,6 +188,7 @@ pub(super) fn plan(plan: &Plan) -> View<'_> {
         routes: routes
             .map(|(at, route)| self::route(plan, route, placement.map(|all| (all, RouteIndex(at)))))
             .collect(),
+        frames: plan.frames().iter().map(|frame| frames::view(plan, frame)).collect(),
         jobs: candor_config::lower(plan).iter().map(|job| self::job(plan, job, placement)).collect(),
     }
 }

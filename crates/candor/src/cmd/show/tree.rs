@@ -3,7 +3,7 @@
 use candor_config::placement::{KernelAbilities, Placement};
 use candor_config::plan::{Bus, BusIndex, Engine, Plan, RouteIndex};
 
-use crate::cmd::show::labels;
+use crate::cmd::show::{frames, labels};
 
 /// `realtime` is the text below the engine.
 pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
@@ -26,11 +26,11 @@ pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
         for (position, &route) in from_here.iter().enumerate() {
             branch(&mut text, plan, route, placement.as_ref(), position + 1 == from_here.len());
         }
-        if from_here.is_empty() {
+        if from_here.is_empty() && !plan.routes().is_empty() {
             text.push_str("└── no route from this bus\n");
         }
     }
-    text
+    text + &frames::tree(plan)
 }
 
 fn describe(plan: &Plan, bus: &Bus) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use candor_cli::render::Finding;
 use candor_config::placement::Side;
 use candor_core::job::Job;
-use candor_engine::{BusCounters, Gateway, Reloaded, RouteCounters};
+use candor_engine::{BusCounters, FrameCounters, Gateway, Reloaded, RouteCounters};
 use serde::Serialize;
 
 use crate::cmd::job_text::{frames_of, side_name};
@@ -61,7 +61,20 @@ pub(in crate::cmd) struct JobView<'a> {
 pub(in crate::cmd) struct CountersView<'a> {
     pub(super) elapsed_s: f64,
     pub(super) routes: Vec<RouteView<'a>>,
+    /// Composed frames.
+    pub(super) frames: Vec<FrameView<'a>>,
     pub(super) buses: Vec<BusView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct FrameView<'a> {
+    frame: &'a str,
+    /// Frames of its sources.
+    received: u64,
+    sent: u64,
+    /// Frames that were not sent, by reason.
+    drops: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -163,6 +176,12 @@ impl<'a> RouteView<'a> {
     }
 }
 
+impl<'a> FrameView<'a> {
+    pub(super) fn of(frame: &'a str, &FrameCounters { received, sent, drops }: &FrameCounters) -> Self {
+        Self { frame, received, sent, drops: drops.by_reason().into_iter().collect() }
+    }
+}
+
 impl<'a> From<&'a BusCounters> for BusView<'a> {
     fn from(counters: &'a BusCounters) -> Self {
         Self {
@@ -208,6 +227,7 @@ pub(in crate::cmd) fn samples<'a>(counted: &RouteCounters, bus: &'a BusCounters)
     let counters = || CountersView {
         elapsed_s: 1.5,
         routes: vec![RouteView::of("r", counted), RouteView::of("s", &RouteCounters::default())],
+        frames: vec![FrameView::of("Dashboard", &FrameCounters::default())],
         buses: vec![bus.into()],
     };
     vec![

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use candor_engine::{BusCounters, RouteCounters};
+use candor_engine::{BusCounters, Drops, FrameCounters, RouteCounters};
 
 use super::Moment;
 use crate::cmd::{self, table::cells};
@@ -12,7 +12,8 @@ use crate::cmd::{self, table::cells};
 const TITLE_WIDTH: usize = "at the end, after 999999.9 s".len();
 
 pub(super) fn table<'a>(
-    rows: impl Iterator<Item = (&'a str, &'a RouteCounters)>,
+    routes: impl Iterator<Item = (&'a str, &'a RouteCounters)>,
+    frames: impl Iterator<Item = (&'a str, &'a FrameCounters)>,
     elapsed: Duration,
     moment: Moment,
 ) -> String {
@@ -20,16 +21,18 @@ pub(super) fn table<'a>(
         Moment::Running => format!("after {:.1} s", elapsed.as_secs_f64()),
         Moment::End => format!("at the end, after {:.1} s", elapsed.as_secs_f64()),
     };
-    let row = |(name, counted): (&str, &RouteCounters)| {
-        let reasons = counted.drops.by_reason().into_iter().filter(|(_, frames)| *frames > 0);
+    let row = |name: &str, numbers: [u64; 3], drops: &Drops| {
+        let reasons = drops.by_reason().into_iter().filter(|(_, frames)| *frames > 0);
         let reasons: Vec<_> = reasons.map(|(reason, frames)| format!("{reason} {frames}")).collect();
         let dropped = if reasons.is_empty() { String::new() } else { format!("dropped: {}", reasons.join(", ")) };
-        let numbers = [counted.handled, counted.dropped, counted.deleted].map(wide);
-        [vec![name.to_owned()], numbers.into(), vec![dropped]].concat()
+        [vec![name.to_owned()], numbers.map(wide).into(), vec![dropped]].concat()
     };
+    let routes =
+        routes.map(|(name, counted)| row(name, [counted.handled, counted.dropped, counted.deleted], &counted.drops));
+    let frames = frames.map(|(name, counted)| row(name, [counted.sent, counted.drops.total(), 0], &counted.drops));
     let titles = ["handled", "dropped", "deleted"].map(wide);
     let titles = [vec![format!("{title:TITLE_WIDTH$}")], titles.into(), cells([""])].concat();
-    let rows: Vec<_> = [titles].into_iter().chain(rows.map(row)).collect();
+    let rows: Vec<_> = [titles].into_iter().chain(routes).chain(frames).collect();
     cmd::table::table(&rows, 1..4)
 }
 
@@ -85,12 +88,14 @@ mod tests {
         let drops = Drops { full: 4, expired: 2, ..Drops::default() };
         let speed = RouteCounters { handled: 12_345, dropped: 6, drops, ..RouteCounters::default() };
         let rows = [("speed", &speed), ("a route with a long name for the dashboard", &RouteCounters::default())];
-        insta::assert_snapshot!(table(rows.into_iter(), Duration::from_millis(1500), Moment::End), @r"
+        let frame = FrameCounters { received: 9, sent: 7, ..FrameCounters::default() };
+        let frames = || [("Dashboard", &frame)].into_iter();
+        insta::assert_snapshot!(table(rows.into_iter(), frames(), Duration::from_millis(1500), Moment::End), @r"
         at the end, after 1.5 s                          handled       dropped       deleted
         speed                                              12345             6             0  dropped: full 4, expired 2
         a route with a long name for the dashboard             0             0             0
         ");
-        let after = |seconds| table([rows[0]].into_iter(), Duration::from_secs(seconds), Moment::End);
+        let after = |seconds| table([rows[0]].into_iter(), frames(), Duration::from_secs(seconds), Moment::End);
         let speed = |text: String| text.lines().nth(1).unwrap().to_owned();
         assert_eq!(speed(after(9)), speed(after(999_999)));
     }

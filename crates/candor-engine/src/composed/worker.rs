@@ -1,0 +1,284 @@
+//! The thread that composes frames.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use candor_config::plan::{ComposedFrame, Plan};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MTU, FrameFormat, RawId};
+use candor_io::can::{MAX_POLLED, poll_each};
+use candor_io::clock;
+use candor_io::signal::WakeUp;
+use candor_signals::compose::{Composer, Origin, Outgoing, Time};
+
+use super::port::Port;
+use super::{Control, FrameCounters};
+use crate::counters::Drops;
+use crate::system_error::SystemError;
+use crate::user::{Count, Disposition, UserError, is_passing};
+
+/// Offset of the payload in `struct can_frame` and `struct canfd_frame`.
+const PAYLOAD: usize = 8;
+/// Frames read from a socket before others have their turn.
+const MOST_AT_ONCE: usize = 64;
+
+/// Counters of a frame, which the thread writes.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    received: Count,
+    by_place: [Count; Disposition::PLACES],
+}
+
+impl Counts {
+    pub(super) fn read(&self) -> FrameCounters {
+        let [sent, full, expired, down, too_large, other] = self.by_place.each_ref().map(Count::value);
+        FrameCounters { received: self.received.value(), sent, drops: Drops { full, expired, down, too_large, other } }
+    }
+}
+
+/// The state of a composed frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameStatus {
+    /// Nothing is sent: a required signal has no value, or a source is late.
+    pub is_silent: bool,
+    /// The payload as it would be sent now.
+    pub payload: Vec<u8>,
+    /// In the order of the signals.
+    pub inputs: Vec<InputStatus>,
+}
+
+/// The state of a signal of a composed frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputStatus {
+    pub origin: Origin,
+    pub is_late: bool,
+    /// Time since the last reception.
+    pub age: Option<Duration>,
+    /// Raw bits in the composed frame.
+    pub bits: Option<u64>,
+}
+
+/// A frame with its state.
+#[derive(Debug)]
+pub(super) struct OfFrame {
+    plan: ComposedFrame,
+    composer: Composer,
+    /// When something is due, in nanoseconds; the largest number for never.
+    due: u64,
+    /// As the kernel takes it.
+    bytes: [u8; CANFD_MTU],
+    size: usize,
+    /// Where it is sent.
+    port: usize,
+    counts: Arc<Counts>,
+}
+
+/// The frames that one source frame is for.
+#[derive(Debug)]
+struct OfSource {
+    /// Identifier and `CAN_EFF_FLAG`.
+    id: u32,
+    /// Frame, and number of the source in it.
+    uses: Vec<(usize, usize)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    ports: Vec<Arc<Port>>,
+    frames: Vec<OfFrame>,
+    /// By port, sorted by identifier.
+    sources: Vec<Vec<OfSource>>,
+}
+
+/// Where frames go, and what became of them.
+struct Way<'a> {
+    ports: &'a [Arc<Port>],
+}
+
+impl Worker {
+    /// The frames of a plan. Those of `before` with the same description go on as they are.
+    pub(super) fn new(plan: &Plan, ports: &[Arc<Port>], mut before: Vec<OfFrame>) -> Result<Self, UserError> {
+        let now = now()?;
+        let port_of = |bus| ports.iter().position(|port| port.bus == bus).expect("each used bus has a port");
+        let mut sources: Vec<Vec<OfSource>> = ports.iter().map(|_| Vec::new()).collect();
+        let mut frames = Vec::with_capacity(plan.frames().len());
+        for (at, planned) in plan.frames().iter().enumerate() {
+            for (number, source) in planned.sources.iter().enumerate() {
+                let of_bus = &mut sources[port_of(source.bus)];
+                match of_bus.iter_mut().find(|known| known.id == source.id.0) {
+                    Some(known) => known.uses.push((at, number)),
+                    None => of_bus.push(OfSource { id: source.id.0, uses: vec![(at, number)] }),
+                }
+            }
+            let earlier = before.iter().position(|earlier| earlier.plan == *planned);
+            let earlier = earlier.map(|earlier| before.swap_remove(earlier));
+            let (composer, counts) = match earlier {
+                Some(OfFrame { composer, counts, .. }) => (composer, counts),
+                None => {
+                    let composer = Composer::new(planned.composition.clone(), now);
+                    (composer.expect("the check of the file accepted it"), Arc::default())
+                }
+            };
+            let (bytes, size) = template(planned);
+            let (due, port, plan) = (0, port_of(planned.to), planned.clone());
+            frames.push(OfFrame { plan, composer, due, bytes, size, port, counts });
+        }
+        for of_bus in &mut sources {
+            candor_core::order::sort_by_key(of_bus, |source| source.id);
+        }
+        Ok(Self { ports: ports.to_vec(), frames, sources })
+    }
+
+    pub(super) fn counts(&self) -> Vec<Arc<Counts>> {
+        self.frames.iter().map(|frame| Arc::clone(&frame.counts)).collect()
+    }
+
+    /// Composes frames until the supervisor ends it. Allocates, formats and locks nothing for a frame.
+    pub(super) fn run(mut self, control: &Control, wake_up: &WakeUp) -> Result<Vec<OfFrame>, UserError> {
+        let _woken_here = wake_up.target_this_thread().map_err(SystemError::while_doing("Unblocking SIGUSR2"))?;
+        let way = &Way { ports: &self.ports.clone() };
+        loop {
+            if control.is_end.load(Ordering::Acquire) {
+                return Ok(self.frames);
+            }
+            self.answer(control)?;
+            let now = now()?;
+            let mut next = u64::MAX;
+            for frame in &mut self.frames {
+                if frame.due <= now.nanos() {
+                    frame.advance(now, way);
+                }
+                next = next.min(frame.due);
+            }
+            let wait = (next != u64::MAX).then(|| Duration::from_nanos(next.saturating_sub(now.nanos())));
+            let sockets = self.ports.iter().take(MAX_POLLED).map(|port| &*port.socket);
+            match poll_each(sockets, wait) {
+                Ok(ready) => {
+                    for at in (0..self.ports.len()).filter(|at| ready.contains(*at)) {
+                        self.receive(at, way)?;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(SystemError::while_doing("Waiting for frames")(error).into()),
+            }
+        }
+    }
+
+    /// Reads the frames that wait at a port.
+    fn receive(&mut self, at: usize, way: &Way<'_>) -> Result<(), UserError> {
+        let mut bytes = [0; CANFD_MTU];
+        for _ in 0..MOST_AT_ONCE {
+            let len = match self.ports[at].socket.read_waiting(&mut bytes) {
+                Ok(Some(len)) => len,
+                Ok(None) => break,
+                Err(error) if is_passing(&error) => break,
+                Err(error) => return Err(self.ports[at].failed(error)),
+            };
+            let Some((id, payload)) = data_frame(&bytes, len) else { continue };
+            let of_bus = &self.sources[at];
+            let Ok(found) = of_bus.binary_search_by_key(&id, |source| source.id) else { continue };
+            let now = now()?;
+            for &(frame, source) in &of_bus[found].uses {
+                self.frames[frame].received(now, source, payload, way);
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&self, control: &Control) -> Result<(), UserError> {
+        let asked = control.asked.load(Ordering::Acquire);
+        if asked != control.answered.load(Ordering::Relaxed) {
+            let now = now()?;
+            let statuses = self.frames.iter().map(|frame| frame.status(now)).collect();
+            *control.answer.lock().unwrap_or_else(PoisonError::into_inner) = statuses;
+            control.answered.store(asked, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+impl OfFrame {
+    #[inline]
+    fn received(&mut self, now: Time, source: usize, payload: &[u8], way: &Way<'_>) {
+        self.counts.received.bump();
+        let Self { composer, bytes, size, port, counts, .. } = self;
+        if let Some(outgoing) = composer.received(now, source, payload) {
+            way.send((bytes, *size), &outgoing, *port, counts);
+        }
+        self.due = self.composer.due().map_or(u64::MAX, Time::nanos);
+    }
+
+    fn advance(&mut self, now: Time, way: &Way<'_>) {
+        let Self { composer, bytes, size, port, counts, .. } = self;
+        if let Some(outgoing) = composer.advance(now) {
+            way.send((bytes, *size), &outgoing, *port, counts);
+        }
+        self.due = self.composer.due().map_or(u64::MAX, Time::nanos);
+    }
+
+    fn status(&self, now: Time) -> FrameStatus {
+        let age = |received: Time| Duration::from_nanos(now.nanos().saturating_sub(received.nanos()));
+        let inputs = self.composer.statuses().map(|status| InputStatus {
+            origin: status.origin,
+            is_late: status.is_late,
+            age: status.received.map(age),
+            bits: status.bits,
+        });
+        let is_silent = self.composer.is_silent();
+        FrameStatus { is_silent, payload: self.composer.payload().to_vec(), inputs: inputs.collect() }
+    }
+}
+
+impl Way<'_> {
+    #[inline]
+    fn send(
+        &self,
+        (bytes, size): (&mut [u8; CANFD_MTU], usize),
+        outgoing: &Outgoing<'_>,
+        port: usize,
+        counts: &Counts,
+    ) {
+        bytes[PAYLOAD..PAYLOAD + outgoing.payload.len()].copy_from_slice(outgoing.payload);
+        let port = &self.ports[port];
+        let disposition = match port.socket.send_now(&bytes[..size]) {
+            Ok(()) => Disposition::Sent,
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or_default();
+                port.failures.note(errno);
+                Disposition::of_errno(errno)
+            }
+        };
+        counts.by_place[disposition.place()].bump();
+    }
+}
+
+/// Now, in nanoseconds of `CLOCK_MONOTONIC`.
+fn now() -> Result<Time, UserError> {
+    let now = clock::monotonic().map_err(SystemError::while_doing("Reading the clock"))?;
+    Ok(Time::from_nanos(now.0.unsigned_abs()))
+}
+
+/// The bytes of a composed frame, without its payload, and how many the kernel takes.
+fn template(frame: &ComposedFrame) -> ([u8; CANFD_MTU], usize) {
+    let mut bytes = [0; CANFD_MTU];
+    bytes[..4].copy_from_slice(&frame.id.0.to_ne_bytes());
+    bytes[4] = u8::try_from(frame.composition.initial.len()).expect("the check of the file accepted it");
+    if frame.format == FrameFormat::Classic {
+        return (bytes, CAN_MTU);
+    }
+    bytes[5] = CANFD_FDF | if frame.bit_rate_switch { CANFD_BRS } else { 0 };
+    (bytes, CANFD_MTU)
+}
+
+/// Identifier with `CAN_EFF_FLAG`, and payload; `None` for other frames than data frames.
+fn data_frame(bytes: &[u8; CANFD_MTU], len: usize) -> Option<(u32, &[u8])> {
+    let [a, b, c, d, bytes_of_payload, ..] = *bytes;
+    let id = RawId(u32::from_ne_bytes([a, b, c, d]));
+    if id.is_err() || id.is_rtr() {
+        return None;
+    }
+    let payload =
+        bytes.get(PAYLOAD..PAYLOAD + usize::from(bytes_of_payload)).filter(|_| len == CAN_MTU || len == CANFD_MTU)?;
+    Some((id.bits() | id.0 & CAN_EFF_FLAG, payload))
+}

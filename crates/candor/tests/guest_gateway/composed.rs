@@ -1,0 +1,206 @@
+//! Frames that candor composes of signals of other frames, on a real kernel. What is sent when is proved by the tests of
+//! `candor_signals::compose`; here are the sockets, the thread, and what people see.
+
+use candor_io::can::Stamps;
+
+use crate::prelude::*;
+
+const FEATURES: &[Feature] = &[Feature::Vcan];
+const SPEED: u32 = 0x123;
+const GEAR: u32 = 0x321;
+const DASHBOARD: u32 = 0x500;
+const CYCLE: Duration = Duration::from_millis(100);
+/// Without another frame.
+const SILENCE: Duration = Duration::from_millis(30);
+
+struct Dashboard {
+    place: Scenario,
+    powertrain: CanSocket,
+    body: CanSocket,
+}
+
+impl Dashboard {
+    fn new() -> Option<Self> {
+        let place = Scenario::new(FEATURES, ["powertrain", "body"])?;
+        place.file("powertrain.dbc", include_str!("../../../../examples/powertrain.dbc"));
+        place.file("body.dbc", include_str!("../../../../examples/body.dbc"));
+        let (powertrain, body) = (place.sender("powertrain"), place.listener("body"));
+        Some(Self { place, powertrain, body })
+    }
+
+    /// The example, on the interfaces of this test, with changes.
+    fn file(&self, changes: &[(&str, &str)]) -> String {
+        let text = include_str!("../../../../examples/23-dashboard.toml");
+        let folder = self.place.files.path().display();
+        let own = [
+            ("\"powertrain.dbc\"", format!("\"{folder}/powertrain.dbc\"")),
+            ("\"body.dbc\"", format!("\"{folder}/body.dbc\"")),
+            ("\"vcan0\"", "\"t-powertrain\"".to_owned()),
+            ("\"vcan1\"", "\"t-body\"".to_owned()),
+        ];
+        let own = own.iter().map(|(from, to)| (*from, to.as_str()));
+        own.chain(changes.iter().copied()).fold(text.to_owned(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replace(from, to)
+        })
+    }
+
+    fn start(&self, text: &str) -> Candor {
+        self.place.start(text, "auto")
+    }
+
+    fn speed(&self, km_per_h: u16, is_braking: bool) {
+        let [high, low] = (km_per_h * 100).to_be_bytes();
+        send(&self.powertrain, &classic(SPEED, &[high, low, is_braking.into(), 0, 0, 0, 0, 0]));
+    }
+
+    fn gear(&self, gear: u8) {
+        send(&self.powertrain, &classic(GEAR, &[gear, 0, 0, 0, 0, 0, 0, 0]));
+    }
+
+    /// Payload of the next dashboard frame.
+    fn next(&self) -> [u8; 8] {
+        let frame = next_frame(&self.body);
+        assert_eq!((frame.id.0, frame.format, frame.len), (DASHBOARD, FrameFormat::Classic, 8));
+        frame.payload().try_into().unwrap()
+    }
+
+    /// Waits for this speed, in km/h.
+    fn next_with(&self, km_per_h: u16) -> [u8; 8] {
+        let begin = Instant::now();
+        loop {
+            let payload = self.next();
+            if speed_of(payload) == km_per_h * 10 {
+                return payload;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{payload:x?}");
+        }
+    }
+}
+
+fn speed_of(payload: [u8; 8]) -> u16 {
+    u16::from_le_bytes([payload[0], payload[1]])
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn a_dashboard_is_composed_and_a_silent_source_is_replaced() {
+    let Some(scene) = Dashboard::new() else { return };
+    let candor = scene.start(&scene.file(&[]));
+    // Start values: 255 for Fuel, and Valid.
+    assert_eq!(scene.next(), [0, 0, 0x10, 0xFF, 0, 0, 0, 0]);
+    scene.speed(90, true);
+    assert_eq!(scene.next_with(90), [0x84, 3, 0x30, 0xFF, 0, 0, 0, 0]);
+    scene.gear(3);
+    let payload = scene.next();
+    assert_eq!((speed_of(payload), payload[2]), (900, 0x33));
+    scene.gear(6);
+    assert!(std::iter::repeat_with(|| scene.next()).take(3).any(|payload| payload[2] == 0x3F));
+    // Nothing comes any more: the substitute does, and the other values stay.
+    assert_eq!(scene.next_with(0)[2..], [0x3F, 0xFF, 0, 0, 0, 0]);
+    let ended = candor.stop();
+    let [frame] = &ended.event("final-counters")["frames"].as_array().unwrap()[..] else { panic!("{ended:?}") };
+    assert_eq!((&frame["frame"], &frame["received"]), (&json!("Dashboard"), &json!(3)));
+    assert!(frame["sent"].as_u64().unwrap() >= 5, "{frame}");
+}
+
+/// Neither events nor a late thread move the times of cyclic frames.
+#[test]
+#[ignore = "runs in a guest"]
+fn cyclic_frames_do_not_drift() {
+    let Some(scene) = Dashboard::new() else { return };
+    let options = Options { stamps: Stamps::On, ..Options::default() };
+    let body = CanSocket::open(scene.place.index("body"), &options).unwrap();
+    let candor = scene.start(&scene.file(&[("\"mixed\"", "\"periodic\"")]));
+    let mut bytes = [0; CANFD_MTU];
+    let mut stamp = || body.recv_stamped(&mut bytes).unwrap().at.unwrap().0;
+    let first = stamp();
+    for number in 1..=10 {
+        scene.speed(number, false);
+        let late = stamp() - first - i64::from(number) * i64::try_from(CYCLE.as_nanos()).unwrap();
+        // Not half a cycle: each is nearest to its own time.
+        assert!(late.unsigned_abs() < CYCLE.as_nanos() as u64 / 2, "frame {number} is {late} ns late");
+    }
+    candor.stop();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn events_keep_their_distance_and_unchanged_values_are_none() {
+    let Some(scene) = Dashboard::new() else { return };
+    let changes = [
+        ("\"mixed\"", "\"direct\""),
+        ("\"20ms\"", "\"500ms\""),
+        (", timeout = \"300ms\", on-timeout = \"substitute:0\"", ""),
+    ];
+    let candor = scene.start(&scene.file(&changes));
+    assert_eq!(hear(&scene.body, SILENCE), None);
+    let begin = Instant::now();
+    scene.speed(10, false);
+    assert_eq!(speed_of(scene.next()), 100);
+    // The newest of those that waited.
+    [20, 30, 40].into_iter().for_each(|speed| scene.speed(speed, false));
+    assert_eq!(speed_of(scene.next()), 400);
+    assert!(begin.elapsed() >= Duration::from_millis(500));
+    scene.speed(40, false);
+    assert_eq!(hear(&scene.body, Duration::from_millis(600)), None);
+    candor.stop();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn values_survive_a_reload_and_interfaces_come_back() {
+    let Some(mut scene) = Dashboard::new() else { return };
+    let file = scene.place.files.path().join("gateway.toml");
+    let text = scene.file(&[("timeout = \"300ms\"", "timeout = \"100s\"")]);
+    let candor = scene.place.run(&text, "auto").start_from(&file);
+    scene.speed(50, false);
+    scene.next_with(50);
+    // Another frame, and a route of user space, with the same sources.
+    let more = "[[frame]]\nmessage = \"Climate\"\nto = \"body\"\nsend = \"direct\"\n[[route]]\nname = \"speed\"\nfrom = \
+                \"powertrain\"\nto = \"body\"\nmatch = \"ABS1\"\nframes = \"classic\"\necho = true\nchange = { \"ABS1.VehSpd\" = \"x + 1\" }\n";
+    crate::candor::write(&file, &format!("{text}\n{more}"));
+    let answer = candor.reload();
+    assert_eq!(answer["event"], "reloaded", "{answer}");
+    while hear(&scene.body, Duration::from_millis(1)).is_some() {}
+    assert_eq!(speed_of(scene.next()), 500);
+    scene.speed(60, false);
+    let heard: Vec<_> = std::iter::repeat_with(|| next_frame(&scene.body)).take(3).map(|frame| frame.id.0).collect();
+    assert!(heard.contains(&SPEED) && heard.contains(&DASHBOARD), "{heard:x?}");
+    // A file with mistakes changes nothing.
+    crate::candor::write(&file, &text.replace("ABS1.VehSpd", "ABS1.Speed"));
+    assert_eq!(candor.reload()["event"], "invalid");
+    scene.next_with_any();
+
+    for bus in ["powertrain", "body"] {
+        scene.place.unplug(bus);
+        scene.place.plug_in(bus);
+        (scene.powertrain, scene.body) = (scene.place.sender("powertrain"), scene.place.listener("body"));
+        let (powertrain, body) = (&scene.powertrain, &scene.body);
+        let mut speed = 70;
+        wait_until("the dashboard works again", || {
+            speed += 1;
+            let [high, low] = (speed * 100_u16).to_be_bytes();
+            let _lost = try_send(powertrain, &classic(SPEED, &[high, low, 0, 0, 0, 0, 0, 0]));
+            std::iter::from_fn(|| hear(body, SILENCE))
+                .any(|frame| frame.id.0 == DASHBOARD && frame.payload()[..2] == (speed * 10).to_le_bytes())
+        });
+    }
+    candor.stop();
+}
+
+impl Dashboard {
+    fn next_with_any(&self) {
+        let is_dashboard = |frame: candor_core::frame::Frame| frame.id.0 == DASHBOARD;
+        assert!(std::iter::repeat_with(|| next_frame(&self.body)).take(5).any(is_dashboard));
+    }
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn apply_has_no_process_that_composes() {
+    let Some(scene) = Dashboard::new() else { return };
+    let file = scene.place.file("gateway.toml", &scene.file(&[]));
+    let words = ["\"Dashboard\" runs in user space, because candor composes its frames"];
+    scene.place.candor(&["apply", &file]).assert(2, &words);
+}
