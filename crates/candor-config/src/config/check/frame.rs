@@ -79,6 +79,7 @@ pub(super) fn frames(spec: &Spec, checks: &Checks<'_>, findings: &mut Findings) 
 }
 
 fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) -> Option<ComposedFrame> {
+    let errors = findings.errors();
     let to = spec.to.as_ref().and_then(|written| checks.buses.index(written, findings));
     let (bus, written) = (spec.to.as_ref()?, spec.message.as_ref()?);
     let to = to?;
@@ -113,6 +114,9 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
     if sources.contains(&own) {
         let help = "take its signals from another bus or message";
         findings.error(code::FRAME, &spec.span, "The frame is made of itself", help);
+    }
+    if findings.errors() > errors {
+        return None;
     }
     let composition = Composition { initial: initial.into(), inputs: inputs.into(), send };
     if let Err(wrong) = Composer::new(composition.clone(), Time::from_nanos(0)) {
@@ -229,8 +233,11 @@ impl<'c> Composing<'c, '_> {
         let cycle = self.time(&spec.cycle, SHORTEST, findings).or(timing.cycle);
         let mode = spec.send.as_ref().map(|mode| word(mode, (code::FRAME_WORD, "send mode", ""), &MODES, findings));
         let by_cycle = if cycle.is_some() { SendMode::Mixed } else { SendMode::Direct };
-        let mode = mode.unwrap_or_else(|| Some(timing.send_mode().unwrap_or(by_cycle)))?;
-        let is_cyclic = matches!(mode, SendMode::Periodic | SendMode::Mixed);
+        let is_cyclic = |mode: &SendMode| matches!(mode, SendMode::Periodic | SendMode::Mixed);
+        // A cycle in the file is meant, whatever the database says.
+        let of_message = timing.send_mode().filter(|mode| spec.cycle.is_none() || is_cyclic(mode));
+        let mode = mode.unwrap_or_else(|| Some(of_message.unwrap_or(by_cycle)))?;
+        let is_cyclic = is_cyclic(&mode);
         let fast = self.fast(findings);
         if is_cyclic && cycle.is_none() && fast.is_none() {
             let place = spec.send.as_ref().or(spec.message.as_ref()).map_or(&self.spec.span, |text| &text.span);
@@ -339,3 +346,6 @@ fn source<'c>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
         Engine::Kernel => "kernel engine: can-gw jobs forward the frames in the kernel".to_owned(),
         Engine::User(engine) => format!("{engine} engine: candor receives each frame and sends it again"),
     };
+    let engine = if plan.routes().is_empty() && !plan.frames().is_empty() { "no route".to_owned() } else { engine };
     let mut text = format!("{engine}\n{realtime}");
     // Other engines have no placement.
     let placement = (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten();
