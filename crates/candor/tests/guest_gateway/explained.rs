@@ -21,7 +21,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 24] = examples!(
+const EXAMPLES: [(&str, &str); 25] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -44,6 +44,7 @@ const EXAMPLES: [(&str, &str); 24] = examples!(
     "20-shares.toml",
     "21-services.toml",
     "22-signals.toml",
+    "23-dashboard.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );
@@ -123,10 +124,18 @@ fn explains_frames_that_interfaces_refuse() {
 
 /// The files, with their database in a place that does not depend on theirs.
 fn files() -> impl Iterator<Item = (&'static str, String)> {
-    let database = std::env::temp_dir().join("powertrain.dbc");
-    fs::write(&database, include_str!("../../../../examples/powertrain.dbc")).unwrap();
+    let databases = [
+        ("powertrain.dbc", include_str!("../../../../examples/powertrain.dbc")),
+        ("body.dbc", include_str!("../../../../examples/body.dbc")),
+    ];
+    let databases = databases.map(|(name, text)| {
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, text).unwrap();
+        (format!("\"{name}\""), format!("{path:?}"))
+    });
     let own = [("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)];
-    let placed = move |file: &str| file.replace("\"powertrain.dbc\"", &format!("{database:?}"));
+    let placed =
+        move |file: &str| databases.iter().fold(file.to_owned(), |file, (name, path)| file.replace(name, path));
     EXAMPLES.into_iter().chain(own).map(move |(name, file)| (name, placed(file)))
 }
 

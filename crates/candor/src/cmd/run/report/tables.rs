@@ -94,6 +94,7 @@ mod tests {
         at the end, after 1.5 s                          handled       dropped       deleted
         speed                                              12345             6             0  dropped: full 4, expired 2
         a route with a long name for the dashboard             0             0             0
+        Dashboard                                              7             0             0
         ");
         let after = |seconds| table([rows[0]].into_iter(), frames(), Duration::from_secs(seconds), Moment::End);
         let speed = |text: String| text.lines().nth(1).unwrap().to_owned();
