@@ -3,6 +3,11 @@
 //! One file per kind of kernel object. Functions return [`std::io::Error`]; the crates above interpret the errnos.
 //! A function that lists no errors fails only if the kernel is not correct.
 
+// Static programs are linked for the C library of Rust 1.93 and later (.cargo/config.toml), and that of an older one would not
+// start. This constant came with it.
+#[cfg(target_env = "musl")]
+const _IS_RUST_1_93: usize = char::MAX_LEN_UTF8;
+
 pub mod bpf;
 pub mod can;
 pub mod clock;
