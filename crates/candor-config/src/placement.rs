@@ -83,6 +83,8 @@ pub enum Because {
     /// It computes signals.
     Signals,
     MaxAge,
+    /// It sends frames at other times than it receives them.
+    Timing,
     WhenFull,
     SendAs(SendAs),
     Missing(Missing),
@@ -392,6 +394,9 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     if route.max_age.is_some() {
         return Some(Because::MaxAge);
     }
+    if route.timing.is_some() {
+        return Some(Because::Timing);
+    }
     if route.when_full != WhenFull::DropNewest {
         return Some(Because::WhenFull);
     }
@@ -470,6 +475,7 @@ impl fmt::Display for Because {
             Self::Payload => f.write_str("can-gw cannot match payloads"),
             Self::Signals => f.write_str("only user space computes signals"),
             Self::MaxAge => f.write_str("can-gw cannot drop frames by age"),
+            Self::Timing => f.write_str("only user space sends frames at other times than it receives them"),
             Self::WhenFull => f.write_str("can-gw always drops the newest frame when the queue is full"),
             Self::SendAs(_) => f.write_str("can-gw cannot convert frame formats"),
             Self::Missing(Missing::Module) => f.write_str("the kernel module can-gw is not loaded"),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub use crate::engine::{Engine, UserEngine};
 use candor_core::filter::Filter;
-use candor_core::frame::{FrameFormat, RawId};
+use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat, RawId};
 pub use candor_core::job::{BusIndex, Computed, Echo, Incoming, RouteIndex, SendAs, Timestamp};
 use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
@@ -18,7 +18,8 @@ use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 pub use candor_egress::policy::{Egress, Queueing};
 use candor_signals::Database;
-use candor_signals::compose::Composition;
+use candor_signals::SendMode;
+use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 
 /// A CAN network and its interface on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +100,75 @@ pub enum IdChange {
     Move { and: u32, or: u32 },
 }
 
+/// When the frames of a route are sent, each identifier by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Interval at which the newest frame is sent.
+    pub cycle: Option<Duration>,
+    /// The least time between two frames that are sent because of a reception; 0 for none.
+    pub min_delay: Duration,
+    /// Bits of the payload whose change causes a frame to be sent; `None`: every frame is.
+    pub on_change: Option<Vec<u8>>,
+    /// What happens without a reception for this long.
+    pub timeout: Option<(Duration, OnTimeout)>,
+}
+
+impl Timing {
+    /// The frames of one identifier as a composition with one source, whose payload is taken as a whole.
+    #[must_use]
+    pub fn composition(&self) -> Composition {
+        let sends_events = self.cycle.is_none() || self.on_change.is_some() || !self.min_delay.is_zero();
+        let mode = match (self.cycle, sends_events) {
+            (None, _) => SendMode::Direct,
+            (Some(_), true) => SendMode::Mixed,
+            (Some(_), false) => SendMode::Periodic,
+        };
+        let timeout = self.timeout.as_ref().map(|(after, action)| compose::Timeout {
+            first: None,
+            later: *after,
+            action: match action {
+                OnTimeout::Keep => TimeoutAction::Keep,
+                OnTimeout::Stop => TimeoutAction::Stop,
+                OnTimeout::Substitute(payload) => TimeoutAction::SubstitutePayload(payload.as_slice().into()),
+            },
+        });
+        let mask = self.on_change.clone().unwrap_or_default();
+        let input = compose::Input {
+            source: 0,
+            value: Value::Payload { max_len: CANFD_MAX_DLEN, mask: mask.into() },
+            filter: ValueFilter::Always,
+            trigger: if self.on_change.is_some() { Trigger::OnChange } else { Trigger::Always },
+            repeats: false,
+            // Nothing is known of a frame that was not received.
+            required: true,
+            timeout,
+            group: None,
+        };
+        let send = SendRule {
+            mode,
+            cycle: self.cycle,
+            fast: None,
+            offset: Duration::ZERO,
+            min_delay: self.min_delay,
+            delays_all: false,
+            repetitions: 0,
+            repetition_period: Duration::ZERO,
+        };
+        Composition { initial: Box::default(), inputs: [input].into(), send }
+    }
+}
+
+/// What happens when no frame was received for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OnTimeout {
+    /// The last frame is sent further on.
+    Keep,
+    /// Nothing is sent before the next reception.
+    Stop,
+    /// This payload is sent.
+    Substitute(Vec<u8>),
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     pub name: String,
@@ -134,6 +204,8 @@ pub struct Route {
     pub max_age: Option<Duration>,
     /// User space only, except [`WhenFull::DropNewest`].
     pub when_full: WhenFull,
+    /// When its frames are sent, if not on reception. User space only.
+    pub timing: Option<Timing>,
     /// `CGW_MOD_UID` (`cangw -u`), by which can-gw finds the job to update its modifications.
     pub uid: Option<NonZeroU32>,
     /// Keys whose text only people read, such as `comment`, and their text, which is one line.
@@ -164,6 +236,7 @@ impl Route {
             is_refused: false,
             max_age: None,
             when_full: WhenFull::DropNewest,
+            timing: None,
             uid: None,
             notes: Vec::new(),
         }

@@ -19,7 +19,7 @@ pub use script::script;
 
 use std::time::Duration;
 
-use crate::plan::{Bus, Echo, Formats, Incoming, Plan, Route, SendAs, Timestamp, WhenFull};
+use crate::plan::{Bus, Echo, Formats, Incoming, OnTimeout, Plan, Route, SendAs, Timestamp, Timing, WhenFull};
 use candor_core::frame::FrameFormat;
 use candor_core::realtime::Realtime;
 use candor_egress::text::{self, Unsayable};
@@ -133,6 +133,7 @@ fn route(plan: &Plan, route: &Route) -> Lines {
     ];
     lines.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(key, _)| (key, "true".to_owned())));
     lines.extend(route.max_age.map(|age| ("max-age", string(&duration(age)))));
+    lines.extend(route.timing.iter().flat_map(timing));
     match route.when_full {
         WhenFull::DropNewest => {}
         WhenFull::DropOldest => lines.push(("when-full", string("drop-oldest"))),
@@ -151,6 +152,28 @@ const fn format_name(format: FrameFormat) -> &'static str {
         FrameFormat::Classic => "classic",
         FrameFormat::Fd => "fd",
     }
+}
+
+fn timing(timing: &Timing) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    lines.extend(timing.cycle.map(|cycle| ("cycle", string(&duration(cycle)))));
+    lines.extend((!timing.min_delay.is_zero()).then(|| ("min-delay", string(&duration(timing.min_delay)))));
+    lines.extend(timing.on_change.as_ref().map(|mask| {
+        let is_whole = mask.iter().all(|byte| *byte == 0xFF);
+        ("on-change", if is_whole { "true".to_owned() } else { string(&hex(mask)) })
+    }));
+    if let Some((after, action)) = &timing.timeout {
+        lines.push(("timeout", string(&duration(*after))));
+        lines.push((
+            "on-timeout",
+            match action {
+                OnTimeout::Keep => string("keep"),
+                OnTimeout::Stop => string("stop"),
+                OnTimeout::Substitute(payload) => string(&format!("substitute:{}", hex(payload))),
+            },
+        ));
+    }
+    lines
 }
 
 /// A string of TOML.

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use candor_config::plan::{BusIndex, ComposedFrame, Plan};
+use candor_config::plan::{BusIndex, Plan, Route, RouteIndex};
 use candor_io::signal::{self, WakeUp};
 
 use crate::counters::Drops;
@@ -78,15 +78,22 @@ impl ComposedFrames {
     pub(crate) fn prepare(plan: &Plan, interfaces: &Interfaces, running: Option<&Self>) -> Result<Prepared, UserError> {
         signal::allow_wake_ups().map_err(SystemError::while_doing("Setting the handler of SIGUSR2"))?;
         let known = running.map_or(&[][..], |running| &running.ports);
-        let buses = (0..plan.buses().len()).map(BusIndex).filter(|bus| is_used(plan.frames(), *bus));
+        let buses = (0..plan.buses().len()).map(BusIndex).filter(|bus| is_used(plan, *bus));
         let ports = buses.map(|bus| Port::prepare(plan, bus, interfaces, known));
         Ok(Prepared { ports: ports.collect::<Result<_, _>>()? })
     }
 
-    /// Composes the frames of a plan, in place of those of `running`.
-    pub(crate) fn begin(plan: &Plan, prepared: Prepared, running: Option<Self>) -> Result<Self, UserError> {
+    /// Composes the frames of a plan, in place of those of `running`, whose final counters are returned, too. Frames that go on
+    /// count on; routes with a timing count from 0.
+    pub(crate) fn begin(
+        plan: &Plan,
+        prepared: Prepared,
+        running: Option<Self>,
+    ) -> Result<(Self, Vec<FrameCounters>), UserError> {
         let Prepared { ports } = prepared;
+        let counted = running.as_ref().map(|running| running.counts.clone()).unwrap_or_default();
         let before = running.map_or_else(|| Ok(Vec::new()), Self::end)?;
+        let counted = counted.iter().map(|counts| counts.read()).collect();
         for port in &ports {
             port.settle()?;
         }
@@ -103,7 +110,7 @@ impl ComposedFrames {
         let thread = Some(thread.map_err(SystemError::while_doing("Starting a thread"))?);
         let started = Self { control, wake_up, ports, counts, thread };
         entered.into_iter().collect::<Result<(), _>>()?;
-        Ok(started)
+        Ok((started, counted))
     }
 
     /// Finds out that the thread has ended, and follows interfaces that came back.
@@ -124,7 +131,7 @@ impl ComposedFrames {
         Ok(notices)
     }
 
-    /// In plan order.
+    /// In the order of the frames of the plan, and then of the identifiers of its routes with a timing.
     pub(crate) fn counters(&self) -> Vec<FrameCounters> {
         self.counts.iter().map(|counts| counts.read()).collect()
     }
@@ -175,8 +182,21 @@ impl Drop for ComposedFrames {
     }
 }
 
-fn is_used(frames: &[ComposedFrame], bus: BusIndex) -> bool {
-    frames.iter().any(|frame| frame.to == bus || frame.sources.iter().any(|source| source.bus == bus))
+fn is_used(plan: &Plan, bus: BusIndex) -> bool {
+    let has_timing = |route: &&Route| route.timing.is_some();
+    plan.frames().iter().any(|frame| frame.to == bus || frame.sources.iter().any(|source| source.bus == bus))
+        || plan.routes().iter().filter(has_timing).any(|route| [route.from, route.to].contains(&bus))
+}
+
+/// The route of each identifier with a timing.
+pub(crate) fn timed_routes(plan: &Plan) -> impl Iterator<Item = RouteIndex> {
+    let routes = plan.routes().iter().enumerate().filter(|(_, route)| route.timing.is_some());
+    routes.flat_map(|(at, route)| std::iter::repeat_n(RouteIndex(at), route.selections.len()))
+}
+
+/// True if a plan has frames that this thread sends.
+pub(crate) fn is_needed(plan: &Plan) -> bool {
+    !plan.frames().is_empty() || plan.routes().iter().any(|route| route.timing.is_some())
 }
 
 /// Wakes the supervisor when the thread ends, also by an error or a panic.

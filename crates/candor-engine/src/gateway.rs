@@ -117,7 +117,7 @@ impl Gateway {
         let jobs: Arc<[Job]> = jobs.into();
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let for_bpf = of_side(&jobs, &placement, Side::Bpf);
-        let for_user = of_side(&jobs, &placement, Side::User);
+        let for_user = for_threads(&plan, &jobs, &placement);
         let user_engine = if for_user.is_empty() {
             None
         } else {
@@ -184,7 +184,8 @@ impl Gateway {
             UserGateway::open(&plan, EngineConfig::new(engine, latency), for_user, &interfaces, entry)
         });
         let user = user.transpose()?.map(Ready::begin);
-        let frames = frames.map(|prepared| ComposedFrames::begin(&plan, prepared, None)).transpose()?;
+        let frames =
+            frames.map(|prepared| ComposedFrames::begin(&plan, prepared, None)).transpose()?.map(|(frames, _)| frames);
         drop(run_dir);
         Ok(Self {
             earlier: Vec::new(),
@@ -326,13 +327,27 @@ impl Gateway {
         let kernel = self.kernel.as_ref().map(KernelGateway::counters);
         let bpf = self.bpf.as_ref().map(BpfGateway::counters);
         let user = self.user.as_ref().map(UserGateway::counters);
-        self.by_route(kernel, bpf, user)
+        let (_, timed) = self.split_counters(self.frames.as_ref().map(ComposedFrames::counters).unwrap_or_default());
+        self.by_route(kernel, bpf, user, &timed)
     }
 
     /// Counters of the composed frames, in plan order.
     #[must_use]
     pub fn frame_counters(&self) -> Vec<FrameCounters> {
-        self.frames.as_ref().map(ComposedFrames::counters).unwrap_or_default()
+        self.split_counters(self.frames.as_ref().map(ComposedFrames::counters).unwrap_or_default()).0
+    }
+
+    /// The counters of composed frames, and those of the routes with a timing.
+    fn split_counters(&self, mut all: Vec<FrameCounters>) -> (Vec<FrameCounters>, Vec<(RouteIndex, RouteCounters)>) {
+        let timed = all.split_off(self.plan.frames().len().min(all.len()));
+        let routes = composed::timed_routes(&self.plan);
+        let counters = |FrameCounters { sent, drops, .. }: FrameCounters| RouteCounters {
+            handled: sent,
+            dropped: drops.total(),
+            drops,
+            ..RouteCounters::default()
+        };
+        (all, routes.zip(timed.into_iter().map(counters)).collect())
     }
 
     /// The composed frames as they are now, in plan order.
@@ -366,7 +381,8 @@ impl Gateway {
         let (user, frames) = (user.transpose()?, frames.transpose()?.unwrap_or_default());
         let (kernel, removed) = kernel.unzip();
         let (user, threads) = user.unzip();
-        let counters = self.by_route(kernel, bpf, user);
+        let (frames, timed) = self.split_counters(frames);
+        let counters = self.by_route(kernel, bpf, user, &timed);
         let (removed, threads) = (removed.unwrap_or_default(), threads.unwrap_or_default());
         let named = self.plan.routes().iter().zip(&counters);
         let wrong =
@@ -381,17 +397,19 @@ impl Gateway {
         kernel: Option<Vec<RouteCounters>>,
         bpf: Option<Vec<(RouteIndex, RouteCounters)>>,
         user: Option<Vec<RouteCounters>>,
+        timed: &[(RouteIndex, RouteCounters)],
     ) -> Vec<RouteCounters> {
         let mut by_route = self.earlier.clone();
         by_route.resize(self.plan.routes().len(), RouteCounters::default());
         let (mut kernel, mut user) = (kernel.unwrap_or_default().into_iter(), user.unwrap_or_default().into_iter());
-        for (route, counted) in bpf.unwrap_or_default() {
+        for (route, counted) in bpf.unwrap_or_default().into_iter().chain(timed.iter().cloned()) {
             by_route[route.0] += counted;
         }
         for job in self.jobs.iter() {
             let counted = match self.placement.side(job.route) {
                 Side::Bpf => None,
                 Side::Kernel => kernel.next(),
+                Side::User if self.plan.route(job.route).timing.is_some() => None,
                 Side::User => user.next(),
             };
             by_route[job.route.0] += counted.unwrap_or_default();
@@ -406,7 +424,7 @@ fn composed(
     interfaces: &Interfaces,
     running: Option<&ComposedFrames>,
 ) -> Result<Option<composed::Prepared>, GatewayError> {
-    if plan.frames().is_empty() {
+    if !composed::is_needed(plan) {
         return Ok(None);
     }
     preflight::can_raw_is_there()?;
@@ -421,6 +439,13 @@ fn handed_over(plan: &Plan, counters: &[RouteCounters], bus: BusIndex) -> u64 {
 /// The jobs of one side, in plan order.
 fn of_side<'a>(jobs: &'a [Job], placement: &Placement, side: Side) -> Vec<&'a Job> {
     jobs.iter().filter(|job| placement.side(job.route) == side).collect()
+}
+
+/// The jobs of the forwarding threads, in plan order: those of user space that have no timing.
+fn for_threads<'a>(plan: &Plan, jobs: &'a [Job], placement: &Placement) -> Vec<&'a Job> {
+    let mut jobs = of_side(jobs, placement, Side::User);
+    jobs.retain(|job| plan.route(job.route).timing.is_none());
+    jobs
 }
 
 /// Shares the list if it contains all jobs: a rule has half a kilobyte.

@@ -187,6 +187,7 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         | Because::Signals
         | Because::Xl
         | Because::MaxAge
+        | Because::Timing
         | Because::WhenFull
         | Because::SendAs(_)
         | Because::Walks(_) => match user {

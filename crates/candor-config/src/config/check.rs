@@ -17,6 +17,7 @@ mod remap;
 mod route;
 mod selection;
 mod signals;
+mod timing;
 mod value;
 pub(super) mod wire;
 mod xl;

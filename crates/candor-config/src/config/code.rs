@@ -63,6 +63,7 @@ candor_core::codes! {
     CONDITION = "E0423";
     EXPRESSION = "E0424";
     FRAME = "E0425";
+    TIMING = "E0426";
 
     CIRCULATES = "E0601";
 

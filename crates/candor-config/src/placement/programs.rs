@@ -40,6 +40,8 @@ pub enum NotForBpf {
     Timestamp,
     Hops(u8),
     MaxAge,
+    /// It sends frames at other times than it receives them.
+    Timing,
     /// It computes signals.
     Signals,
     WhenFull,
@@ -67,6 +69,7 @@ pub fn not_for_bpf(route: &Route) -> Option<NotForBpf> {
         Some(limit @ 2..) => Some(NotForBpf::Hops(limit)),
         _ if route.computed.is_some() => Some(NotForBpf::Signals),
         _ if route.max_age.is_some() => Some(NotForBpf::MaxAge),
+        _ if route.timing.is_some() => Some(NotForBpf::Timing),
         _ if route.when_full != WhenFull::DropNewest => Some(NotForBpf::WhenFull),
         _ if changes && !route.is_exclusive && formats.contains(&FrameFormat::Fd) => Some(NotForBpf::ChangedFd),
         _ => route.send_as.filter(converts).map(NotForBpf::SendAs),
@@ -149,6 +152,7 @@ impl fmt::Display for NotForBpf {
             Self::Hops(_) => "an eBPF program cannot count hops",
             Self::Signals => "an eBPF program cannot compute signals",
             Self::MaxAge => "an eBPF program cannot drop frames by age",
+            Self::Timing => "an eBPF program sends a frame when it is received",
             Self::WhenFull => "an eBPF program always drops the newest frame when the queue is full",
             Self::SendAs(_) => "an eBPF program cannot convert frame formats",
             Self::ChangedFd => "an eBPF program cannot restore a changed CAN FD frame for others",

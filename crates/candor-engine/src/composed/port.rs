@@ -7,6 +7,7 @@ use candor_config::plan::{BusIndex, Plan};
 use candor_core::filter::Filter;
 use candor_io::can::{CanSocket, InterfaceIndex, MAX_FILTERS, Options};
 
+use super::worker::id_of;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use crate::user::{ErrnoSet, UserError, is_gone};
@@ -104,7 +105,9 @@ fn open(interface: InterfaceIndex, filters: &[Filter]) -> std::io::Result<CanSoc
 /// Filters for the sources on a bus; all data frames if a socket cannot have as many.
 fn filters(plan: &Plan, bus: BusIndex) -> Vec<Filter> {
     let sources = plan.frames().iter().flat_map(|frame| &frame.sources).filter(|source| source.bus == bus);
-    let mut ids: Vec<_> = sources.map(|source| source.id).collect();
+    let timed = plan.routes().iter().filter(|route| route.timing.is_some() && route.from == bus);
+    let timed = timed.flat_map(|route| &route.selections).map(|selection| id_of(selection.filter));
+    let mut ids: Vec<_> = sources.map(|source| source.id).chain(timed).collect();
     candor_core::order::sort(&mut ids);
     ids.dedup();
     if ids.len() > MAX_FILTERS { vec![Filter::ALL] } else { ids.into_iter().map(Filter::exact).collect() }

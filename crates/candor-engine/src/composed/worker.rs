@@ -5,12 +5,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use candor_config::plan::{ComposedFrame, Plan};
-use candor_core::frame::{CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MTU, FrameFormat, RawId};
+use candor_config::plan::{BusIndex, ComposedFrame, FrameSource, Plan, RouteIndex, Timing};
+use candor_core::filter::Filter;
+use candor_core::frame::{
+    CAN_EFF_FLAG, CAN_EFF_MASK, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MTU, Frame, FrameFormat, RawId,
+};
+use candor_core::job::Job;
+use candor_core::rule::Verdict;
 use candor_io::can::{MAX_POLLED, poll_each};
 use candor_io::clock;
 use candor_io::signal::WakeUp;
-use candor_signals::compose::{Composer, Origin, Outgoing, Time};
+use candor_signals::compose::{Composer, Composition, Origin, Outgoing, Time};
 
 use super::port::Port;
 use super::{Control, FrameCounters};
@@ -20,6 +25,8 @@ use crate::user::{Count, Disposition, UserError, is_passing};
 
 /// Offset of the payload in `struct can_frame` and `struct canfd_frame`.
 const PAYLOAD: usize = 8;
+/// Offset of its length.
+const LEN: usize = 4;
 /// Frames read from a socket before others have their turn.
 const MOST_AT_ONCE: usize = 64;
 
@@ -59,10 +66,23 @@ pub struct InputStatus {
     pub bits: Option<u64>,
 }
 
+/// What is sent.
+#[derive(Debug, PartialEq)]
+enum What {
+    Composed(ComposedFrame),
+    /// The frames of a route with a timing that have one identifier.
+    Timed {
+        id: RawId,
+        /// One for each format.
+        jobs: Vec<Job>,
+        timing: Timing,
+    },
+}
+
 /// A frame with its state.
 #[derive(Debug)]
 pub(super) struct OfFrame {
-    plan: ComposedFrame,
+    what: What,
     composer: Composer,
     /// When something is due, in nanoseconds; the largest number for never.
     due: u64,
@@ -100,29 +120,30 @@ impl Worker {
     /// The frames of a plan. Those of `before` with the same description go on as they are.
     pub(super) fn new(plan: &Plan, ports: &[Arc<Port>], mut before: Vec<OfFrame>) -> Result<Self, UserError> {
         let now = now()?;
+        let all = planned(plan);
         let port_of = |bus| ports.iter().position(|port| port.bus == bus).expect("each used bus has a port");
         let mut sources: Vec<Vec<OfSource>> = ports.iter().map(|_| Vec::new()).collect();
-        let mut frames = Vec::with_capacity(plan.frames().len());
-        for (at, planned) in plan.frames().iter().enumerate() {
-            for (number, source) in planned.sources.iter().enumerate() {
+        let mut frames = Vec::with_capacity(all.len());
+        for (at, what) in all.into_iter().enumerate() {
+            for (number, source) in what.sources().into_iter().enumerate() {
                 let of_bus = &mut sources[port_of(source.bus)];
                 match of_bus.iter_mut().find(|known| known.id == source.id.0) {
                     Some(known) => known.uses.push((at, number)),
                     None => of_bus.push(OfSource { id: source.id.0, uses: vec![(at, number)] }),
                 }
             }
-            let earlier = before.iter().position(|earlier| earlier.plan == *planned);
+            let earlier = before.iter().position(|earlier| earlier.what == what);
             let earlier = earlier.map(|earlier| before.swap_remove(earlier));
-            let (composer, counts) = match earlier {
-                Some(OfFrame { composer, counts, .. }) => (composer, counts),
+            let (bytes, size) = what.template();
+            let port = port_of(what.to());
+            frames.push(match earlier {
+                Some(earlier @ OfFrame { what: What::Composed(_), .. }) => OfFrame { port, due: 0, ..earlier },
+                Some(earlier) => OfFrame { port, due: 0, counts: Arc::default(), ..earlier },
                 None => {
-                    let composer = Composer::new(planned.composition.clone(), now);
-                    (composer.expect("the check of the file accepted it"), Arc::default())
+                    let composer = Composer::new(what.composition(), now).expect("the check of the file accepted it");
+                    OfFrame { what, composer, due: 0, bytes, size, port, counts: Arc::default() }
                 }
-            };
-            let (bytes, size) = template(planned);
-            let (due, port, plan) = (0, port_of(planned.to), planned.clone());
-            frames.push(OfFrame { plan, composer, due, bytes, size, port, counts });
+            });
         }
         for of_bus in &mut sources {
             candor_core::order::sort_by_key(of_bus, |source| source.id);
@@ -175,12 +196,12 @@ impl Worker {
                 Err(error) if is_passing(&error) => break,
                 Err(error) => return Err(self.ports[at].failed(error)),
             };
-            let Some((id, payload)) = data_frame(&bytes, len) else { continue };
+            let Some(id) = data_frame(&bytes, len) else { continue };
             let of_bus = &self.sources[at];
             let Ok(found) = of_bus.binary_search_by_key(&id, |source| source.id) else { continue };
             let now = now()?;
             for &(frame, source) in &of_bus[found].uses {
-                self.frames[frame].received(now, source, payload, way);
+                self.frames[frame].received(now, source, &bytes[..len], way);
             }
         }
         Ok(())
@@ -199,11 +220,29 @@ impl Worker {
 }
 
 impl OfFrame {
+    /// A frame in the kernel's layout.
     #[inline]
-    fn received(&mut self, now: Time, source: usize, payload: &[u8], way: &Way<'_>) {
-        self.counts.received.bump();
-        let Self { composer, bytes, size, port, counts, .. } = self;
-        if let Some(outgoing) = composer.received(now, source, payload) {
+    fn received(&mut self, now: Time, source: usize, frame: &[u8], way: &Way<'_>) {
+        let Self { what, composer, bytes, size, port, counts, .. } = self;
+        counts.received.bump();
+        let outgoing = match what {
+            What::Composed(_) => {
+                let end = PAYLOAD + usize::from(frame[LEN]);
+                composer.received(now, source, frame.get(PAYLOAD..end).unwrap_or_default())
+            }
+            What::Timed { jobs, .. } => {
+                let Ok(frame) = Frame::from_kernel(frame) else { return };
+                let Some(sent) = jobs.iter().find(|job| job.takes(&frame)).and_then(|job| match job.apply(&frame) {
+                    (sent, Verdict::Send) => Some(sent),
+                    _ => None,
+                }) else {
+                    return;
+                };
+                *size = sent.to_kernel(bytes);
+                composer.received(now, source, sent.payload())
+            }
+        };
+        if let Some(outgoing) = outgoing {
             way.send((bytes, *size), &outgoing, *port, counts);
         }
         self.due = self.composer.due().map_or(u64::MAX, Time::nanos);
@@ -239,7 +278,9 @@ impl Way<'_> {
         port: usize,
         counts: &Counts,
     ) {
-        bytes[PAYLOAD..PAYLOAD + outgoing.payload.len()].copy_from_slice(outgoing.payload);
+        let len = outgoing.payload.len();
+        bytes[PAYLOAD..PAYLOAD + len].copy_from_slice(outgoing.payload);
+        bytes[LEN] = u8::try_from(len).unwrap_or_default();
         let port = &self.ports[port];
         let disposition = match port.socket.send_now(&bytes[..size]) {
             Ok(()) => Disposition::Sent,
@@ -259,26 +300,67 @@ fn now() -> Result<Time, UserError> {
     Ok(Time::from_nanos(now.0.unsigned_abs()))
 }
 
-/// The bytes of a composed frame, without its payload, and how many the kernel takes.
-fn template(frame: &ComposedFrame) -> ([u8; CANFD_MTU], usize) {
-    let mut bytes = [0; CANFD_MTU];
-    bytes[..4].copy_from_slice(&frame.id.0.to_ne_bytes());
-    bytes[4] = u8::try_from(frame.composition.initial.len()).expect("the check of the file accepted it");
-    if frame.format == FrameFormat::Classic {
-        return (bytes, CAN_MTU);
+/// What a plan has: composed frames, then the identifiers of routes with a timing.
+fn planned(plan: &Plan) -> Vec<What> {
+    let jobs = candor_config::lower(plan);
+    let mut all: Vec<_> = plan.frames().iter().cloned().map(What::Composed).collect();
+    for (at, route) in plan.routes().iter().enumerate() {
+        let Some(timing) = &route.timing else { continue };
+        for selection in &route.selections {
+            let of_id = |job: &&Job| job.route == RouteIndex(at) && job.filter == selection.filter;
+            let jobs = jobs.iter().filter(of_id).cloned().collect();
+            all.push(What::Timed { id: id_of(selection.filter), jobs, timing: timing.clone() });
+        }
     }
-    bytes[5] = CANFD_FDF | if frame.bit_rate_switch { CANFD_BRS } else { 0 };
-    (bytes, CANFD_MTU)
+    all
 }
 
-/// Identifier with `CAN_EFF_FLAG`, and payload; `None` for other frames than data frames.
-fn data_frame(bytes: &[u8; CANFD_MTU], len: usize) -> Option<(u32, &[u8])> {
-    let [a, b, c, d, bytes_of_payload, ..] = *bytes;
-    let id = RawId(u32::from_ne_bytes([a, b, c, d]));
-    if id.is_err() || id.is_rtr() {
-        return None;
+/// The identifier of a filter for a single one.
+pub(super) fn id_of(filter: Filter) -> RawId {
+    RawId(filter.normalise().id & (CAN_EFF_MASK | CAN_EFF_FLAG))
+}
+
+impl What {
+    fn sources(&self) -> Vec<FrameSource> {
+        match self {
+            Self::Composed(frame) => frame.sources.clone(),
+            Self::Timed { id, jobs, .. } => {
+                jobs.first().map(|job| FrameSource { bus: job.from, id: *id }).into_iter().collect()
+            }
+        }
     }
-    let payload =
-        bytes.get(PAYLOAD..PAYLOAD + usize::from(bytes_of_payload)).filter(|_| len == CAN_MTU || len == CANFD_MTU)?;
-    Some((id.bits() | id.0 & CAN_EFF_FLAG, payload))
+
+    fn to(&self) -> BusIndex {
+        match self {
+            Self::Composed(frame) => frame.to,
+            Self::Timed { jobs, .. } => jobs.first().map_or(BusIndex(0), |job| job.to),
+        }
+    }
+
+    fn composition(&self) -> Composition {
+        match self {
+            Self::Composed(frame) => frame.composition.clone(),
+            Self::Timed { timing, .. } => timing.composition(),
+        }
+    }
+
+    /// The bytes of a frame without its payload, and how many the kernel takes. Those of a route come with the first frame.
+    fn template(&self) -> ([u8; CANFD_MTU], usize) {
+        let mut bytes = [0; CANFD_MTU];
+        let Self::Composed(frame) = self else { return (bytes, CAN_MTU) };
+        bytes[..4].copy_from_slice(&frame.id.0.to_ne_bytes());
+        if frame.format == FrameFormat::Classic {
+            return (bytes, CAN_MTU);
+        }
+        bytes[5] = CANFD_FDF | if frame.bit_rate_switch { CANFD_BRS } else { 0 };
+        (bytes, CANFD_MTU)
+    }
+}
+
+/// Identifier with `CAN_EFF_FLAG`; `None` for other frames than data frames.
+fn data_frame(bytes: &[u8; CANFD_MTU], len: usize) -> Option<u32> {
+    let [a, b, c, d, ..] = *bytes;
+    let id = RawId(u32::from_ne_bytes([a, b, c, d]));
+    let is_data = !id.is_err() && !id.is_rtr() && (len == CAN_MTU || len == CANFD_MTU);
+    is_data.then_some(id.bits() | id.0 & CAN_EFF_FLAG)
 }

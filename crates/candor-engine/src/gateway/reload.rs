@@ -8,7 +8,7 @@ use candor_config::placement::{Placement, Side};
 use candor_config::plan::{Plan, RouteIndex};
 use candor_core::job::Job;
 
-use super::{Announced, Gateway, composed, of_side, owned, shared};
+use super::{Announced, Gateway, composed, for_threads, of_side, owned, shared};
 use crate::bpf::{BpfError, BpfGateway};
 use crate::composed::{self as frames, ComposedFrames};
 use crate::counters::{BusCounters, RouteCounters};
@@ -110,7 +110,7 @@ impl Gateway {
         let mut jobs = candor_config::lower(&plan);
         let placement = placement::place(&plan, &mut jobs, &mut self.client, &interfaces, notify)?;
         let user_engine = match self.user_engine {
-            _ if of_side(&jobs, &placement, Side::User).is_empty() => None,
+            _ if for_threads(&plan, &jobs, &placement).is_empty() => None,
             Some(engine) => Some(engine),
             None => {
                 preflight::can_raw_is_there()?;
@@ -160,7 +160,7 @@ impl Gateway {
             Err(error) => return Ok(Reload::Refused(error.into())),
         };
 
-        let for_user = of_side(&jobs, &placement, Side::User);
+        let for_user = for_threads(&plan, &jobs, &placement);
         let next = match (&self.user, user_engine) {
             (_, None) => Ok(Next::None),
             (Some(user), Some(_)) => user.prepare(&plan, shared(&jobs, &for_user), &interfaces).map(Next::Exchanged),
@@ -239,11 +239,16 @@ impl Gateway {
             (None, _) => {}
         }
         let running = self.frames.take();
-        self.frames = match frames {
-            Some(prepared) => Some(ComposedFrames::begin(&plan, prepared, running)?),
-            None => running.map(ComposedFrames::stop).transpose()?.and(None),
+        let (frames, counted) = match frames {
+            Some(prepared) => {
+                let (frames, counted) = ComposedFrames::begin(&plan, prepared, running)?;
+                (Some(frames), counted)
+            }
+            None => (None, running.map(ComposedFrames::stop).transpose()?.unwrap_or_default()),
         };
-        let counted = self.by_route(kernel_counted, None, user_counted);
+        let (_, timed) = self.split_counters(counted);
+        self.frames = frames;
+        let counted = self.by_route(kernel_counted, None, user_counted, &timed);
         let earlier = self.plan.routes().iter().map(|route| route.name.clone()).zip(counted);
         let mut earlier: HashMap<String, RouteCounters> = earlier.collect();
         for (route, counted) in bpf_counted.unwrap_or_default() {

@@ -320,6 +320,10 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::Xl => return only_kernel(spec, KernelOnly::Xl),
         Because::Signals => spec.change.first().map(|change| &change.name.span),
         Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
+        Because::Timing | Because::Bpf(NotForBpf::Timing) => {
+            let texts = [&spec.cycle, &spec.min_delay, &spec.timeout].into_iter().flatten().map(|text| &text.span);
+            texts.chain(spec.on_change.as_ref().map(|on_change| &on_change.span)).next()
+        }
         Because::WhenFull => spec.when_full.as_ref().map(|policy| &policy.span),
         Because::Walks(_) => return matched(spec),
         Because::Bpf(NotForBpf::Echo) => return echo(spec),

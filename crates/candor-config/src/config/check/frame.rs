@@ -5,6 +5,7 @@ mod input;
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::config::check::timing::SHORTEST;
 use crate::config::check::value::{duration, word};
 use crate::config::check::{Checks, buses};
 use crate::config::code;
@@ -27,8 +28,6 @@ const MODES: [(&str, SendMode); 4] = [
     ("mixed", SendMode::Mixed),
     ("none", SendMode::None),
 ];
-/// Shorter times are beyond what CAN can carry: the shortest frame takes 47 µs at 1 Mbit/s.
-const SHORTEST: Duration = Duration::from_micros(50);
 /// Of all frames together. Each frame that is received is compared with them.
 const MOST_FRAMES: usize = 1024;
 

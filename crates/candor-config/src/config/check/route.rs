@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use crate::config::check::remap::Target;
 use crate::config::check::selection::{Wanted, place};
 use crate::config::check::{
-    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, signals, value, xl,
+    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, signals, timing, value, xl,
 };
 use crate::config::code;
 use crate::config::spec::{RouteSpec, is_true};
@@ -134,6 +134,7 @@ fn route(
     let back = goes_back.then(|| selected(to, findings)).flatten();
     let forward = forward?;
     let (computed, modifications) = signals::changes(spec, changes, (&forward, formats), modifications, findings);
+    let timing = timing::timing(spec, (&forward, formats), checks, findings);
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
         from,
@@ -155,6 +156,7 @@ fn route(
         is_refused: false,
         max_age,
         when_full,
+        timing,
         uid,
         notes,
     };

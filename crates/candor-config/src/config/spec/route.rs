@@ -5,7 +5,7 @@ use toml::de::DeValue;
 use super::operand::operand;
 use super::sections::named_text;
 use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, NamedText, SOURCE, TARGET, TEXTS};
-use candor_core::diagnostic::Findings;
+use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::entry::Entry;
 use candor_core::document::keys::{Key, KeyTable, Keyed, Part, Shape, Table, Value, one_or_list};
 use candor_core::document::{Flag, Number, Spanned, Text};
@@ -148,6 +148,28 @@ keys! {
         .about("time that `when-full = \"block\"` waits before it drops the frame, at most `\"10s\"`")
         .default("`\"10ms\"`")
         .kernel("user space only");
+    "cycle" => cycle: Option<Text> = TIME
+        .about("send the newest frame at this interval, see [Timing](#timing)")
+        .default("when it is received")
+        .kernel("user space only");
+    "min-delay" => min_delay: Option<Text> = TIME
+        .aliases(&["debounce", "min-interval"])
+        .about("the least time between two frames; a later frame waits, and a newer one takes its place")
+        .default("0")
+        .kernel("user space only");
+    "on-change" => on_change: Option<OnChangeSpec> =
+        Key::new("true, bytes in hex such as \"FF 0F\", or signals such as [\"ABS1.VehSpd\"]")
+        .about("send only frames that differ from the last one: `true`, or in these bits or signals")
+        .default("all")
+        .kernel("user space only");
+    "timeout" => timeout: Option<Text> = TIME
+        .about("time without a frame after which `on-timeout` happens")
+        .default("none")
+        .kernel("user space only");
+    "on-timeout" => on_timeout: Option<Text> = Key::new("\"stop\", \"keep\", or \"substitute:\" and bytes in hex")
+        .about("what happens: nothing is sent (`stop`), the last frame is sent again (`keep`), or this payload")
+        .default("`\"stop\"`")
+        .kernel("user space only");
     "uid" => uid: Option<Text> = Key::new("a number in hex, such as \"0000ABCD\"")
         .about("1 to 8 hexadecimal digits, not 0, by which other programs find the job to update its modifications. \
             The route must have a modification, one filter and one frame format. No effect in user space")
@@ -284,4 +306,27 @@ fn numbers(into: &mut Option<Vec<Number>>, entry: &Entry<'_>, key: &Key, finding
         _ => "1".to_owned(),
     };
     entry.wrong_type::<()>("a list of numbers", Some(format!("write [{number}]")), findings).is_some()
+}
+
+/// `on-change` as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnChangeSpec {
+    /// From the start to the end of the value.
+    pub span: Span,
+    /// Bytes or signals; none for `true`.
+    pub texts: Vec<Text>,
+}
+
+impl Value for OnChangeSpec {
+    const SHAPE: Shape = Shape::OneOrList(&Shape::AnyOf(&[Shape::Boolean, Shape::Text]));
+
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        let span = entry.span();
+        if let DeValue::Boolean(true) = entry.value.get_ref() {
+            return Some(Self { span, texts: Vec::new() });
+        }
+        let mut texts = None;
+        one_or_list::<Text>(&mut texts, entry, key, findings);
+        texts.filter(|texts| !texts.is_empty()).map(|texts| Self { span, texts })
+    }
 }

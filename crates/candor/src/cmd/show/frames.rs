@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use candor_config::plan::{ComposedFrame, FrameSignal, Plan};
+use candor_config::plan::{ComposedFrame, FrameSignal, OnTimeout, Plan, Timing};
 use candor_signals::SendMode;
 use candor_signals::compose::{Filter, Input, SendRule, TimeoutAction};
 use serde::Serialize;
 
-use crate::cmd::job_text::format_name;
+use crate::cmd::job_text::{format_name, hex};
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -53,7 +53,7 @@ pub(super) fn view<'a>(plan: &'a Plan, frame: &'a ComposedFrame) -> FrameView<'a
         id_hex: id(frame),
         format: format_name(frame.format),
         len_bytes: composition.initial.len(),
-        initial_hex: crate::cmd::job_text::hex(&composition.initial),
+        initial_hex: hex(&composition.initial),
         send: mode(composition.send.mode),
         cycle_s: composition.send.cycle.map(|cycle| cycle.as_secs_f64()),
         min_delay_s: composition.send.min_delay.as_secs_f64(),
@@ -143,4 +143,36 @@ fn origin(signal: &FrameSignal, input: &Input) -> String {
         text.push_str(&format!("; after {:?} without it {then}", timeout.later));
     }
     text
+}
+
+/// The timing of a route.
+pub(super) fn timing(timing: &Timing) -> String {
+    let mut parts = Vec::new();
+    parts.extend(timing.cycle.map(|cycle| format!("the newest frame every {cycle:?}")));
+    parts.extend(timing.on_change.as_ref().map(|mask| {
+        if mask.iter().all(|byte| *byte == 0xFF) {
+            "on a change".to_owned()
+        } else {
+            "on a change of some bits".to_owned()
+        }
+    }));
+    parts.extend((!timing.min_delay.is_zero()).then(|| format!("at least {:?} apart", timing.min_delay)));
+    parts.extend(timing.timeout.as_ref().map(|(after, action)| {
+        let then = match action {
+            OnTimeout::Keep => "the last frame stays",
+            OnTimeout::Stop => "nothing is sent",
+            OnTimeout::Substitute(_) => "a substitute is sent",
+        };
+        format!("after {after:?} without one {then}")
+    }));
+    parts.join(", ")
+}
+
+/// As in a gateway file.
+pub(super) fn on_timeout(action: &OnTimeout) -> String {
+    match action {
+        OnTimeout::Keep => "keep".to_owned(),
+        OnTimeout::Stop => "stop".to_owned(),
+        OnTimeout::Substitute(payload) => format!("substitute:{}", hex(payload)),
+    }
 }

@@ -66,6 +66,13 @@ struct RouteView<'a> {
     exclusive: bool,
     hop_limit_hops: Option<u8>,
     max_age_s: Option<f64>,
+    cycle_s: Option<f64>,
+    min_delay_s: Option<f64>,
+    /// Bits of the payload.
+    on_change_hex: Option<String>,
+    timeout_s: Option<f64>,
+    /// `keep`, `stop`, or `substitute:` and the payload.
+    on_timeout: Option<String>,
     when_full: &'static str,
     block_limit_s: Option<f64>,
     keep_timestamp: bool,
@@ -219,6 +226,8 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
         WhenFull::DropOldest => ("drop-oldest", None),
         WhenFull::Block { limit } => ("block", Some(limit)),
     };
+    let timing = route.timing.as_ref();
+    let timeout = timing.and_then(|timing| timing.timeout.as_ref());
     RouteView {
         name: &route.name,
         from: &plan.bus(route.from).name,
@@ -246,6 +255,11 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
         exclusive: route.is_exclusive,
         hop_limit_hops: route.hop_limit,
         max_age_s: route.max_age.map(|age| age.as_secs_f64()),
+        cycle_s: timing.and_then(|timing| Some(timing.cycle?.as_secs_f64())),
+        min_delay_s: timing.map(|timing| timing.min_delay.as_secs_f64()),
+        on_change_hex: timing.and_then(|timing| Some(hex(timing.on_change.as_ref()?))),
+        timeout_s: timeout.map(|(after, _)| after.as_secs_f64()),
+        on_timeout: timeout.map(|(_, action)| frames::on_timeout(action)),
         when_full,
         block_limit_s: block_limit.map(|limit| limit.as_secs_f64()),
         keep_timestamp: route.timestamp == Timestamp::Kept,

@@ -78,6 +78,7 @@ fn handling(plan: &Plan, route: &Route) -> Lines {
     if let Some(age) = route.max_age {
         lines.push(("age", format!("frames older than {age:?} when sent are dropped")));
     }
+    lines.extend(route.timing.as_ref().map(|timing| ("timing", super::frames::timing(timing))));
     match route.when_full {
         WhenFull::DropNewest => {}
         WhenFull::DropOldest => lines.push(("full", "up to 64 frames are queued, then the oldest is dropped".into())),

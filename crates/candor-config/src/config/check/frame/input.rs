@@ -1,7 +1,8 @@
 //! `[frame.signals]`: where the values of a composed frame come from.
 
-use super::{Composing, SHORTEST, source};
+use super::{Composing, source};
 use crate::config::check::conflict;
+use crate::config::check::timing::SHORTEST;
 use crate::config::check::value::word;
 use crate::config::code;
 use crate::config::spec::{SourceSpec, is_true};
