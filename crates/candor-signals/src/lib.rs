@@ -9,6 +9,7 @@
 //!   meaning.
 //! * A [`Codec`] is one signal as load, shift and mask. Physical values are exact rational numbers ([`Ratio`]); they are
 //!   rounded once, to the nearest raw value, halves to the even one, and saturated.
+//! * A [`compose::Composer`] puts a frame together from signals of other frames, and says when to send it.
 //! * `oracle`, with the feature `testing`, does the same bit by bit.
 //!
 //! The crate uses no clock, file, environment, socket or `unsafe` code.
@@ -22,6 +23,7 @@
 mod change;
 mod check;
 mod codec;
+pub mod compose;
 mod condition;
 mod database;
 pub mod dbc;

@@ -129,6 +129,11 @@ impl Scale {
         if self.kind == Kind::Signed { self.signed(bits).into() } else { bits.into() }
     }
 
+    /// Multiplier, addend and divisor (positive) of physical = (raw × multiplier + addend) ÷ divisor.
+    pub(crate) const fn parts(&self) -> (i128, i128, i128) {
+        (self.multiplier, self.addend, self.divisor)
+    }
+
     #[inline]
     fn signed(&self, bits: u64) -> i64 {
         let unused = u64::BITS - u32::from(self.bits);

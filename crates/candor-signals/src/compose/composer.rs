@@ -1,0 +1,403 @@
+//! The state of a composed frame.
+
+use std::ops::Range;
+
+use super::check::{CompositionError, check};
+use super::composition::{
+    Activity, Composition, Filter, Input, InvalidAction, SignalInput, TimeoutAction, Trigger, Value,
+};
+use super::schedule::Schedule;
+use super::{NEVER, Time, nanos};
+use crate::scale::Scale;
+
+/// A composed frame: what was received, and when it is due. See the [rules](super).
+#[derive(Clone, Debug)]
+pub struct Composer {
+    composition: Composition,
+    /// Groups and single inputs, by source.
+    units: Box<[Unit]>,
+    states: Box<[State]>,
+    schedule: Schedule,
+    /// The cycle in force without and with an active signal, in nanoseconds, 0 for none.
+    cycles: [u64; 2],
+    now: u64,
+    payload: Box<[u8]>,
+    outgoing: Box<[u8]>,
+    len: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Unit {
+    source: usize,
+    inputs: Range<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    origin: Origin,
+    is_late: bool,
+    received: u64,
+    deadline: u64,
+    /// Source bits of the value in the frame, if it is one of the source.
+    old: Option<u64>,
+    /// The same of the last frame that was sent.
+    sent: Option<u64>,
+    occurrence: u32,
+    outcome: Outcome,
+}
+
+/// What a frame means for an input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    /// It does not bring it.
+    Absent,
+    /// It brings a value that is ignored.
+    Ignored,
+    /// Source bits and target bits.
+    Value(u64, u64),
+    /// Target bits in place of an invalid value.
+    Substitute(u64),
+}
+
+/// Where the value of an input is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// [`Composition::initial`].
+    Start,
+    /// The source frame.
+    Received,
+    /// The substitute of an invalid value.
+    Invalid,
+    /// The substitute of a timeout.
+    Timeout,
+}
+
+/// An input as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Where its value is from.
+    pub origin: Origin,
+    /// True from a timeout until the next reception.
+    pub is_late: bool,
+    /// When the source frame last brought it, whether it was taken or not.
+    pub received: Option<Time>,
+    /// Its raw bits in the composed frame. `None` for a whole payload.
+    pub bits: Option<u64>,
+}
+
+/// A frame to send now.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Outgoing<'a> {
+    /// Since when it was due.
+    pub due: Time,
+    /// Its payload: a copy that the caller may change, for example to protect it with a checksum.
+    pub payload: &'a mut [u8],
+}
+
+impl Composer {
+    /// Starts a composition. Call [`due`](Self::due) next.
+    ///
+    /// # Errors
+    /// If the composition contradicts itself.
+    pub fn new(composition: Composition, start: Time) -> Result<Self, CompositionError> {
+        check(&composition)?;
+        let inputs = &composition.inputs;
+        let mut units: Vec<Unit> = Vec::new();
+        for (at, input) in inputs.iter().enumerate() {
+            match units.last_mut() {
+                Some(last) if input.group.is_some() && inputs[at - 1].group == input.group => last.inputs.end = at + 1,
+                _ => units.push(Unit { source: input.source, inputs: at..at + 1 }),
+            }
+        }
+        units.sort_by_key(|one| one.source);
+        let state = |input: &Input| State {
+            origin: Origin::Start,
+            is_late: false,
+            received: NEVER,
+            deadline: match input.timeout.as_ref().and_then(|timeout| timeout.first) {
+                Some(first) => start.0.saturating_add(nanos(first)),
+                None => NEVER,
+            },
+            old: input.signal().and_then(|signal| signal.start),
+            sent: None,
+            occurrence: 0,
+            outcome: Outcome::Absent,
+        };
+        let states = inputs.iter().map(state).collect();
+        let len = composition.initial.len();
+        let longest = inputs.iter().map(|one| match &one.value {
+            Value::Payload { max_len, .. } => *max_len,
+            Value::Signal(_) => len,
+        });
+        let longest = longest.max().unwrap_or(len);
+        let mut payload = vec![0; longest].into_boxed_slice();
+        payload[..len].copy_from_slice(&composition.initial);
+        let send = &composition.send;
+        let slow = send.cycle.map_or(0, nanos);
+        let fast = send.fast.as_ref().map_or(slow, |fast| nanos(fast.cycle));
+        let cycles = if send.sends_cyclically() { [slow, fast] } else { [0, 0] };
+        let schedule = Schedule::new(send, cycles[usize::from(is_active(&composition, &payload[..len]))], start.0);
+        let outgoing = payload.clone();
+        Ok(Self { units: units.into(), states, schedule, cycles, now: start.0, payload, outgoing, len, composition })
+    }
+
+    /// Takes a frame, and does what is due. Returns the frame to send now. A time before that of the last call counts as
+    /// that.
+    #[inline]
+    #[must_use]
+    pub fn received(&mut self, now: Time, source: usize, payload: &[u8]) -> Option<Outgoing<'_>> {
+        self.begin(now);
+        let first = self.units.partition_point(|unit| unit.source < source);
+        for at in first..self.units.len() {
+            if self.units[at].source != source {
+                break;
+            }
+            self.take(at, payload);
+        }
+        self.finish()
+    }
+
+    /// Does what is due. Returns the frame to send now. A time before that of the last call counts as that.
+    #[inline]
+    #[must_use]
+    pub fn advance(&mut self, now: Time) -> Option<Outgoing<'_>> {
+        self.begin(now);
+        self.finish()
+    }
+
+    /// When something is due: a frame or a timeout. `None`: not before the next reception.
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
+        let frame = if self.is_silent() { NEVER } else { self.schedule.due() };
+        Time::known(self.states.iter().map(|one| one.deadline).fold(frame, u64::min))
+    }
+
+    /// The payload as it would be sent now.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        &self.payload[..self.len]
+    }
+
+    /// The description.
+    #[must_use]
+    pub const fn composition(&self) -> &Composition {
+        &self.composition
+    }
+
+    /// True if nothing is sent: a required input has no value, or an input with [`TimeoutAction::Stop`] is late.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.composition.inputs.iter().zip(&self.states).any(|(input, state)| silences(input, state))
+    }
+
+    /// The inputs as they are now, in the order of [`Composition::inputs`].
+    pub fn statuses(&self) -> impl Iterator<Item = Status> {
+        self.composition.inputs.iter().zip(&self.states).map(|(input, state)| Status {
+            origin: state.origin,
+            is_late: state.is_late,
+            received: Time::known(state.received),
+            bits: input.signal().and_then(|signal| signal.to.get(self.payload())),
+        })
+    }
+
+    /// Timeouts, and cyclic times that nothing was sent at.
+    fn begin(&mut self, now: Time) {
+        self.now = self.now.max(now.0.min(NEVER - 1));
+        if self.is_silent() {
+            self.schedule.skip_to(self.now);
+        }
+        for at in 0..self.states.len() {
+            let due = self.states[at].deadline;
+            // A deadline of NEVER is later than every time.
+            if due > self.now {
+                continue;
+            }
+            let Some(timeout) = &self.composition.inputs[at].timeout else { continue };
+            self.states[at].deadline = NEVER;
+            match &timeout.action {
+                TimeoutAction::Keep | TimeoutAction::Stop => {}
+                TimeoutAction::Substitute(bits) => {
+                    let bits = *bits;
+                    self.write(at, bits, None, Origin::Timeout, due);
+                }
+                TimeoutAction::SubstitutePayload(payload) => {
+                    let is_change =
+                        replace(&mut self.payload, &mut self.len, payload, mask(&self.composition.inputs[at]));
+                    self.written(at, is_change, None, Origin::Timeout, due);
+                }
+            }
+            self.states[at].is_late = true;
+        }
+    }
+
+    /// The cycle that is in force, and the frame that is due.
+    fn finish(&mut self) -> Option<Outgoing<'_>> {
+        let cycle = self.cycles[usize::from(is_active(&self.composition, &self.payload[..self.len]))];
+        self.schedule.set_cycle(cycle, self.now);
+        if self.is_silent() {
+            self.schedule.clear_events();
+            return None;
+        }
+        let due = self.schedule.send(self.now)?;
+        let outgoing = &mut self.outgoing[..self.len];
+        outgoing.copy_from_slice(&self.payload[..self.len]);
+        for (input, state) in self.composition.inputs.iter().zip(&mut self.states) {
+            state.sent = state.old;
+            if let Some(update) = input.signal().and_then(|signal| signal.update) {
+                let _checked = update.set(&mut self.payload[..self.len], 0);
+            }
+        }
+        Some(Outgoing { due: Time(due), payload: outgoing })
+    }
+
+    /// Takes the inputs of a unit from a frame, all or none.
+    fn take(&mut self, unit: usize, payload: &[u8]) {
+        let range = self.units[unit].inputs.clone();
+        let mut is_taken = true;
+        for at in range.clone() {
+            let input = &self.composition.inputs[at];
+            let outcome = match &input.value {
+                Value::Signal(signal) => look(input, signal, &mut self.states[at], payload),
+                Value::Payload { max_len, .. } if payload.len() > *max_len => Outcome::Absent,
+                Value::Payload { .. } if !passes_count(input.filter, &mut self.states[at].occurrence) => {
+                    Outcome::Ignored
+                }
+                Value::Payload { .. } => Outcome::Value(0, 0),
+            };
+            self.states[at].outcome = outcome;
+            is_taken &= matches!(outcome, Outcome::Value(..) | Outcome::Substitute(_));
+        }
+        for at in range {
+            let outcome = self.states[at].outcome;
+            if outcome == Outcome::Absent {
+                continue;
+            }
+            if is_taken {
+                match outcome {
+                    Outcome::Substitute(bits) => self.write(at, bits, None, Origin::Invalid, self.now),
+                    Outcome::Value(from, bits) if self.composition.inputs[at].signal().is_some() => {
+                        self.write(at, bits, Some(from), Origin::Received, self.now);
+                    }
+                    _ => {
+                        let mask = mask(&self.composition.inputs[at]);
+                        let is_change = replace(&mut self.payload, &mut self.len, payload, mask);
+                        self.written(at, is_change, None, Origin::Received, self.now);
+                    }
+                }
+            }
+            let later = self.composition.inputs[at].timeout.as_ref().map_or(NEVER, |timeout| nanos(timeout.later));
+            let state = &mut self.states[at];
+            state.is_late = false;
+            state.received = self.now;
+            state.deadline = self.now.saturating_add(later);
+        }
+    }
+
+    /// Writes bits into the composed frame.
+    fn write(&mut self, at: usize, bits: u64, old: Option<u64>, origin: Origin, time: u64) {
+        let Some(signal) = self.composition.inputs[at].signal() else { return };
+        let payload = &mut self.payload[..self.len];
+        let is_change = signal.to.get(payload) != Some(bits & signal.to.mask());
+        // `check` has proved that both are in the payload.
+        let _checked = signal.to.set(payload, bits);
+        if let Some(update) = &signal.update {
+            let _checked = update.set(payload, 1);
+        }
+        self.written(at, is_change, old, origin, time);
+    }
+
+    fn written(&mut self, at: usize, is_change: bool, old: Option<u64>, origin: Origin, time: u64) {
+        let (input, state) = (&self.composition.inputs[at], &mut self.states[at]);
+        let is_event = match input.trigger {
+            Trigger::Never => false,
+            Trigger::OnChange => is_change || silences(input, state),
+            Trigger::Always => true,
+        };
+        if is_event {
+            self.schedule.add_event(time, input.repeats);
+        }
+        state.origin = origin;
+        state.old = old;
+        if old.is_none() {
+            state.sent = None;
+        }
+    }
+}
+
+/// True if nothing is sent because of this input.
+fn silences(input: &Input, state: &State) -> bool {
+    input.required && state.origin == Origin::Start
+        || state.is_late && matches!(&input.timeout, Some(timeout) if timeout.action == TimeoutAction::Stop)
+}
+
+fn is_active(composition: &Composition, payload: &[u8]) -> bool {
+    let Some(fast) = &composition.send.fast else { return false };
+    fast.field.get(payload).is_some_and(|bits| match fast.active {
+        Activity::Equals(value) => bits == value,
+        Activity::Differs(value) => bits != value,
+    })
+}
+
+/// What the frame means for a signal.
+#[inline]
+fn look(input: &Input, signal: &SignalInput, state: &mut State, payload: &[u8]) -> Outcome {
+    let Some(bits) = signal.from.get(payload) else { return Outcome::Absent };
+    if signal.updated.as_ref().is_some_and(|updated| updated.get(payload) != Some(1)) {
+        return Outcome::Absent;
+    }
+    if let Some(invalid) = signal.invalid.filter(|invalid| invalid.bits == bits) {
+        return match invalid.action {
+            InvalidAction::Ignore => Outcome::Ignored,
+            InvalidAction::Substitute(bits) => Outcome::Substitute(bits),
+        };
+    }
+    if !passes(input.filter, signal.from.scale(), bits, state) {
+        return Outcome::Ignored;
+    }
+    signal.conversion.bits(bits).map_or(Outcome::Ignored, |target| Outcome::Value(bits, target))
+}
+
+#[inline]
+fn passes(filter: Filter, scale: &Scale, bits: u64, state: &mut State) -> bool {
+    match filter {
+        Filter::MaskedEquals { mask, value } => bits & mask == value,
+        Filter::MaskedDiffers { mask, value } => bits & mask != value,
+        Filter::MaskedDiffersOld { mask } => state.old.is_none_or(|old| bits & mask != old & mask),
+        Filter::Within { min, max } => (min..=max).contains(&scale.raw(bits)),
+        Filter::Outside { min, max } => !(min..=max).contains(&scale.raw(bits)),
+        Filter::Deadband(most) => {
+            state.sent.is_none_or(|sent| scale.raw(bits).abs_diff(scale.raw(sent)) > u128::from(most))
+        }
+        Filter::Always | Filter::Never | Filter::OneEvery { .. } => passes_count(filter, &mut state.occurrence),
+    }
+}
+
+/// Filters that do not look at the value.
+fn passes_count(filter: Filter, occurrence: &mut u32) -> bool {
+    match filter {
+        Filter::OneEvery { period, offset } => {
+            let is_one = *occurrence == offset;
+            *occurrence = if *occurrence + 1 == period { 0 } else { *occurrence + 1 };
+            is_one
+        }
+        other => other != Filter::Never,
+    }
+}
+
+fn mask(input: &Input) -> &[u8] {
+    match &input.value {
+        Value::Payload { mask, .. } => mask,
+        Value::Signal(_) => &[],
+    }
+}
+
+/// Replaces the payload. True if it differs under the mask.
+fn replace(payload: &mut [u8], len: &mut usize, new: &[u8], mask: &[u8]) -> bool {
+    let old = &payload[..*len];
+    let masks = mask.iter().copied().chain(std::iter::repeat(u8::MAX));
+    let is_change =
+        old.len() != new.len() || old.iter().zip(new).zip(masks).any(|((old, new), mask)| (old ^ new) & mask != 0);
+    payload[..new.len()].copy_from_slice(new);
+    *len = new.len();
+    is_change
+}
