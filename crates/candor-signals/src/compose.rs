@@ -40,6 +40,8 @@ mod check;
 mod composer;
 mod composition;
 mod convert;
+#[cfg(any(test, feature = "testing"))]
+pub mod oracle;
 mod schedule;
 
 pub use check::CompositionError;
