@@ -242,7 +242,7 @@ fn compare(composition: &Composition, signals: Vec<Option<(Signal, Signal)>>, st
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(600), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn signals_are_composed_as_by_the_oracle((composition, signals) in of_signals(), start in 0..20u64, calls in calls()) {

@@ -238,10 +238,10 @@ impl Composer {
 
     /// Time passes: nothing is sent at the cyclic times in silence.
     fn pass_to(&mut self, now: u64) {
-        self.now = now;
-        if self.is_silent {
+        if self.is_silent && self.now < now {
             self.schedule.skip_to(now);
         }
+        self.now = now;
     }
 
     /// The actions of all timeouts with this deadline.
@@ -284,6 +284,7 @@ impl Composer {
         self.schedule.set_cycle(cycle, self.now);
         if self.is_silent {
             self.schedule.clear_events();
+            self.schedule.skip_to(self.now.saturating_add(1));
         }
     }
 

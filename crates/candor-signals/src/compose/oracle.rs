@@ -39,10 +39,8 @@ enum What {
     Late(usize),
     /// A cyclic time came.
     Cyclic,
-    /// Events and repetitions were lost in silence.
-    EventsLost,
-    /// A cyclic time passed in silence.
-    CyclicLost,
+    /// All that waited was lost in silence.
+    Lost,
     /// A frame was sent, and what for.
     Sent { is_event: bool, repeats: bool, is_repetition: bool },
 }
@@ -159,9 +157,6 @@ impl Oracle {
     fn step(&mut self) {
         self.time_out();
         self.settle();
-        if self.is_silent() {
-            self.note(What::CyclicLost);
-        }
         let cycle = self.cycle();
         self.now += 1;
         self.come_by(cycle);
@@ -198,7 +193,7 @@ impl Oracle {
     /// What waits in silence is lost.
     fn settle(&mut self) {
         if self.is_silent() {
-            self.note(What::EventsLost);
+            self.note(What::Lost);
         }
     }
 
@@ -221,7 +216,7 @@ impl Oracle {
 
     /// Events that no frame was sent for, with their time, and whether they are repeated.
     fn waiting_events(&self) -> impl Iterator<Item = (u64, bool)> {
-        let ends = |what: &What| matches!(what, What::Sent { is_event: true, .. } | What::EventsLost);
+        let ends = |what: &What| matches!(what, What::Sent { is_event: true, .. } | What::Lost);
         let since = self.history.iter().rposition(|entry| ends(&entry.what)).map_or(0, |at| at + 1);
         self.history[since..].iter().filter_map(|entry| match entry.what {
             What::Written { input, is_event: true, .. } => Some((entry.time, self.composition.inputs[input].repeats)),
@@ -239,7 +234,7 @@ impl Oracle {
     }
 
     fn cyclic_due(&self) -> Option<u64> {
-        let ends = |what: &What| matches!(what, What::Sent { .. } | What::CyclicLost);
+        let ends = |what: &What| matches!(what, What::Sent { .. } | What::Lost);
         let since = self.history.iter().rposition(|entry| ends(&entry.what)).map_or(0, |at| at + 1);
         let first = self.history[since..].iter().find(|entry| matches!(entry.what, What::Cyclic))?.time;
         Some(if self.composition.send.delays_all { self.delayed(first, self.last_sent()) } else { first })
@@ -251,7 +246,7 @@ impl Oracle {
         let origin = self.history.iter().rposition(|entry| is_origin(&entry.what))?;
         let after = &self.history[origin + 1..];
         let is_cancelled = after.iter().any(|entry| match entry.what {
-            What::EventsLost => true,
+            What::Lost => true,
             What::Written { input, is_event, .. } => is_event && self.composition.inputs[input].repeats,
             _ => false,
         });
