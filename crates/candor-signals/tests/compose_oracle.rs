@@ -7,7 +7,7 @@ use candor_signals::compose::{
     Activity, Composer, Composition, Conversion, FastCycle, Filter, Input, Invalid, InvalidAction, Other, Rescale,
     SendRule, SignalInput, Time, Timeout, TimeoutAction, Trigger, Value, oracle::Oracle,
 };
-use candor_signals::{ByteOrder, Codec, Database, Field, SendMode, Signal, dbc};
+use candor_signals::{ByteOrder, Codec, Database, Field, SendMode, Signal, dbc, oracle};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -238,6 +238,31 @@ fn compare(composition: &Composition, signals: Vec<Option<(Signal, Signal)>>, st
         assert_eq!(composer.statuses().collect::<Vec<_>>(), oracle.statuses(), "after call {number} at {now}");
         assert_eq!(composer.payload(), oracle.payload(), "after call {number} at {now}");
         assert_eq!(composer.is_silent(), oracle.is_silent(), "after call {number} at {now}");
+    }
+}
+
+/// A signal of up to 64 bits with a scale.
+fn scaled() -> impl Strategy<Value = String> {
+    let factor = select(vec!["1", "0.1", "-0.25", "1E-7", "3", "0.39215686274509803", "-7", "1000"]);
+    let offset = select(vec!["0", "-40", "0.333", "1e3", "-0.5"]);
+    (1..=64u16, any::<bool>(), factor, offset).prop_map(|(bits, signed, factor, offset)| {
+        format!("0|{bits}@1{} ({factor},{offset})", if signed { '-' } else { '+' })
+    })
+}
+
+proptest! {
+    #[test]
+    fn rescaled_values_are_those_of_exact_fractions(from in scaled(), to in scaled(), value: u64, small in 0..64u32) {
+        let text = format!("BO_ 1 M: 8 N\n SG_ From : {from} [0|0] \"\" N\n SG_ To : {to} [0|0] \"\" N\n");
+        let database = dbc::read(text.as_bytes());
+        let [from, to] = ["M.From", "M.To"].map(|name| database.signal(name).unwrap());
+        let [codec, target] = [from, to].map(|(message, signal)| Codec::new(message, signal).unwrap());
+        let bits = (value >> small) & codec.field().mask();
+        let exact = oracle::physical(from.1, oracle::raw(from.1, bits)).and_then(|one| oracle::encode(to.1, one));
+        let found = Rescale::new(codec.scale(), target.scale()).unwrap().bits(bits);
+        if let Some(exact) = exact {
+            prop_assert_eq!(found.map(|bits| target.scale().raw(bits)), Some(exact));
+        }
     }
 }
 
