@@ -274,6 +274,10 @@ mod taking {
     fn a_deadband_is_around_the_value_that_was_sent() {
         let one = Input { filter: Filter::Deadband(2), ..input(0) };
         assert_eq!(sent(frame([one], direct()), "1 a10; 2 a12; 3 a13; 4 a15; 5 a10"), "1:0a 3:0d 5:0a");
+        let replaced = with(0, |signal| signal.invalid = invalid(255, InvalidAction::Substitute(10)));
+        let replaced = Input { filter: Filter::Deadband(2), ..replaced };
+        let course = "1 a10; 3 a255; 4 a11; 20";
+        assert_eq!(sent(frame([replaced], send(SendMode::Periodic, 2)), course).split(' ').nth(2), Some("4:0b"));
         let waits = Input { filter: Filter::Deadband(2), ..input(0) };
         assert_eq!(sent(frame([waits], delayed(10, direct())), "1 a10; 2 a13; 3 a11; 20"), "1:0a 11:0d");
     }
@@ -294,6 +298,23 @@ mod taking {
         let table = |other| Conversion::Table { rows: [(1, 17), (2, 34)].into(), other };
         assert_eq!(sent(of(table(Other::Bits(255))), "1 a2; 2 a3; 3 a1"), "1:22 2:ff 3:11");
         assert_eq!(sent(of(table(Other::Keep)), "1 a2; 2 a3; 3 a1"), "1:22 3:11");
+    }
+
+    #[test]
+    fn exact_values_need_not_fit_into_128_bits() {
+        let text =
+            "BO_ 1 S: 8 N\n SG_ Fine : 0|64@1+ (1E-19,0) [0|0] \"\" N\n SG_ Coarse : 0|64@1+ (1E18,0) [0|0] \"\" N
+ SG_ None : 0|8@1+ (0,0) [0|0] \"\" N\n";
+        let database = dbc::read(text.as_bytes());
+        let [fine, coarse, none] = ["S.Fine", "S.Coarse", "S.None"].map(|name| {
+            let (message, signal) = database.signal(name).unwrap();
+            Codec::new(message, signal).unwrap()
+        });
+        let rescale = Rescale::new(fine.scale(), coarse.scale()).unwrap();
+        assert_eq!((rescale.bits(0), rescale.bits(u64::MAX)), (Some(0), Some(0)));
+        let rescale = Rescale::new(coarse.scale(), fine.scale()).unwrap();
+        assert_eq!((rescale.bits(0), rescale.bits(1)), (Some(0), Some(u64::MAX)));
+        assert_eq!(Rescale::new(fine.scale(), none.scale()), None, "a factor of 0");
     }
 
     #[test]
@@ -343,6 +364,9 @@ mod sending {
         }
         let rounded = with(0, |signal| signal.conversion = rescale("Half", "V"));
         assert_eq!(sent(frame([rounded], direct()), "1 a4; 2 a5; 3 a6"), "1:02 3:03", "bits of the composed frame");
+        let table = Conversion::Table { rows: [(1, 0x101)].into(), other: Other::Keep };
+        let wide = with(0, |signal| signal.conversion = table);
+        assert_eq!(sent(frame([wide], direct()), "1 a1; 2 a1"), "1:01", "only those that the place has");
     }
 
     #[test]
@@ -563,6 +587,8 @@ mod silence {
         assert_eq!(sent(composition(held), "0 b1; 1 a1; 5 b2; !15 a1; 40"), "0:0001", "a late call");
         let cyclic = || composition(send(SendMode::Periodic, 8));
         assert_eq!(sent(cyclic(), "1 a1; !14; !14 a1; 17"), "0:0000 16:0100", "a late call");
+        assert_eq!(sent(cyclic(), "1 a1; 16; !16 a1; 24"), "0:0000 8:0100 24:0100", "a call at its time");
+        assert_eq!(sent(cyclic(), "1 a1; 15; 16 a1; 17"), "0:0000 8:0100 16:0100", "it ends at a cyclic time");
         assert_eq!(sent(cyclic(), "1 a1; !14 a1; 17"), "0:0000 16:0100", "a late call");
     }
 
@@ -611,7 +637,7 @@ mod payloads {
             "1:010203 3:010204 4:01",
             "length and rest"
         );
-        assert_eq!(sent(composition(), "1 a1,2,3,4,5; 2 a"), "2:", "too long");
+        assert_eq!(sent(composition(), "1 a1,2,3,4,5; 2 a1,2,3,4; 3 a"), "2:01020304 3:", "too long");
     }
 
     #[test]
