@@ -29,10 +29,11 @@ BO_ 2 T: 5 N
  SG_ S : 24|3@1+ (3,0) [0|0] \"\" N
  SG_ T : 8|10@1- (-1,1) [0|0] \"\" N
 ";
-/// Places without update bits, and those of update bits.
+/// Bytes of the composed frame for signals, and with that for update bits.
 const SIGNALS: u16 = 4;
 const LEN: usize = 5;
-const HORIZON: u64 = 60;
+/// No time of a composition is longer.
+const HORIZON: u64 = 40;
 
 fn database() -> Database {
     dbc::read(DATABASE.as_bytes())
@@ -137,7 +138,7 @@ fn send() -> impl Strategy<Value = SendRule> {
     let delays = (prop_oneof![Just(Duration::ZERO), time(12)], any::<bool>());
     (mode, cycles, time(12), delays, 0..4u32, cycle()).prop_map(
         |(mode, (cycle, fast), offset, (min_delay, delays_all), repetitions, repetition_period)| {
-            let cycle = cycle.or((fast.is_none()).then_some(Duration::from_nanos(7)));
+            let cycle = if fast.is_none() { cycle.or(Some(Duration::from_nanos(7))) } else { cycle };
             SendRule { mode, cycle, fast, offset, min_delay, delays_all, repetitions, repetition_period }
         },
     )
@@ -213,7 +214,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     vec(call, 1..40)
 }
 
-/// Runs both.
+/// Runs both, with the same calls.
 fn compare(composition: &Composition, signals: Vec<Option<(Signal, Signal)>>, start: u64, calls: &[Call]) {
     let mut composer = Composer::new(composition.clone(), Time::from_nanos(start)).unwrap();
     let mut oracle = Oracle::new(composition.clone(), signals, Time::from_nanos(start));

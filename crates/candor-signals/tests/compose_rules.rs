@@ -574,6 +574,7 @@ mod silence {
         let composition = || frame([stop(0), Input { trigger: Trigger::Never, ..input(1) }, input(2)], repeated(3, 4));
         let quiet = Input { trigger: Trigger::Never, ..stop(0) };
         let quiet = || Composition { inputs: [quiet.clone(), input(1), input(2)].into(), ..composition() };
+        assert_eq!(sent(quiet(), "1 a1; 5 b1; 15 a1; 18"), "5:010100 9:010100");
         assert_eq!(sent(quiet(), "1 a1; 5 b1; 13 c1; 15 a1; 40 a1; 41 c2; 42"), "5:010100 9:010100 41:010102");
         assert_eq!(sent(composition(), "1 a1; 16 a1; 18"), "1:010000 5:010000 9:010000 16:010000");
     }
@@ -612,12 +613,13 @@ mod silence {
     #[test]
     fn it_lasts_until_all_inputs_have_ended_it() {
         let required = |source| Input { required: true, ..input(source) };
-        let mut composer = Composer::new(frame([required(0), required(1)], direct()), Time::from_nanos(0)).unwrap();
+        let composition = frame([required(0), required(1)], send(SendMode::Mixed, 10));
+        let mut composer = Composer::new(composition, Time::from_nanos(0)).unwrap();
         assert_eq!((composer.is_silent(), composer.due()), (true, None));
         assert_eq!(follow(&mut composer, "1 b1"), "");
-        assert!(composer.is_silent());
+        assert_eq!((composer.is_silent(), composer.due()), (true, None));
         assert_eq!(follow(&mut composer, "2 a1"), "2:0101");
-        assert!(!composer.is_silent());
+        assert_eq!((composer.is_silent(), composer.due()), (false, Some(Time::from_nanos(10))));
     }
 }
 

@@ -3,6 +3,8 @@
 //! It keeps all that happened, lets the time pass nanosecond by nanosecond, and answers every question by a search in that
 //! history. Only tests with small times can use it.
 
+use std::rc::Rc;
+
 use super::{
     Activity, Composition, Conversion, Filter, Input, InvalidAction, Origin, Other, Status, Time, TimeoutAction,
     Trigger, Value,
@@ -12,9 +14,9 @@ use crate::database::Signal;
 /// All that happened to a composed frame.
 #[derive(Clone, Debug)]
 pub struct Oracle {
-    composition: Composition,
+    composition: Rc<Composition>,
     /// For each input that is rescaled, the source signal and the target signal.
-    signals: Vec<Option<(Signal, Signal)>>,
+    signals: Rc<[Option<(Signal, Signal)>]>,
     start: u64,
     now: u64,
     history: Vec<Entry>,
@@ -62,6 +64,7 @@ impl Oracle {
     /// Starts. `signals` has an element for each input: for those that are rescaled the source signal and the target signal.
     #[must_use]
     pub fn new(composition: Composition, signals: Vec<Option<(Signal, Signal)>>, start: Time) -> Self {
+        let (composition, signals) = (Rc::new(composition), signals.into());
         let mut oracle = Self { composition, signals, start: start.nanos(), now: start.nanos(), history: Vec::new() };
         oracle.come();
         oracle
@@ -169,7 +172,7 @@ impl Oracle {
     /// Is this nanosecond a cyclic time of the cycle that was in force until it?
     fn come_by(&mut self, cycle: Option<u64>) {
         let origin = self.start + super::nanos(self.composition.send.offset);
-        if cycle.is_some_and(|cycle| self.now >= origin && (self.now - origin) % cycle == 0) {
+        if cycle.is_some_and(|cycle| self.now >= origin && (self.now - origin).is_multiple_of(cycle)) {
             self.note(What::Cyclic);
         }
     }
@@ -303,11 +306,12 @@ impl Oracle {
     }
 
     fn meaning(&mut self, at: usize, payload: &[u8]) -> Meaning {
-        let input = self.composition.inputs[at].clone();
+        let composition = Rc::clone(&self.composition);
+        let input = &composition.inputs[at];
         let signal = match &input.value {
             Value::Payload { max_len, .. } if payload.len() > *max_len => return Meaning::Absent,
             Value::Payload { .. } => {
-                return if self.passes(at, &input, 0) {
+                return if self.passes(at, input, 0) {
                     Meaning::Taken {
                         content: Content::Payload(payload.to_vec()),
                         origin: Origin::Received,
@@ -332,7 +336,7 @@ impl Oracle {
             }
             _ => {}
         }
-        if !self.passes(at, &input, bits) {
+        if !self.passes(at, input, bits) {
             return Meaning::Ignored;
         }
         match self.converted(at, &signal.conversion, bits) {
