@@ -8,6 +8,7 @@ use super::composition::{
 };
 use super::schedule::Schedule;
 use super::{NEVER, Time, nanos};
+use crate::field::Field;
 use crate::scale::Scale;
 
 /// A composed frame: what was received, and when it is due. See the [rules](super).
@@ -16,6 +17,8 @@ pub struct Composer {
     composition: Composition,
     /// Groups and single inputs, by source.
     units: Box<[Unit]>,
+    /// Update bits in the composed frame.
+    updates: Box<[Field]>,
     states: Box<[State]>,
     schedule: Schedule,
     /// The cycle in force without and with an active signal, in nanoseconds, 0 for none.
@@ -37,6 +40,9 @@ struct Unit {
 
 #[derive(Clone, Copy, Debug)]
 struct State {
+    /// From the input: nothing is sent before it has a value, or while it is late.
+    required: bool,
+    stops: bool,
     origin: Origin,
     is_late: bool,
     received: u64,
@@ -47,6 +53,13 @@ struct State {
     sent: Option<u64>,
     occurrence: u32,
     outcome: Outcome,
+}
+
+impl State {
+    /// True if nothing is sent because of this input.
+    fn silences(&self) -> bool {
+        self.required && self.origin == Origin::Start || self.stops && self.is_late
+    }
 }
 
 /// What a frame means for an input.
@@ -114,6 +127,8 @@ impl Composer {
         }
         units.sort_by_key(|one| one.source);
         let state = |input: &Input| State {
+            required: input.required,
+            stops: matches!(&input.timeout, Some(timeout) if timeout.action == TimeoutAction::Stop),
             origin: Origin::Start,
             is_late: false,
             received: NEVER,
@@ -127,6 +142,7 @@ impl Composer {
             outcome: Outcome::Absent,
         };
         let states = inputs.iter().map(state).collect();
+        let updates = inputs.iter().filter_map(|input| input.signal()?.update).collect();
         let len = composition.initial.len();
         let longest = inputs.iter().map(|one| match &one.value {
             Value::Payload { max_len, .. } => *max_len,
@@ -145,6 +161,7 @@ impl Composer {
         let mut composer = Self {
             composition,
             units,
+            updates,
             states,
             schedule,
             cycles,
@@ -272,9 +289,9 @@ impl Composer {
     /// What follows from the states of all inputs.
     fn summarize(&mut self) {
         (self.deadline, self.is_silent) = (NEVER, false);
-        for (input, state) in self.composition.inputs.iter().zip(&self.states) {
+        for state in &self.states {
             self.deadline = self.deadline.min(state.deadline);
-            self.is_silent |= silences(input, state);
+            self.is_silent |= state.silences();
         }
     }
 
@@ -297,11 +314,11 @@ impl Composer {
         let due = self.schedule.send(self.now)?;
         let outgoing = &mut self.outgoing[..self.len];
         outgoing.copy_from_slice(&self.payload[..self.len]);
-        for (input, state) in self.composition.inputs.iter().zip(&mut self.states) {
+        for state in &mut self.states {
             state.sent = state.old;
-            if let Some(update) = input.signal().and_then(|signal| signal.update) {
-                let _checked = update.set(&mut self.payload[..self.len], 0);
-            }
+        }
+        for update in &self.updates {
+            let _checked = update.set(&mut self.payload[..self.len], 0);
         }
         Some(Outgoing { due: Time(due), payload: outgoing })
     }
@@ -366,7 +383,7 @@ impl Composer {
         let (input, state) = (&self.composition.inputs[at], &mut self.states[at]);
         let is_event = match input.trigger {
             Trigger::Never => false,
-            Trigger::OnChange => is_change || silences(input, state),
+            Trigger::OnChange => is_change || state.silences(),
             Trigger::Always => true,
         };
         if is_event {
@@ -378,12 +395,6 @@ impl Composer {
             state.sent = None;
         }
     }
-}
-
-/// True if nothing is sent because of this input.
-fn silences(input: &Input, state: &State) -> bool {
-    input.required && state.origin == Origin::Start
-        || state.is_late && matches!(&input.timeout, Some(timeout) if timeout.action == TimeoutAction::Stop)
 }
 
 fn is_active(composition: &Composition, payload: &[u8]) -> bool {
