@@ -18,6 +18,7 @@ use candor_signals::{ByteOrder, Codec, Field, SendMode, dbc};
 const SOURCE: &str = "BO_ 1 S: 8 N
  SG_ V : 0|8@1+ (1,0) [0|0] \"\" N
  SG_ Half : 0|8@1+ (0.5,0) [0|0] \"\" N
+ SG_ Warm : 0|8@1+ (1,-40) [0|0] \"\" N
  SG_ Neg : 0|8@1- (1,0) [0|0] \"\" N
  SG_ Float : 0|32@1- (1,0) [0|0] \"\" N
  SG_ Mode M : 8|8@1+ (1,0) [0|0] \"\" N
@@ -295,6 +296,8 @@ mod taking {
         assert_eq!(sent(of(rescale("Half", "V")), "1 a6; 2 a9; 3 a11"), "1:03 2:04 3:06", "halves to the even one");
         assert_eq!(sent(of(rescale("V", "Half")), "1 a3; 2 a200"), "1:06 2:ff", "saturated");
         assert_eq!(sent(of(rescale("Neg", "V")), "1 a3; 2 a255"), "1:03 2:00", "saturated");
+        assert_eq!(sent(of(rescale("Warm", "V")), "1 a50; 2 a20"), "1:0a 2:00", "offset of the source");
+        assert_eq!(sent(of(rescale("V", "Warm")), "1 a3; 2 a4"), "1:2b 2:2c", "offset of the target");
         let table = |other| Conversion::Table { rows: [(1, 17), (2, 34)].into(), other };
         assert_eq!(sent(of(table(Other::Bits(255))), "1 a2; 2 a3; 3 a1"), "1:22 2:ff 3:11");
         assert_eq!(sent(of(table(Other::Keep)), "1 a2; 2 a3; 3 a1"), "1:22 3:11");
@@ -787,7 +790,7 @@ mod refusals {
             assert_eq!(refusal(whole(late, &[])), CompositionError::Substitute { input: 0 });
         }
         let late = timeout(1, 1, TimeoutAction::SubstitutePayload([0; 2].into()));
-        assert_eq!(sent(whole(Input { timeout: late, ..payload(0, 2, &[]) }, &[]), "1"), "1:0000");
+        assert_eq!(sent(whole(Input { timeout: late, ..payload(0, 2, &[]) }, &[7, 7]), "1"), "1:0000");
     }
 
     #[test]
@@ -843,6 +846,10 @@ mod refusals {
         assert_eq!(one(|one| one.update = Some(byte(0)), direct()), error);
         let error = CompositionError::UpdateBitRepeated { input: 0 };
         assert_eq!(one(|one| one.update = Some(bit(0)), repeated(1, 5)), error);
+        let rule = SendRule { mode: SendMode::Periodic, cycle: Some(ns(10)), ..repeated(1, 5) };
+        let updating =
+            Composition { initial: [0; 2].into(), ..frame([with(0, |one| one.update = Some(bit(8)))], rule) };
+        assert_eq!(sent(updating, "1 a3; 20"), "0:0000 10:0301 20:0300", "without events, none are repeated");
     }
 
     #[test]
