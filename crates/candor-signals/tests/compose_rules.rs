@@ -389,6 +389,8 @@ mod sending {
     fn an_event_waits_for_the_minimum_delay_once_with_the_newest_values() {
         let composition = frame([input(0), input(1)], delayed(10, direct()));
         assert_eq!(sent(composition, "1 a1; 3 a2; 5 b3; 7 a4; 30 a5"), "1:0100 11:0403 30:0503");
+        let late = frame([input(0)], delayed(10, direct()));
+        assert_eq!(sent(late, "1 a1; 3 a2; !15; 16 a3; 40"), "1:01 15<11:02 25:03", "after the late frame");
     }
 
     #[test]
