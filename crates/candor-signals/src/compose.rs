@@ -21,25 +21,31 @@
 //! * **Repetitions** follow the frame of the event. A new event cancels those that are left, even if it is held back.
 //! * **Cycle.** Cyclic frames are due at start + offset + k × cycle. A late call sends one frame and continues with the next
 //!   of these times. Events do not move them. The fast cycle has the same origin; when it begins or ends, the next
-//!   frame is due at the next time of the other cycle.
+//!   frame is due at the next time of the other cycle, after a time that has come already.
 //! * **Minimum delay.** Without [`SendRule::delays_all`], it is between two frames of events; frames of the cycle and
 //!   repetitions neither wait nor count. With it, it is between any two frames.
 //! * **Several reasons** that are due in one call are one frame.
 //! * **Timeout.** When it is over, the action is done once. The next frame that brings the signal ends it. A timeout that is
-//!   due when a frame arrives comes first.
+//!   due when a frame arrives comes first. A late call does the actions as calls at their times would have done them.
 //! * **Silence.** While a required input has no value, or one with [`TimeoutAction::Stop`] is late, nothing is sent. Events,
-//!   repetitions and cyclic times in that time are lost. The value that ends it counts as a change.
+//!   repetitions and cyclic times in that time are lost, and so are those that wait when it begins. The value that ends it
+//!   counts as a change; an ignored one does not.
 //!
 //! # Source
 //! AUTOSAR, Specification of Communication, document 015, release R20-11
 //! (<https://www.autosar.org/fileadmin/standards/R20-11/CP/AUTOSAR_SWS_COM.pdf>): transmission modes, transfer properties,
-//! filters, deadline monitoring, update bits, signal gateway. Different here: no time base, so that an event has no delay of
-//! up to one period; the fast cycle in place of two transmission modes; substitutes are values of the composed frame.
+//! filters, deadline monitoring, update bits, signal gateway. Different here:
+//! * No time base, so that an event has no delay of up to one period.
+//! * The fast cycle in place of two transmission modes. When it begins or ends, cyclic times stay multiples of the cycle
+//!   after start + offset. AUTOSAR restarts the timer of the cycle when the transmission mode changes.
+//! * Substitutes are values of the composed frame.
 
 mod check;
 mod composer;
 mod composition;
 mod convert;
+#[cfg(any(test, feature = "testing"))]
+pub mod oracle;
 mod schedule;
 
 pub use check::CompositionError;

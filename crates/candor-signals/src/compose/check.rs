@@ -20,6 +20,12 @@ pub enum CompositionError {
     /// The signal of the fast cycle ends after the payload.
     #[error("The signal of the fast cycle ends after the payload")]
     FastTooLong,
+    /// A start payload that is longer than those that its input takes.
+    #[error("The payload before the first reception is longer than the largest one that input {input} takes")]
+    Initial {
+        /// The input.
+        input: usize,
+    },
     /// A whole payload and other inputs.
     #[error("Input {input} takes a whole payload, so it must be the only input")]
     NotAlone {
@@ -114,8 +120,11 @@ fn input(composition: &Composition, at: usize, input: &Input) -> Result<(), Comp
                 Some(TimeoutAction::SubstitutePayload(payload)) => payload.len() <= *max_len,
                 _ => true,
             };
-            if !fits || composition.initial.len() > *max_len {
+            if !fits {
                 return Err(CompositionError::Substitute { input: at });
+            }
+            if composition.initial.len() > *max_len {
+                return Err(CompositionError::Initial { input: at });
             }
             return match input.filter {
                 Filter::Always | Filter::Never => Ok(()),

@@ -8,6 +8,7 @@ use super::composition::{
 };
 use super::schedule::Schedule;
 use super::{NEVER, Time, nanos};
+use crate::field::Field;
 use crate::scale::Scale;
 
 /// A composed frame: what was received, and when it is due. See the [rules](super).
@@ -16,11 +17,16 @@ pub struct Composer {
     composition: Composition,
     /// Groups and single inputs, by source.
     units: Box<[Unit]>,
+    /// Update bits in the composed frame.
+    updates: Box<[Field]>,
     states: Box<[State]>,
     schedule: Schedule,
     /// The cycle in force without and with an active signal, in nanoseconds, 0 for none.
     cycles: [u64; 2],
     now: u64,
+    /// The earliest deadline of the states.
+    deadline: u64,
+    is_silent: bool,
     payload: Box<[u8]>,
     outgoing: Box<[u8]>,
     len: usize,
@@ -34,6 +40,9 @@ struct Unit {
 
 #[derive(Clone, Copy, Debug)]
 struct State {
+    /// From the input: nothing is sent before it has a value, or while it is late.
+    required: bool,
+    stops: bool,
     origin: Origin,
     is_late: bool,
     received: u64,
@@ -44,6 +53,13 @@ struct State {
     sent: Option<u64>,
     occurrence: u32,
     outcome: Outcome,
+}
+
+impl State {
+    /// True if nothing is sent because of this input.
+    fn silences(&self) -> bool {
+        self.required && self.origin == Origin::Start || self.stops && self.is_late
+    }
 }
 
 /// What a frame means for an input.
@@ -111,6 +127,8 @@ impl Composer {
         }
         units.sort_by_key(|one| one.source);
         let state = |input: &Input| State {
+            required: input.required,
+            stops: matches!(&input.timeout, Some(timeout) if timeout.action == TimeoutAction::Stop),
             origin: Origin::Start,
             is_late: false,
             received: NEVER,
@@ -124,6 +142,7 @@ impl Composer {
             outcome: Outcome::Absent,
         };
         let states = inputs.iter().map(state).collect();
+        let updates = inputs.iter().filter_map(|input| input.signal()?.update).collect();
         let len = composition.initial.len();
         let longest = inputs.iter().map(|one| match &one.value {
             Value::Payload { max_len, .. } => *max_len,
@@ -138,7 +157,23 @@ impl Composer {
         let cycles = if send.sends_cyclically() { [slow, fast] } else { [0, 0] };
         let schedule = Schedule::new(send, cycles[usize::from(is_active(&composition, &payload[..len]))], start.0);
         let outgoing = payload.clone();
-        Ok(Self { units: units.into(), states, schedule, cycles, now: start.0, payload, outgoing, len, composition })
+        let (units, now, deadline) = (units.into(), start.0, NEVER);
+        let mut composer = Self {
+            composition,
+            units,
+            updates,
+            states,
+            schedule,
+            cycles,
+            now,
+            deadline,
+            is_silent: false,
+            payload,
+            outgoing,
+            len,
+        };
+        composer.summarize();
+        Ok(composer)
     }
 
     /// Takes a frame, and does what is due. Returns the frame to send now. A time before that of the last call counts as
@@ -154,6 +189,9 @@ impl Composer {
             }
             self.take(at, payload);
         }
+        if first < self.units.len() && self.units[first].source == source {
+            self.summarize();
+        }
         self.finish()
     }
 
@@ -168,8 +206,8 @@ impl Composer {
     /// When something is due: a frame or a timeout. `None`: not before the next reception.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
-        let frame = if self.is_silent() { NEVER } else { self.schedule.due() };
-        Time::known(self.states.iter().map(|one| one.deadline).fold(frame, u64::min))
+        let frame = if self.is_silent { NEVER } else { self.schedule.due() };
+        Time::known(frame.min(self.deadline))
     }
 
     /// The payload as it would be sent now.
@@ -186,8 +224,8 @@ impl Composer {
 
     /// True if nothing is sent: a required input has no value, or an input with [`TimeoutAction::Stop`] is late.
     #[must_use]
-    pub fn is_silent(&self) -> bool {
-        self.composition.inputs.iter().zip(&self.states).any(|(input, state)| silences(input, state))
+    pub const fn is_silent(&self) -> bool {
+        self.is_silent
     }
 
     /// The inputs as they are now, in the order of [`Composition::inputs`].
@@ -200,52 +238,87 @@ impl Composer {
         })
     }
 
-    /// Timeouts, and cyclic times that nothing was sent at.
+    /// Timeouts that are due until now, each at its time, as if there had been a call.
     fn begin(&mut self, now: Time) {
-        self.now = self.now.max(now.0.min(NEVER - 1));
-        if self.is_silent() {
-            self.schedule.skip_to(self.now);
+        let now = self.now.max(now.0.min(NEVER - 1));
+        // A deadline of NEVER is later than every time.
+        while self.deadline <= now {
+            let due = self.deadline;
+            self.pass_to(due);
+            self.time_out(due);
+            if due < now {
+                self.settle();
+            }
         }
+        self.pass_to(now);
+    }
+
+    /// Time passes: nothing is sent at the cyclic times in silence.
+    fn pass_to(&mut self, now: u64) {
+        if self.is_silent && self.now < now {
+            self.schedule.skip_to(now);
+        }
+        self.now = now;
+    }
+
+    /// The actions of all timeouts with this deadline.
+    fn time_out(&mut self, due: u64) {
         for at in 0..self.states.len() {
-            let due = self.states[at].deadline;
-            // A deadline of NEVER is later than every time.
-            if due > self.now {
+            if self.states[at].deadline > due {
                 continue;
             }
-            let Some(timeout) = &self.composition.inputs[at].timeout else { continue };
             self.states[at].deadline = NEVER;
+            let Some(timeout) = &self.composition.inputs[at].timeout else { continue };
             match &timeout.action {
                 TimeoutAction::Keep | TimeoutAction::Stop => {}
                 TimeoutAction::Substitute(bits) => {
                     let bits = *bits;
-                    self.write(at, bits, None, Origin::Timeout, due);
+                    self.write(at, bits, None, Origin::Timeout);
                 }
                 TimeoutAction::SubstitutePayload(payload) => {
                     let is_change =
                         replace(&mut self.payload, &mut self.len, payload, mask(&self.composition.inputs[at]));
-                    self.written(at, is_change, None, Origin::Timeout, due);
+                    self.written(at, is_change, None, Origin::Timeout);
                 }
             }
             self.states[at].is_late = true;
         }
+        self.summarize();
     }
 
-    /// The cycle that is in force, and the frame that is due.
-    fn finish(&mut self) -> Option<Outgoing<'_>> {
+    /// What follows from the states of all inputs.
+    fn summarize(&mut self) {
+        (self.deadline, self.is_silent) = (NEVER, false);
+        for state in &self.states {
+            self.deadline = self.deadline.min(state.deadline);
+            self.is_silent |= state.silences();
+        }
+    }
+
+    /// The cycle that is in force from now on, and what is lost in silence.
+    fn settle(&mut self) {
         let cycle = self.cycles[usize::from(is_active(&self.composition, &self.payload[..self.len]))];
         self.schedule.set_cycle(cycle, self.now);
-        if self.is_silent() {
+        if self.is_silent {
             self.schedule.clear_events();
+            self.schedule.skip_to(self.now.saturating_add(1));
+        }
+    }
+
+    /// The frame that is due.
+    fn finish(&mut self) -> Option<Outgoing<'_>> {
+        self.settle();
+        if self.is_silent {
             return None;
         }
         let due = self.schedule.send(self.now)?;
         let outgoing = &mut self.outgoing[..self.len];
         outgoing.copy_from_slice(&self.payload[..self.len]);
-        for (input, state) in self.composition.inputs.iter().zip(&mut self.states) {
+        for state in &mut self.states {
             state.sent = state.old;
-            if let Some(update) = input.signal().and_then(|signal| signal.update) {
-                let _checked = update.set(&mut self.payload[..self.len], 0);
-            }
+        }
+        for update in &self.updates {
+            let _checked = update.set(&mut self.payload[..self.len], 0);
         }
         Some(Outgoing { due: Time(due), payload: outgoing })
     }
@@ -274,14 +347,14 @@ impl Composer {
             }
             if is_taken {
                 match outcome {
-                    Outcome::Substitute(bits) => self.write(at, bits, None, Origin::Invalid, self.now),
+                    Outcome::Substitute(bits) => self.write(at, bits, None, Origin::Invalid),
                     Outcome::Value(from, bits) if self.composition.inputs[at].signal().is_some() => {
-                        self.write(at, bits, Some(from), Origin::Received, self.now);
+                        self.write(at, bits, Some(from), Origin::Received);
                     }
                     _ => {
                         let mask = mask(&self.composition.inputs[at]);
                         let is_change = replace(&mut self.payload, &mut self.len, payload, mask);
-                        self.written(at, is_change, None, Origin::Received, self.now);
+                        self.written(at, is_change, None, Origin::Received);
                     }
                 }
             }
@@ -294,7 +367,7 @@ impl Composer {
     }
 
     /// Writes bits into the composed frame.
-    fn write(&mut self, at: usize, bits: u64, old: Option<u64>, origin: Origin, time: u64) {
+    fn write(&mut self, at: usize, bits: u64, old: Option<u64>, origin: Origin) {
         let Some(signal) = self.composition.inputs[at].signal() else { return };
         let payload = &mut self.payload[..self.len];
         let is_change = signal.to.get(payload) != Some(bits & signal.to.mask());
@@ -303,18 +376,18 @@ impl Composer {
         if let Some(update) = &signal.update {
             let _checked = update.set(payload, 1);
         }
-        self.written(at, is_change, old, origin, time);
+        self.written(at, is_change, old, origin);
     }
 
-    fn written(&mut self, at: usize, is_change: bool, old: Option<u64>, origin: Origin, time: u64) {
+    fn written(&mut self, at: usize, is_change: bool, old: Option<u64>, origin: Origin) {
         let (input, state) = (&self.composition.inputs[at], &mut self.states[at]);
         let is_event = match input.trigger {
             Trigger::Never => false,
-            Trigger::OnChange => is_change || silences(input, state),
+            Trigger::OnChange => is_change || state.silences(),
             Trigger::Always => true,
         };
         if is_event {
-            self.schedule.add_event(time, input.repeats);
+            self.schedule.add_event(self.now, input.repeats);
         }
         state.origin = origin;
         state.old = old;
@@ -322,12 +395,6 @@ impl Composer {
             state.sent = None;
         }
     }
-}
-
-/// True if nothing is sent because of this input.
-fn silences(input: &Input, state: &State) -> bool {
-    input.required && state.origin == Origin::Start
-        || state.is_late && matches!(&input.timeout, Some(timeout) if timeout.action == TimeoutAction::Stop)
 }
 
 fn is_active(composition: &Composition, payload: &[u8]) -> bool {

@@ -62,8 +62,8 @@ pub enum Value {
 pub struct SignalInput {
     /// The signal of the source frame.
     pub from: Codec,
-    /// The raw bits that the filter takes for the old value before the first reception. `None`: the first value passes
-    /// [`Filter::MaskedDiffersOld`].
+    /// The raw bits that the filter takes for the old value before the first reception; once a frame was sent, also for the
+    /// last sent one. `None`: the first value passes [`Filter::MaskedDiffersOld`] and [`Filter::Deadband`].
     pub start: Option<u64>,
     /// The update bit in the source frame, 1 bit. The frame brings the signal only if it is 1.
     pub updated: Option<Codec>,
@@ -136,8 +136,8 @@ pub enum Filter {
         /// Largest raw value.
         max: i128,
     },
-    /// The new raw value differs from the last sent one by more than this. Passes if no value of the source was sent, or if
-    /// a substitute replaced it. Not for floating-point signals.
+    /// The new raw value differs from the last sent one by more than this. Passes if neither a value of the source nor
+    /// [`SignalInput::start`] was sent, or if a substitute replaced it. Not for floating-point signals.
     Deadband(u64),
     /// One of `period` values: the first one is number 0.
     OneEvery {

@@ -97,11 +97,7 @@ impl Whole {
         let slope = Ratio::new(factor, parts)?.checked_div(Ratio::new(target_factor, target_parts)?)?;
         let distance = Ratio::new(offset, parts)?.checked_sub(Ratio::new(target_offset, target_parts)?)?;
         let start = distance.checked_div(Ratio::new(target_factor, target_parts)?)?;
-        // The least common denominator.
-        let rest = Ratio::new(slope.denominator(), start.denominator())?;
-        let divisor = start.denominator().checked_mul(rest.numerator())?;
-        let multiplier = slope.numerator().checked_mul(divisor / slope.denominator())?;
-        let addend = start.numerator().checked_mul(divisor / start.denominator())?;
+        let [multiplier, addend, divisor] = slope.over_one_denominator(start)?;
         // Raw values have at most 64 bits.
         multiplier.checked_abs()?.checked_mul(1 << 64)?.checked_add(addend.checked_abs()?)?;
         Some(Self { multiplier, addend, divisor })

@@ -51,16 +51,11 @@ impl Schedule {
 
     /// The first cyclic time that is not before this.
     fn tick_from(&self, time: u64) -> u64 {
-        let Some(passed) = time.checked_sub(self.origin) else {
-            return if self.cycle == 0 { NEVER } else { self.origin };
-        };
-        // Without a cycle, the quotient is none.
-        let count = if passed % self.cycle.max(1) == 0 {
-            passed.checked_div(self.cycle)
-        } else {
-            passed.checked_div(self.cycle).map(|whole| whole + 1)
-        };
-        count.and_then(|count| count.checked_mul(self.cycle)?.checked_add(self.origin)).unwrap_or(NEVER)
+        if self.cycle == 0 {
+            return NEVER;
+        }
+        let count = time.saturating_sub(self.origin).div_ceil(self.cycle);
+        count.checked_mul(self.cycle).and_then(|passed| passed.checked_add(self.origin)).unwrap_or(NEVER)
     }
 
     /// An event at this time.
