@@ -196,6 +196,48 @@ impl Dashboard {
     }
 }
 
+/// A route with a timing beside one without, for the same frames.
+#[test]
+#[ignore = "runs in a guest"]
+fn whole_frames_are_sent_at_other_times() {
+    let Some(place) = Scenario::new(FEATURES, ["left", "right", "third"]) else { return };
+    let keys = "match = [\"100\", \"200\"]\nframes = \"classic\"\nto-id = \"300..\"\nchecksum-xor = { from = 0, to = 0, result = 1 }\n\
+                on-change = \"FF\"\ncycle = \"200ms\"\ntimeout = \"500ms\"\non-timeout = \"substitute:EE\"";
+    let plain = "match = [\"100\", \"200\"]\nframes = \"classic\"\necho = true";
+    let gateway = crate::scenario::buses(&["left", "right", "third"])
+        + &route("timed", "left", "right", keys)
+        + &route("plain", "left", "third", plain);
+    let (sender, right, third) = (place.sender("left"), place.listener("right"), place.listener("third"));
+    let candor = place.start(&gateway, "auto");
+    assert_eq!(hear(&right, SILENCE), None);
+    let next = || {
+        let frame = next_frame(&right);
+        (frame.id.0, frame.payload().to_vec())
+    };
+    let send = |id, payload: &[u8]| {
+        send(&sender, &classic(id, payload));
+        assert_eq!(next_frame(&third), classic(id, payload));
+    };
+    // At once, with the checksum; the second one is a change of a byte that does not count.
+    send(0x100, &[1, 0, 7]);
+    assert_eq!(next(), (0x300, vec![1, 1, 7]));
+    send(0x100, &[1, 0, 8]);
+    send(0x200, &[5, 0]);
+    assert_eq!(next(), (0x400, vec![5, 5]));
+    // Cyclically, with what has not caused a frame by itself.
+    let heard: Vec<_> = std::iter::repeat_with(next).take(4).collect();
+    assert!(heard.contains(&(0x300, vec![1, 1, 8])) && heard.contains(&(0x400, vec![5, 5])), "{heard:x?}");
+    // In the end, the substitute.
+    let begin = Instant::now();
+    while next() != (0x300, vec![0xEE]) {
+        assert!(begin.elapsed() < PATIENCE);
+    }
+    let ended = candor.stop();
+    assert_eq!(ended.counted("plain"), [3, 0, 0]);
+    let [sent, dropped, deleted] = ended.counted("timed");
+    assert!(sent >= 7 && (dropped, deleted) == (0, 0), "{sent} {dropped} {deleted}");
+}
+
 #[test]
 #[ignore = "runs in a guest"]
 fn apply_has_no_process_that_composes() {

@@ -100,7 +100,7 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
     let (format, len) = format(message, written, findings)?;
     let composing = Composing { checks, spec, message };
     let places = composing.places(findings);
-    let initial = composing.initial(&places, len, findings);
+    let mut initial = composing.initial(&places, len, findings);
     let send = composing.send(findings);
     let inputs = Inputs::of(&composing, &places, &initial, findings);
     let bit_rate_switch = spec.bit_rate_switch.as_ref();
@@ -109,6 +109,10 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
         findings.error(code::NOT_IN_FORMAT, &flag.span, "A classic frame has one bit rate", help);
     }
     let (Some(send), Some(Inputs { inputs, sources, signals })) = (send, inputs) else { return None };
+    // Each is set by its value.
+    for update in inputs.iter().filter_map(|input| input.signal()?.update) {
+        let _is_within = update.set(&mut initial, 0);
+    }
     let own = FrameSource { bus: to, id: id.raw() };
     if sources.contains(&own) {
         let help = "take its signals from another bus or message";

@@ -140,3 +140,6 @@ fn substitute(text: &Text, formats: Formats, findings: &mut Findings) -> Option<
     }
     Some(OnTimeout::Substitute(payload))
 }
+
+#[cfg(test)]
+mod tests;

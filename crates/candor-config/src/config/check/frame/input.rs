@@ -5,6 +5,7 @@ use crate::config::check::conflict;
 use crate::config::check::timing::SHORTEST;
 use crate::config::check::value::word;
 use crate::config::code;
+use crate::config::names::overlapping;
 use crate::config::spec::{SourceSpec, is_true};
 use crate::plan::{FrameSignal, FrameSource};
 use candor_core::diagnostic::{Diagnostic, Findings};
@@ -80,7 +81,8 @@ impl Inputs {
                 }
                 (Some(from), None) => {
                     let group = number(named).and_then(|group| u16::try_from(group).ok());
-                    let input = found.input(composing, (signal, codec, named), (from, group, initial), findings);
+                    let input =
+                        found.input(composing, (signal, codec, named), (from, group, initial), places, findings);
                     is_sound &= input.is_some();
                     found.inputs.extend(input);
                 }
@@ -94,6 +96,7 @@ impl Inputs {
         composing: &Composing<'_, '_>,
         (signal, codec, written): (&Signal, &Codec, &Named<SourceSpec>),
         (from, group, initial): (&Text, Option<u16>, &[u8]),
+        places: &[(&Signal, Codec, &Named<SourceSpec>)],
         findings: &mut Findings,
     ) -> Option<Input> {
         let (bus, message, of_source) = source(composing, from, findings)?;
@@ -134,7 +137,7 @@ impl Inputs {
         let filter = pair.filter(group.is_some(), findings);
         let (timeout, invalid) = (pair.timeout(codec, initial, findings), pair.invalid(findings));
         let updated = written.updated_by.as_ref().map(|name| pair.updated_by(name, findings));
-        let update = written.update_bit.as_ref().map(|name| pair.update_bit(name, findings));
+        let update = written.update_bit.as_ref().map(|name| pair.update_bit(name, places, findings));
         let known = [("on-change", Trigger::OnChange), ("always", Trigger::Always), ("never", Trigger::Never)];
         let trigger = written.sends.as_ref().map_or(Some(Trigger::OnChange), |sends| {
             word(sends, (code::FRAME_WORD, "reason to send", ""), &known, findings)
@@ -342,10 +345,20 @@ impl Pair<'_, '_> {
         bit(found, name, &message.name, findings).and_then(|signal| Codec::new(message, signal))
     }
 
-    fn update_bit(&self, name: &Text, findings: &mut Findings) -> Option<Field> {
+    fn update_bit(
+        &self,
+        name: &Text,
+        places: &[(&Signal, Codec, &Named<SourceSpec>)],
+        findings: &mut Findings,
+    ) -> Option<Field> {
         let message = self.composing.message;
         let found = message.signals.iter().find(|signal| signal.name == name.value);
         let signal = bit(found, name, &message.name, findings)?;
+        let shares =
+            |(other, ..): &&(&Signal, Codec, &Named<SourceSpec>)| candor_signals::overlap(message, signal, other);
+        if let Some((other, _, named)) = places.iter().find(shares) {
+            overlapping((signal, &name.span), (other, &named.name.span), findings);
+        }
         Codec::new(message, signal).map(|codec| *codec.field())
     }
 }

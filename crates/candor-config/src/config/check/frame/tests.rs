@@ -175,6 +175,7 @@ fn mistakes_are_named() {
         ("", from("on-invalid = \"ignore\""), "E0425", "\"ignore\""),
         ("", from("map = { 1 = 2, 1.0 = 3 }").replace("1.0", "\"1.0\""), "E0424", "\"1.0\""),
         ("", from("update-bit = \"Gear\""), "E0422", "\"Gear\""),
+        ("", from("update-bit = \"Fresh\"") + "\nFresh = { value = 1 }", "E0424", "\"Fresh\""),
         ("", "Speed = { from = \"a.ABS1.Ratio\", deadband = 1 }".to_owned(), "E0424", "1"),
         ("", from("group = \"g\"") + "\nGear = { from = \"a.ABS2.Yaw\", group = \"g\" }", "E0425", "\"g\""),
     ];
