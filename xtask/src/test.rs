@@ -30,9 +30,8 @@ fn all(args: &Args) -> anyhow::Result<()> {
     })?;
     let mut tests = step::cargo();
     tests.args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor,netlink");
-    if let Some(folder) = cantools::obtain()? {
-        tests.env("CANDOR_CANTOOLS", folder);
-    }
+    let cantools = cantools::obtain()?;
+    tests.envs(cantools.iter().map(|folder| ("CANDOR_CANTOOLS", folder)));
     let tests = step::Logged { name: "unit and property tests".to_owned(), command: tests };
     if args.host_only {
         step::lanes(vec![vec![tests]])?;
@@ -49,6 +48,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
     user_mode.extend([ignored("book", "laboratory"), browser]);
     for step in user_mode.iter_mut().chain(&mut counting) {
         step.command.env("CANDOR_STATIC", lab.with_file_name(""));
+        step.command.envs(cantools.iter().map(|folder| ("CANDOR_CANTOOLS", folder)));
     }
     step::lanes(vec![user_mode, counting])
 }

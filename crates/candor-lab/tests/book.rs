@@ -40,9 +40,11 @@ use require::require;
 const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
 
 /// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
-const FILES: [(&str, &str, &str); 14] = [
+const FILES: [(&str, &str, &str); 16] = [
     ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
     ("conformance.md", "two.toml", "two.toml"),
+    ("dashboard.md", "body.dbc", "body.dbc"),
+    ("dashboard.md", "powertrain.dbc", "powertrain.dbc"),
     ("databases.md", "car.dbc", "../crates/candor-lab/tests/cmd/car.dbc"),
     ("egress.md", "gateway.toml", "priorities.toml"),
     ("laboratory.md", "gateway.sh", "#!/bin/sh\ncangw -A -s vcan0 -d vcan1 -e\n"),
@@ -319,7 +321,9 @@ fn files_are_valid() {
                 let loaded = experiment::load(text.as_bytes(), experiment::Available::default());
                 assert!(loaded.as_ref().is_ok_and(|loaded| loaded.warnings.is_empty()), "{place}: {loaded:#?}");
             } else {
-                let loaded = candor_config::config::load(text.as_bytes());
+                let mut read =
+                    |path: &str| fs::read(root().join("examples").join(path)).map_err(|error| error.to_string());
+                let loaded = candor_config::config::load_for(text.as_bytes(), None, &mut read);
                 assert!(loaded.is_ok(), "{place}: {loaded:#?}");
             }
         }

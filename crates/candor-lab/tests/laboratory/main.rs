@@ -8,6 +8,7 @@
 
 mod bare_metal;
 mod bounds;
+mod dashboard;
 mod demo;
 mod loads;
 mod measurement;

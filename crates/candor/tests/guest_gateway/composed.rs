@@ -204,7 +204,7 @@ fn whole_frames_are_sent_at_other_times() {
     let keys = "match = [\"100\", \"200\"]\nframes = \"classic\"\nto-id = \"300..\"\nchecksum-xor = { from = 0, to = 0, result = 1 }\n\
                 on-change = \"FF\"\ncycle = \"200ms\"\ntimeout = \"500ms\"\non-timeout = \"substitute:EE\"";
     let plain = "match = [\"100\", \"200\"]\nframes = \"classic\"\necho = true";
-    let gateway = crate::scenario::buses(&["left", "right", "third"])
+    let gateway = buses(&["left", "right", "third"])
         + &route("timed", "left", "right", keys)
         + &route("plain", "left", "third", plain);
     let (sender, right, third) = (place.sender("left"), place.listener("right"), place.listener("third"));
