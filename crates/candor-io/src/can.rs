@@ -21,7 +21,7 @@ pub use operational::wait_until_operational;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll, poll_each};
 pub use send_stamps::{SendStage, SendStamp};
-pub use timed::TimedSender;
+pub use timed::{ChangeReceiver, TimedSender};
 pub use wire_clock::stamps_receptions;
 
 use std::io;

@@ -1,7 +1,8 @@
 //! Frames that candor composes of signals of other frames, on a real kernel. What is sent when is proved by the tests of
 //! `candor_signals::compose`; here are the sockets, the thread, and what people see.
 
-use candor_io::can::Stamps;
+use candor_core::frame::CAN_MTU;
+use candor_io::can::{ChangeReceiver, Stamps, TimedSender};
 
 use crate::prelude::*;
 
@@ -104,7 +105,7 @@ fn a_dashboard_is_composed_and_a_silent_source_is_replaced() {
     assert!(frame["sent"].as_u64().unwrap() >= 5, "{frame}");
 }
 
-/// Neither events nor a late thread move the times of cyclic frames.
+/// Neither events nor a late thread move the times of cyclic frames; the broadcast manager of the kernel sends as many.
 #[test]
 #[ignore = "runs in a guest"]
 fn cyclic_frames_do_not_drift() {
@@ -112,15 +113,63 @@ fn cyclic_frames_do_not_drift() {
     let options = Options { stamps: Stamps::On, ..Options::default() };
     let body = CanSocket::open(scene.place.index("body"), &options).unwrap();
     let candor = scene.start(&scene.file(&[("\"mixed\"", "\"periodic\"")]));
+    let manager = TimedSender::open(scene.place.index("body")).unwrap();
+    let cycle = Duration::from_nanos(CYCLE_NS.unsigned_abs());
+    manager.send_every(bytes_of(&classic(0x7FF, &[])).as_slice().try_into().unwrap(), cycle).unwrap();
     let mut bytes = [0; CANFD_MTU];
-    let mut stamp = || body.recv_stamped(&mut bytes).unwrap().at.unwrap().0;
-    let first = stamp();
-    for number in 1..=10 {
-        scene.speed(number, false);
-        let late = stamp() - first - i64::from(number) * CYCLE_NS;
-        // Not half a cycle: each is nearest to its own time.
-        assert!(late.abs() < CYCLE_NS / 2, "frame {number} is {late} ns late");
+    let mut next = || {
+        let stamp = body.recv_stamped(&mut bytes).unwrap().at.unwrap().0;
+        (u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), stamp)
+    };
+    let mut stamps: [Vec<i64>; 2] = Default::default();
+    while stamps[0].len() <= 10 {
+        let (id, stamp) = next();
+        let of_manager = usize::from(id == 0x7FF);
+        stamps[of_manager].push(stamp);
+        if of_manager == 0 {
+            scene.speed(u16::try_from(stamps[0].len()).unwrap(), false);
+        }
     }
+    for (name, stamps) in ["candor", "can-bcm"].iter().zip(&stamps) {
+        for (stamp, number) in stamps.iter().zip(0..) {
+            let late = stamp - stamps[0] - number * CYCLE_NS;
+            // Not half a cycle: each is nearest to its own time.
+            assert!(late.abs() < CYCLE_NS / 2, "frame {number} of {name} is {late} ns late");
+        }
+    }
+    assert!(stamps[0].len().abs_diff(stamps[1].len()) <= 1, "{stamps:?}");
+    candor.stop();
+}
+
+/// The broadcast manager of the kernel watches the same frames for changes, at the same least distance.
+#[test]
+#[ignore = "runs in a guest"]
+fn changes_at_a_distance_are_those_of_can_bcm() {
+    const DISTANCE: Duration = Duration::from_millis(100);
+    /// Their sums are not near the distance, or twice as much.
+    const GAPS_MS: [u64; 3] = [40, 130, 250];
+    let Some(place) = Scenario::new(FEATURES, ["left", "right"]) else { return };
+    let keys = "match = \"100\"\nframes = \"classic\"\non-change = \"0F\"\nmin-delay = \"100ms\"";
+    let gateway = LEFT_RIGHT.to_owned() + &route("r", "left", "right", keys);
+    let (sender, right) = (place.sender("left"), place.listener("right"));
+    let mask: [u8; CAN_MTU] = bytes_of(&classic(0x100, &[0x0F, 0])).try_into().unwrap();
+    let manager = ChangeReceiver::open(place.index("left"), &mask, DISTANCE).unwrap();
+    let candor = place.start(&gateway, "auto");
+    let mut random = 12_345_u64;
+    let mut below = |limit: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(random >> 33).unwrap() % limit
+    };
+    for number in 0..40 {
+        // The second byte does not count, and neither do four bits of the first one.
+        let payload = [u8::try_from(below(3)).unwrap() + 0x10 * u8::try_from(below(2)).unwrap(), number];
+        send(&sender, &classic(0x100, &payload));
+        std::thread::sleep(Duration::from_millis(GAPS_MS[below(GAPS_MS.len())]));
+    }
+    let sent: Vec<_> = std::iter::from_fn(|| hear(&right, SILENCE)).map(|frame| bytes_of(&frame)).collect();
+    let seen: Vec<_> = (0..sent.len()).map(|_| manager.read().unwrap().to_vec()).collect();
+    assert_eq!(sent, seen);
+    assert!((10..40).contains(&sent.len()), "{}", sent.len());
     candor.stop();
 }
 
