@@ -8,7 +8,7 @@ use crate::require::require;
 
 /// Plays the drive, in which ABS1 falls silent after two seconds, and logs both buses.
 const SCRIPT: &str = "candor run 23-dashboard.toml > said &
-until grep -q '^running' said; do sleep 0.1; done
+until grep -q '^ready' said; do sleep 0.1; done
 candump -L vcan0 vcan1 > both.log &
 sleep 0.1
 canplayer -I drive.log
