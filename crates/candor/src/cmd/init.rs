@@ -55,7 +55,7 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     Ok(Exit::Fine)
 }
 
-fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, String> {
+pub(super) fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, String> {
     match links.iter().find(|link| link.name == name) {
         None => Err(format!("no interface {name}; ip -br link lists the interfaces")),
         Some(link) if link.can.is_none() => {
