@@ -60,6 +60,14 @@ impl Condition {
         text: &str,
         find: impl Fn(&str) -> Result<(&'d Message, &'d Signal), String>,
     ) -> Result<Self, ExpressionError> {
+        Self::parse_with(text, &find)
+    }
+
+    /// A program has this once, whatever looks up names.
+    fn parse_with<'d>(
+        text: &str,
+        find: &dyn Fn(&str) -> Result<(&'d Message, &'d Signal), String>,
+    ) -> Result<Self, ExpressionError> {
         let mut of: Option<&Message> = None;
         let mut patterns = vec![PayloadPattern::ANY];
         let mut at = 0;
