@@ -9,7 +9,7 @@ mod run;
 mod state;
 
 pub(crate) use check::{CheckArgs, WARNINGS};
-pub(crate) use dump::{DumpArgs, TimeForm};
+pub(crate) use dump::DumpArgs;
 pub(crate) use egress::{
     EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressWatchArgs, WantedArgs,
 };

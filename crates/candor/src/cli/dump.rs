@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_core::units::parse_duration;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::NetnsArgs;
 
@@ -47,9 +47,12 @@ pub(crate) struct DumpArgs {
     /// End after this time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
-    /// Time at the start of each line.
-    #[arg(long, value_name = "FORM", default_value = "absolute")]
-    pub(crate) time: TimeForm,
+    /// Print the time since the first line.
+    #[arg(long, conflicts_with = "log")]
+    pub(crate) zero: bool,
+    /// Print the time since the line before.
+    #[arg(long, conflicts_with_all = ["log", "zero"])]
+    pub(crate) delta: bool,
     /// Print the log format of candump.
     #[arg(long, conflicts_with = "json")]
     pub(crate) log: bool,
@@ -58,16 +61,4 @@ pub(crate) struct DumpArgs {
     /// Print one JSON object per line instead of text.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TimeForm {
-    /// Seconds since 1970.
-    Absolute,
-    /// Date and time of day, UTC.
-    Date,
-    /// Seconds since the line before.
-    Delta,
-    /// Seconds since the first line.
-    Zero,
 }

@@ -11,57 +11,64 @@ mod wanted;
 use std::error::Error;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candor_cli::gateway_file::plural;
 use candor_cli::{Exit, Outcome, render};
 use candor_core::frame::CANXL_MTU;
 use candor_io::can::{CanSocket, Heard};
+use candor_io::clock::RealtimeNs;
 use candor_io::errno::{ENETDOWN, ENODEV, ENXIO};
 use candor_io::poll::{self, Interest, Watched};
 use candor_io::signal::EndingSignals;
+use candor_signals::Database;
 
 use crate::cli::DumpArgs;
 use crate::netns;
-use decode::{Bus, Decoder};
+use decode::Decoder;
 use frame::Any;
 #[cfg(test)]
 pub(super) use json::Event;
-use text::{Printer, Received};
+use text::{Printer, Times};
 use wanted::Wanted;
 
-/// For bursts while the terminal is slow; a frame takes about 800 bytes.
-const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 /// Frames until the next look at signals and the time, if no pause comes first.
 const WITHOUT_A_LOOK: u32 = 256;
 
 pub(crate) fn run(args: &DumpArgs) -> Outcome {
     netns::enter(&args.netns)?;
-    let Some(found) = buses::find(args)? else { return Ok(Exit::No) };
-    let (buses, indexes): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-    let wanted = buses::wanted(&args.filter, &buses)?;
-    // Before the first frame, so that none is printed without being counted at the end.
+    // Before the first frame is received, so that all are counted at the end.
     let signals = EndingSignals::block()?;
-    let mut ports = Vec::new();
-    for (bus, index) in buses.iter().zip(indexes) {
-        let socket = CanSocket::open_for_all(index).map_err(|error| {
-            format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", bus.interface)
-        })?;
-        socket.set_receive_buffer(RECEIVE_BUFFER_BYTES)?;
-        ports.push(Port { socket, buffer: Box::new([0; CANXL_MTU]), held: None, is_gone: false });
-    }
-    let mut writer = Writer::new(args, &buses);
-    let end = listen(args, &buses, &mut ports, &wanted, &mut writer, &signals)?;
-    let mut lost = Vec::new();
-    for (port, bus) in ports.iter().zip(&buses) {
-        lost.push((bus, port.socket.dropped().unwrap_or_default()));
-    }
-    writer.end(&lost)?;
-    if let (Some(time), End::Time, 0) = (args.duration, end, writer.frames) {
-        render::err(&format!("no frame in {time:?}\n"));
+    let Some(mut ports) = buses::open(args)? else { return Ok(Exit::No) };
+    let mut writer = Writer::new(args, &ports);
+    let end = listen(args, &mut ports, &mut writer, &signals)?;
+    writer.end(&ports)?;
+    if end == End::Time && writer.frames == 0 {
         return Ok(Exit::No);
     }
     Ok(Exit::Fine)
+}
+
+/// A bus of which frames are printed.
+#[derive(Debug)]
+struct Bus {
+    name: String,
+    interface: String,
+    databases: Vec<Arc<Database>>,
+    /// Frames that match one of these; all without `--match`.
+    wanted: Vec<Wanted>,
+}
+
+/// A frame and where it was received.
+#[derive(Clone, Copy, Debug)]
+struct Received<'a> {
+    /// Unix time in ns.
+    at_ns: i64,
+    /// A program of this machine sent it.
+    is_local: bool,
+    /// Number of the bus.
+    number: usize,
+    frame: Any<'a>,
 }
 
 /// Why it ends.
@@ -74,6 +81,7 @@ enum End {
 
 /// A socket, and the frame that it received last.
 struct Port {
+    bus: Bus,
     socket: CanSocket,
     buffer: Box<[u8; CANXL_MTU]>,
     /// A frame that is not printed yet.
@@ -84,24 +92,26 @@ struct Port {
 
 impl Port {
     /// Receives the next frame if none is held.
-    fn fill(&mut self, bus: &Bus) -> io::Result<()> {
+    fn fill(&mut self) -> io::Result<()> {
         if self.held.is_some() || self.is_gone {
             return Ok(());
         }
-        let interface = &bus.interface;
-        match self.socket.hear(&mut self.buffer) {
-            Ok(heard) => self.held = heard,
-            Err(error) => match error.raw_os_error() {
-                Some(ENETDOWN) => {
-                    render::err(&format!("{interface} is down; set it up: sudo ip link set {interface} up\n"));
-                }
-                Some(ENODEV | ENXIO) => {
-                    self.is_gone = true;
-                    render::err(&format!("{interface} is gone: unplugged or deleted\n"));
-                }
-                _ => return Err(error),
-            },
-        }
+        let error = match self.socket.hear(&mut self.buffer) {
+            Ok(heard) => {
+                self.held = heard;
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let interface = &self.bus.interface;
+        render::err(&match error.raw_os_error() {
+            Some(ENETDOWN) => format!("{interface} is down; set it up: sudo ip link set {interface} up\n"),
+            Some(ENODEV | ENXIO) => {
+                self.is_gone = true;
+                format!("{interface} is gone: unplugged or deleted\n")
+            }
+            _ => return Err(error),
+        });
         Ok(())
     }
 }
@@ -109,10 +119,8 @@ impl Port {
 /// Prints frames in the order in which they were received.
 fn listen(
     args: &DumpArgs,
-    buses: &[Bus],
     ports: &mut [Port],
-    wanted: &[Vec<Wanted>],
-    writer: &mut Writer<'_>,
+    writer: &mut Writer,
     signals: &EndingSignals,
 ) -> Result<End, Box<dyn Error>> {
     let signal = signals.descriptor()?;
@@ -120,22 +128,26 @@ fn listen(
     let most = args.count.map_or(u64::MAX, |count| count.get().into());
     let mut before_look = WITHOUT_A_LOOK;
     loop {
-        for (port, bus) in ports.iter_mut().zip(buses) {
-            port.fill(bus)?;
+        let mut next: Option<(RealtimeNs, usize)> = None;
+        for (number, port) in ports.iter_mut().enumerate() {
+            port.fill()?;
+            if let Some(heard) = port.held
+                && next.is_none_or(|(first, _)| heard.at < first)
+            {
+                next = Some((heard.at, number));
+            }
         }
-        let held = ports.iter().enumerate().filter_map(|(number, port)| Some((port.held?.at, number)));
-        let next = held.min().map(|(_, number)| number);
-        if let Some(number) = next
+        if let Some((at, number)) = next
             && let port = &mut ports[number]
             && let Some(heard) = port.held.take()
             && let Some(frame) = Any::read(&port.buffer[..heard.len])
         {
-            let is_wanted = args.filter.is_empty() || wanted[number].iter().any(|one| one.takes(&frame));
-            if is_wanted {
-                writer.frame(&Received { at_ns: heard.at.0, is_local: heard.is_local, number, frame });
-            }
-            if writer.frames == most {
-                return Ok(End::Count);
+            let wanted = &port.bus.wanted;
+            if args.filter.is_empty() || wanted.iter().any(|one| one.takes(&frame)) {
+                writer.frame(&port.bus, &Received { at_ns: at.0, is_local: heard.is_local, number, frame });
+                if writer.frames == most {
+                    return Ok(End::Count);
+                }
             }
         }
         before_look -= 1;
@@ -159,12 +171,15 @@ fn listen(
 
 /// Waits for a frame, a signal or the end of the time.
 fn wait(ports: &[Port], signal: BorrowedFd<'_>, left: Option<Duration>) -> Result<(), Box<dyn Error>> {
-    let there = ports.iter().filter(|port| !port.is_gone);
-    let mut watched: Vec<_> = there.map(|port| Watched::new(port.socket.as_fd(), Interest::Read)).collect();
-    if watched.is_empty() {
+    let mut watched = vec![Watched::new(signal, Interest::Read)];
+    for port in ports {
+        if !port.is_gone {
+            watched.push(Watched::new(port.socket.as_fd(), Interest::Read));
+        }
+    }
+    if watched.len() == 1 {
         return Err("no interface is left".into());
     }
-    watched.push(Watched::new(signal, Interest::Read));
     match poll::wait(&mut watched, left) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error.into()),
         _ => Ok(()),
@@ -172,38 +187,48 @@ fn wait(ports: &[Port], signal: BorrowedFd<'_>, left: Option<Duration>) -> Resul
 }
 
 /// Lines until they are written.
-struct Writer<'d> {
-    buses: &'d [Bus],
-    form: Form<'d>,
+struct Writer {
+    form: Form,
     text: String,
     /// Frames that were printed.
     frames: u64,
 }
 
-enum Form<'d> {
+enum Form {
     /// Signals with `--decode`.
-    Json(Option<Decoder<'d>>),
+    Json(Option<Decoder>),
     Log,
-    Text(Printer<'d>),
+    Text(Printer),
 }
 
-impl<'d> Writer<'d> {
-    fn new(args: &DumpArgs, buses: &'d [Bus]) -> Self {
-        let form = match (args.json, args.log) {
-            (true, _) => Form::Json(args.decode.then(Decoder::default)),
-            (false, true) => Form::Log,
-            (false, false) => Form::Text(Printer::new(buses, args.time, args.decode, render::wants_colour_out())),
+impl Writer {
+    fn new(args: &DumpArgs, ports: &[Port]) -> Self {
+        let decoder = args.decode.then(Decoder::default);
+        let form = if args.json {
+            Form::Json(decoder)
+        } else if args.log {
+            Form::Log
+        } else {
+            let times = match (args.zero, args.delta) {
+                (true, _) => Times::Zero,
+                (_, true) => Times::Delta,
+                _ => Times::Absolute,
+            };
+            let width = ports.iter().map(|port| port.bus.name.chars().count()).max().unwrap_or_default();
+            Form::Text(Printer { times, has_colour: render::wants_colour_out(), decoder, width, since_ns: None })
         };
-        Self { buses, form, text: String::new(), frames: 0 }
+        Self { form, text: String::new(), frames: 0 }
     }
 
-    fn frame(&mut self, received: &Received<'_>) {
+    fn frame(&mut self, bus: &Bus, received: &Received<'_>) {
         self.frames += 1;
-        let bus = &self.buses[received.number];
         match &mut self.form {
-            Form::Json(decoder) => self.text += &render::line(&json::Event::of(bus, received, decoder.as_mut())),
+            Form::Json(decoder) => {
+                let decoded = decoder.as_mut().and_then(|decoder| decoder.decode(bus, received));
+                self.text += &render::line(&json::frame(bus, received, decoded));
+            }
             Form::Log => text::log(&mut self.text, bus, received),
-            Form::Text(printer) => printer.print(&mut self.text, received),
+            Form::Text(printer) => printer.print(&mut self.text, bus, received),
         }
     }
 
@@ -216,21 +241,24 @@ impl<'d> Writer<'d> {
     }
 
     /// The number of frames, and of those that the sockets dropped.
-    fn end(&mut self, lost: &[(&Bus, u32)]) -> io::Result<()> {
-        if let Form::Json(_) = self.form {
-            let lost = lost.iter().map(|(_, lost)| u64::from(*lost)).sum();
-            self.text += &render::line(&json::Event::End { frames: self.frames, lost });
-            return self.flush();
+    fn end(&mut self, ports: &[Port]) -> io::Result<()> {
+        let frames = self.frames;
+        let mut said = format!("frames: {frames}\n");
+        let mut all = 0;
+        for Port { bus: Bus { interface, .. }, socket, .. } in ports {
+            let lost = socket.dropped().unwrap_or_default();
+            all += u64::from(lost);
+            if lost > 0 {
+                said += &format!(
+                    "{lost} frames lost: {interface} received them faster than they were printed; write to a file\n"
+                );
+            }
         }
-        self.flush()?;
-        let count = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX), "frame");
-        let mut said = format!("{}\n", count(self.frames));
-        for (bus, lost) in lost.iter().filter(|(_, lost)| *lost > 0) {
-            let (frames, interface) = (count((*lost).into()), &bus.interface);
-            said +=
-                &format!("{frames} lost: {interface} received them faster than they were printed; write to a file\n");
+        if matches!(self.form, Form::Json(_)) {
+            self.text += &render::line(&json::Event::End { frames, lost: all });
+        } else {
+            render::err(&said);
         }
-        render::err(&said);
-        Ok(())
+        self.flush()
     }
 }

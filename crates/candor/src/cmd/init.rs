@@ -65,6 +65,10 @@ pub(super) fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, Strin
     }
 }
 
+pub(super) fn no_socket(interface: &str, error: &std::io::Error) -> String {
+    format!("cannot listen on {interface}: {error}; is can-raw loaded? sudo modprobe can-raw")
+}
+
 /// An interface, and what arrived on it.
 struct Found {
     name: String,
@@ -126,9 +130,7 @@ fn listen_to_all(found: &mut [Found], time: Duration) -> Result<(), Box<dyn std:
     render::err(&format!("Listening on {} for {time:?} …\n", names.join(", ")));
     let mut sockets = Vec::new();
     for one in up {
-        let socket = CanSocket::open(one.index, &Options::default()).map_err(|error| {
-            format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", one.name)
-        })?;
+        let socket = CanSocket::open(one.index, &Options::default()).map_err(|error| no_socket(&one.name, &error))?;
         sockets.push((socket, &mut one.received));
     }
     listen(&mut sockets, time, |_| false)?;

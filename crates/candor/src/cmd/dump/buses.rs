@@ -1,4 +1,4 @@
-//! The buses of the arguments, with their databases.
+//! The buses of the arguments, with their databases and sockets.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -7,87 +7,81 @@ use std::sync::Arc;
 use candor_cli::gateway_file::{self, Form, GatewayFile, MAX_DATABASE_BYTES};
 use candor_cli::render;
 use candor_config::plan::{BusIndex, Plan};
+use candor_core::frame::CANXL_MTU;
 use candor_engine::Running;
-use candor_io::can::{self, InterfaceIndex};
+use candor_io::can::{self, CanSocket};
 use candor_io::poll::MAX_WATCHED;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 use candor_signals::{Database, dbc};
 
-use super::decode::Bus;
 use super::wanted::Wanted;
+use super::{Bus, Port};
 use crate::cli::DumpArgs;
 use crate::cmd::{egress, init};
 
 /// Stands for all CAN interfaces.
 const ANY: &str = "any";
+/// For bursts while the terminal is slow; a frame takes about 800 bytes.
+const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 
 /// `None`, after printing the findings, if the gateway file is not valid.
-pub(super) fn find(args: &DumpArgs) -> Result<Option<Vec<(Bus, InterfaceIndex)>>, Box<dyn Error>> {
+pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>> {
     let file = config(args)?.map(|path| GatewayFile::read(&path)).transpose()?;
-    let plan = match &file {
-        None => None,
-        Some(file) => match file.gateway_or_say(Form::running(args.json))? {
-            None => return Ok(None),
-            Some(loaded) => Some(&loaded.plan),
-        },
-    };
-    let given = args.database.iter().map(|path| database(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut plan = None;
+    if let Some(file) = &file {
+        let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(None) };
+        plan = Some(&loaded.plan);
+    }
+    let mut given = Vec::new();
+    for path in &args.database {
+        given.push(database(path)?);
+    }
     let links = link::list(&mut Client::open()?)?;
-    let mut names: Vec<&str> = Vec::new();
-    for name in &args.bus {
-        if name == ANY { names.extend(all(&links)) } else { names.push(name) }
-    }
-    if args.bus.is_empty() {
-        match plan {
-            Some(plan) => names.extend(plan.buses().iter().map(|bus| bus.name.as_str())),
-            None => names.extend(all(&links)),
+    let mut ports: Vec<Port> = Vec::new();
+    for bus in buses(args, plan, &links) {
+        let link = init::named(&links, &bus.interface)?;
+        if ports.iter().any(|port| port.bus.interface == bus.interface) {
+            continue;
         }
+        let socket = CanSocket::open_for_all(link.index).map_err(|error| init::no_socket(&link.name, &error))?;
+        socket.set_receive_buffer(RECEIVE_BUFFER_BYTES)?;
+        let mut port = Port { bus, socket, buffer: Box::new([0; CANXL_MTU]), held: None, is_gone: false };
+        port.bus.databases.extend_from_slice(&given);
+        ports.push(port);
     }
-    if names.is_empty() {
+    if ports.is_empty() {
         let note = egress::no_interface(&can::support());
         return Err(note.trim_start_matches("note: ").trim_end().into());
     }
-    let mut found: Vec<(Bus, InterfaceIndex)> = Vec::new();
-    for name in names {
-        let mut bus = in_file(plan, name);
-        bus.databases.extend(given.iter().cloned());
-        let link = init::named(&links, &bus.interface)?;
-        if found.iter().all(|(_, index)| *index != link.index) {
-            found.push((bus, link.index));
-        }
-    }
     // One is for signals.
-    if found.len() >= MAX_WATCHED {
-        return Err(format!("at most {} interfaces are possible", MAX_WATCHED - 1).into());
+    if ports.len() >= MAX_WATCHED {
+        return Err(format!("{} interfaces; candor dump prints at most {}", ports.len(), MAX_WATCHED - 1).into());
     }
-    if args.decode && found.iter().all(|(bus, _)| bus.databases.is_empty()) {
+    if args.decode && ports.iter().all(|port| port.bus.databases.is_empty()) {
         return Err(
             "--decode needs a database: name one with --database, or with [database] in the gateway file".into()
         );
     }
-    Ok(Some(found))
+    for text in &args.filter {
+        select(text, &mut ports)?;
+    }
+    Ok(Some(ports))
 }
 
-/// What each bus prints, by bus. An entry must be possible for one of them, because their databases differ.
-pub(super) fn wanted(entries: &[String], buses: &[Bus]) -> Result<Vec<Vec<Wanted>>, String> {
-    let mut wanted = vec![Vec::new(); buses.len()];
-    for entry in entries {
-        let (mut is_possible, mut reason) = (false, String::new());
-        for (bus, wanted) in buses.iter().zip(&mut wanted) {
-            match Wanted::parse(entry, &bus.databases) {
-                Ok(one) => {
-                    is_possible = true;
-                    wanted.push(one);
-                }
-                Err(why) => reason = why,
+/// Adds an entry of `--match` to each bus. It must be possible for one of them, because their databases differ.
+fn select(text: &str, ports: &mut [Port]) -> Result<(), String> {
+    let (mut is_possible, mut reason) = (false, String::new());
+    for Port { bus, .. } in ports {
+        match Wanted::parse(text, &bus.databases) {
+            Ok(one) => {
+                is_possible = true;
+                bus.wanted.push(one);
             }
-        }
-        if !is_possible {
-            return Err(format!("--match {entry:?}: {reason}"));
+            Err(why) => reason = why,
         }
     }
-    Ok(wanted)
+    if is_possible { Ok(()) } else { Err(format!("--match {text:?}: {reason}")) }
 }
 
 /// The gateway file: that of the only running gateway if signals are wanted and no file is named.
@@ -101,35 +95,39 @@ fn config(args: &DumpArgs) -> Result<Option<PathBuf>, String> {
             render::err(&format!("databases of {file}, process {pid}\n"));
             Ok(Some(file.into()))
         }
-        _ => Err("--decode needs a database: candor dump --database FILE, or --config FILE of a gateway".to_owned()),
+        _ => Err("--decode needs a database: --database FILE, or --config FILE of a gateway".to_owned()),
     }
 }
 
 fn database(path: &Path) -> Result<Arc<Database>, Box<dyn Error>> {
     let (name, bytes) = gateway_file::read_bytes(path, MAX_DATABASE_BYTES)?;
-    if bytes.len() > MAX_DATABASE_BYTES {
-        return Err(format!("{name} has more than {} MiB", MAX_DATABASE_BYTES >> 20).into());
-    }
     let database = dbc::read(&bytes);
-    if database.messages.is_empty() {
-        return Err(format!("{name} has no message; candor reads DBC files").into());
+    if bytes.len() > MAX_DATABASE_BYTES || database.messages.is_empty() {
+        return Err(format!("{name} has no message, or too many; candor reads DBC files of up to 32 MiB").into());
     }
     Ok(Arc::new(database))
 }
 
-fn all(links: &[Link]) -> impl Iterator<Item = &str> {
-    links.iter().filter(|link| link.can.is_some()).map(|link| link.name.as_str())
-}
-
-/// The bus with this name in the gateway file, otherwise the one with this interface, otherwise the interface alone.
-fn in_file(plan: Option<&Plan>, name: &str) -> Bus {
-    let found = plan.and_then(|plan| {
-        let buses = plan.buses();
-        let by_name = buses.iter().position(|bus| bus.name == name);
-        let at = by_name.or_else(|| buses.iter().position(|bus| bus.interface == name))?;
-        let bus = &buses[at];
-        let databases = plan.databases(BusIndex(at)).to_vec();
-        Some(Bus { name: bus.name.clone(), interface: bus.interface.clone(), databases })
-    });
-    found.unwrap_or_else(|| Bus { name: name.to_owned(), interface: name.to_owned(), databases: Vec::new() })
+/// The buses that the arguments name. Of a gateway file, a name is that of a bus or of its interface.
+fn buses(args: &DumpArgs, plan: Option<&Plan>, links: &[Link]) -> Vec<Bus> {
+    let of_file = plan.map_or(&[][..], Plan::buses);
+    let mut names: Vec<&str> = args.bus.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        names.extend(of_file.iter().map(|bus| bus.name.as_str()));
+    }
+    if names.is_empty() || names.contains(&ANY) {
+        names = links.iter().filter(|link| link.can.is_some()).map(|link| link.name.as_str()).collect();
+    }
+    let mut found = Vec::new();
+    for name in names {
+        let by_name = of_file.iter().position(|bus| bus.name == name);
+        let at = by_name.or_else(|| of_file.iter().position(|bus| bus.interface == name));
+        let (mut name, mut interface, mut databases) = (name, name, Vec::new());
+        if let (Some(at), Some(plan)) = (at, plan) {
+            (name, interface) = (&of_file[at].name, &of_file[at].interface);
+            databases.extend_from_slice(plan.databases(BusIndex(at)));
+        }
+        found.push(Bus { name: name.to_owned(), interface: interface.to_owned(), databases, wanted: Vec::new() });
+    }
+    found
 }

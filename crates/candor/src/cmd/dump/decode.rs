@@ -2,30 +2,25 @@
 
 use std::sync::Arc;
 
-use candor_core::frame::{Frame, RawId};
-use candor_signals::{Database, Message, MessageCodec};
+use candor_core::frame::RawId;
+use candor_signals::{Database, MessageCodec};
 
 use super::frame::Any;
+use super::{Bus, Received};
 use crate::cmd::explain::signals::{SignalView, decoded};
-
-/// A bus of which frames are printed.
-#[derive(Clone, Debug)]
-pub(super) struct Bus {
-    pub(super) name: String,
-    pub(super) interface: String,
-    pub(super) databases: Vec<Arc<Database>>,
-}
 
 /// The messages that were received.
 #[derive(Debug, Default)]
-pub(super) struct Decoder<'d> {
+pub(super) struct Decoder {
     /// In ascending order of bus and identifier; without a layout if no database has it.
-    known: Vec<((usize, RawId), Option<Layout<'d>>)>,
+    known: Vec<((usize, RawId), Option<Layout>)>,
 }
 
 #[derive(Debug)]
-struct Layout<'d> {
-    message: &'d Message,
+struct Layout {
+    database: Arc<Database>,
+    /// Index in the database.
+    message: usize,
     codec: MessageCodec,
     /// By signal: letters of the longest text so far.
     widths: Vec<usize>,
@@ -33,36 +28,36 @@ struct Layout<'d> {
 
 /// A decoded frame.
 #[derive(Debug)]
-pub(super) struct Decoded<'d, 'w> {
+pub(super) struct Decoded<'d> {
     pub(super) name: &'d str,
     /// With the index in `widths`.
     pub(super) signals: Vec<(usize, SignalView<'d>)>,
-    pub(super) widths: &'w mut [usize],
+    pub(super) widths: &'d mut [usize],
 }
 
-impl<'d> Decoder<'d> {
+impl Decoder {
     /// `None` if no database of the bus has the frame.
-    pub(super) fn decode(&mut self, number: usize, bus: &'d Bus, frame: &Any<'_>) -> Option<Decoded<'d, '_>> {
-        let Any::Can(frame) = frame else { return None };
+    pub(super) fn decode(&mut self, bus: &Bus, received: &Received<'_>) -> Option<Decoded<'_>> {
+        let Any::Can(frame) = &received.frame else { return None };
         if frame.id.is_rtr() || frame.id.is_err() {
             return None;
         }
-        let key = (number, frame.id);
-        let at = match self.known.binary_search_by(|(known, _)| known.cmp(&key)) {
-            Ok(at) => at,
-            Err(at) => {
-                self.known.insert(at, (key, Layout::find(bus, frame)));
-                at
-            }
-        };
-        let Layout { message, codec, widths } = self.known[at].1.as_mut()?;
+        let key = (received.number, frame.id);
+        let at = self.known.partition_point(|(known, _)| *known < key);
+        if self.known.get(at).is_none_or(|(known, _)| *known != key) {
+            self.known.insert(at, (key, bus.databases.iter().find_map(|database| Layout::find(database, frame.id))));
+        }
+        let Layout { database, message, codec, widths } = self.known[at].1.as_mut()?;
+        let message = &database.messages[*message];
         Some(Decoded { name: &message.name, signals: decoded(message, codec, frame), widths })
     }
 }
 
-impl<'d> Layout<'d> {
-    fn find(bus: &'d Bus, frame: &Frame) -> Option<Self> {
-        let message = bus.databases.iter().find_map(|database| database.with_id(frame.id).next())?;
-        Some(Self { message, codec: MessageCodec::new(message), widths: vec![0; message.signals.len()] })
+impl Layout {
+    fn find(database: &Arc<Database>, id: RawId) -> Option<Self> {
+        let found = database.with_id(id).next()?;
+        let message = database.messages.iter().position(|one| std::ptr::eq(one, found))?;
+        let (codec, widths) = (MessageCodec::new(found), vec![0; found.signals.len()]);
+        Some(Self { database: Arc::clone(database), message, codec, widths })
     }
 }

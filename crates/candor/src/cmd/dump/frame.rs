@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use candor_core::frame::{CAN_SFF_MASK, CANXL_VCID, CANXL_VCID_OFFSET, Frame, RawId};
+use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, CANXL_VCID, CANXL_VCID_OFFSET, Frame, RawId};
 
 /// `CANXL_XLF`, in the byte where other frames have their length.
 const CANXL_XLF: u8 = 0x80;
@@ -48,6 +48,15 @@ impl<'a> Any<'a> {
             acceptance: u32::from_ne_bytes([*g, *h, *i, *j]),
             data: &data[..len.min(data.len())],
         }))
+    }
+
+    /// The digits of the identifier, with the class of an error frame.
+    pub(super) fn identifier(&self) -> String {
+        let id = self.id();
+        match id.is_err() || id.is_eff() {
+            true => format!("{:08X}", id.0 & (CAN_ERR_FLAG | CAN_EFF_MASK)),
+            false => format!("{:03X}", id.bits()),
+        }
     }
 
     /// The identifier; the priority of a CAN XL frame.

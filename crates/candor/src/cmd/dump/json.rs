@@ -1,11 +1,11 @@
 //! Frames as JSON; `docs/json.md` describes the keys.
 
+use candor_core::frame::{Frame, RawId};
 use serde::Serialize;
 
-use super::decode::{Bus, Decoder};
-use super::error;
+use super::decode::Decoded;
 use super::frame::Any;
-use super::text::Received;
+use super::{Bus, Received, error};
 use crate::cmd::explain::json::{self, FrameView, MessageView};
 use crate::cmd::job_text::hex;
 
@@ -30,40 +30,22 @@ pub(in crate::cmd) enum Event<'a> {
     },
 }
 
-impl<'a> Event<'a> {
-    pub(super) fn of(bus: &'a Bus, received: &Received<'_>, decoder: Option<&mut Decoder<'a>>) -> Self {
-        let decoded = decoder.and_then(|decoder| decoder.decode(received.number, bus, &received.frame));
-        let message = decoded.map(|decoded| MessageView {
-            name: decoded.name,
-            signals: decoded.signals.into_iter().map(|(_at, signal)| signal).collect(),
-        });
-        let (frame, errors) = match &received.frame {
-            Any::Can(frame) => {
-                let view = FrameView { data_hex: hex(frame.payload()), ..json::frame(frame) };
-                (view, frame.id.is_err().then(|| error::words(frame)))
-            }
-            Any::Xl(xl) => {
-                let view = FrameView {
-                    text: received.frame.to_string(),
-                    format: "xl",
-                    can_id_hex: format!("{:08X}", xl.word),
-                    len_bytes: u16::try_from(xl.data.len()).unwrap_or(u16::MAX),
-                    len8_dlc: 0,
-                    flags_hex: format!("{:02X}", xl.flags),
-                    data_hex: hex(xl.data),
-                };
-                (view, None)
-            }
-        };
-        let Bus { name, interface, .. } = bus;
-        Self::Frame {
-            at_ns: received.at_ns,
-            bus: name,
-            interface,
-            sent_here: received.is_local,
-            frame,
-            errors,
-            message,
+/// The event of a frame.
+pub(super) fn frame<'a>(bus: &'a Bus, received: &Received<'_>, decoded: Option<Decoded<'a>>) -> Event<'a> {
+    let (frame, errors) = match &received.frame {
+        Any::Can(frame) => {
+            let view = FrameView { data_hex: hex(frame.payload()), ..json::frame(frame) };
+            (view, frame.id.is_err().then(|| error::words(frame)))
         }
-    }
+        Any::Xl(xl) => {
+            let fields = Frame { id: RawId(xl.word), flags: xl.flags, ..Frame::EMPTY };
+            let (text, data_hex) = (received.frame.to_string(), hex(xl.data));
+            let len_bytes = u16::try_from(xl.data.len()).unwrap_or(u16::MAX);
+            (FrameView { text, format: "xl", len_bytes, data_hex, ..json::frame(&fields) }, None)
+        }
+    };
+    let signals = |signals: Vec<_>| signals.into_iter().map(|(_at, signal)| signal).collect();
+    let message = decoded.map(|Decoded { name, signals: all, .. }| MessageView { name, signals: signals(all) });
+    let (bus, interface) = (&bus.name, &bus.interface);
+    Event::Frame { at_ns: received.at_ns, bus, interface, sent_here: received.is_local, frame, errors, message }
 }

@@ -1,10 +1,11 @@
 //! `--match`: the entries of `match` in a gateway file.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use candor_core::filter::{Filter, IdRange, Normalised};
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG};
-use candor_signals::{Condition, Database, FindError};
+use candor_signals::{Condition, Database};
 
 use super::frame::Any;
 
@@ -27,36 +28,31 @@ impl Wanted {
             let errors = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
             return Ok(Self::Filter(errors.normalise()));
         }
-        if text.starts_with('@') {
-            return Err("lists of a gateway file are not possible here; write identifiers".to_owned());
-        }
         if Condition::is_one(text) {
-            let parsed = Condition::parse(text, |name| first(databases, |database| database.signal(name)));
-            return parsed.map(Self::Condition).map_err(|wrong| format!("{wrong}; {}", wrong.help));
+            let find = |name: &str| {
+                let mut found = Err("There is no database for this name".to_owned());
+                for database in databases {
+                    found = found.or_else(|_why| database.signal(name).map_err(|why| why.to_string()));
+                }
+                found
+            };
+            return Condition::parse(text, find).map(Self::Condition).map_err(|wrong| mistake(&wrong, &wrong.help));
         }
         if text.contains(IdRange::DOTS) {
-            let parsed = IdRange::parse(text);
-            return parsed.map(Self::Range).map_err(|wrong| format!("{wrong}; {}", wrong.kind.help()));
+            return IdRange::parse(text).map(Self::Range).map_err(|wrong| mistake(&wrong, &wrong.kind.help()));
         }
-        let message = first(databases, |database| database.message(text));
-        match (Filter::parse(text), message) {
-            (Ok(filter), found) => {
-                let filter = filter.normalise();
-                match found.ok().and_then(|message| message.id).filter(|id| !filter.matches(id.raw())) {
-                    Some(id) => {
-                        Err(format!("this is a filter, and the name of message {id}; write {id} for the message"))
-                    }
-                    None => Ok(Self::Filter(filter)),
-                }
+        let of_message = databases.iter().find_map(|database| database.message(text).ok()?.id);
+        match (Filter::parse(text).map(Filter::normalise), of_message) {
+            (Ok(filter), Some(id)) if !filter.matches(id.raw()) => {
+                Err(format!("This is a filter, and the name of message {id}; write {id} for the message"))
             }
-            (Err(_), Ok(message)) => match message.id {
-                Some(id) => Ok(Self::Filter(Filter::exact(id.raw()).normalise())),
-                None => Err("this message has no identifier that a frame can have; correct the database".to_owned()),
-            },
-            (Err(wrong), Err(_)) if databases.is_empty() => {
-                Err(format!("{wrong}; {}; names of messages need --database or --config", wrong.kind.help()))
+            (Ok(filter), _) => Ok(Self::Filter(filter)),
+            (Err(_), Some(id)) => Ok(Self::Filter(Filter::exact(id.raw()).normalise())),
+            (Err(wrong), None) => {
+                let why = databases.first().and_then(|database| database.message(text).err());
+                let why = why.map(|why| why.to_string()).unwrap_or_else(|| wrong.to_string());
+                Err(mistake(&why, "write a filter such as 123, or a message of a --database or the --config"))
             }
-            (Err(_), Err(why)) => Err(format!("{why}; write a filter such as 123, or a message of the database")),
         }
     }
 
@@ -76,21 +72,8 @@ impl Wanted {
     }
 }
 
-/// What is in the only database that has it; the reason of the first one if none has.
-fn first<'d, T>(
-    databases: &'d [Arc<Database>],
-    find: impl Fn(&'d Database) -> Result<T, FindError>,
-) -> Result<T, String> {
-    let mut found: Option<Result<T, String>> = None;
-    for database in databases {
-        match (find(database), &found) {
-            (Ok(_), Some(Ok(_))) => return Err("several databases have this name".to_owned()),
-            (Ok(one), _) => found = Some(Ok(one)),
-            (Err(why), None) => found = Some(Err(why.to_string().replace(char::is_control, "?"))),
-            (Err(_), Some(_)) => {}
-        }
-    }
-    found.unwrap_or_else(|| Err("there is no database; name one with --database or --config".to_owned()))
+fn mistake(what: &dyn Display, help: &str) -> String {
+    format!("{what}; {help}").replace(char::is_control, "?")
 }
 
 #[cfg(test)]
@@ -124,7 +107,7 @@ mod tests {
     #[test]
     fn mistakes_say_what_to_do() {
         let said = |text, databases: &[Arc<Database>]| Wanted::parse(text, databases).unwrap_err();
-        let all: Vec<_> = ["ABS", "ABS1.Speed > 1", "ABS1.VehSpd > x", "1FF..100", "@diagnosis", "ABS1.VehSpd"]
+        let all: Vec<_> = ["ABS", "ABS1.Speed > 1", "ABS1.VehSpd > x", "1FF..100", "ABS1.VehSpd"]
             .map(|text| format!("{text}: {}\n", said(text, &databases())))
             .into_iter()
             .chain(["ABS1", "ABS1.VehSpd > 50"].map(|text| format!("{text}, no database: {}\n", said(text, &[]))))
@@ -133,15 +116,11 @@ mod tests {
     }
 
     #[test]
-    fn several_databases_must_agree() {
-        let twice = [databases(), databases()].concat();
-        assert_eq!(
-            Wanted::parse("ABS1", &twice),
-            Err("several databases have this name; write a filter such as 123, or a \
-            message of the database"
-                .to_owned())
-        );
+    fn names_of_any_database_of_the_bus_are_known() {
         let other = Arc::new(dbc::read(b"BO_ 5 Doors: 8 X\n SG_ Open : 0|1@1+ (1,0) [0|1] \"\" X\n"));
-        assert!(Wanted::parse("ABS1", &[vec![other], databases()].concat()).is_ok());
+        let both = [vec![other], databases()].concat();
+        for text in ["ABS1", "Doors", "ABS1.VehSpd > 50", "Doors.Open == 1"] {
+            assert!(Wanted::parse(text, &both).is_ok(), "{text}");
+        }
     }
 }

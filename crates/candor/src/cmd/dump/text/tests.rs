@@ -14,19 +14,25 @@ fn buses() -> [Bus; 2] {
         name: name.to_owned(),
         interface: interface.to_owned(),
         databases: databases.iter().map(|text| Arc::new(dbc::read(text))).collect(),
+        wanted: Vec::new(),
     };
     [bus("powertrain", "can0", &[powertrain, MULTIPLEXED]), bus("body", "can1", &[])]
 }
 
 const BASE_NS: i64 = 1_790_000_000_123_456_789;
 
+fn printer(times: Times, decodes: bool, has_colour: bool) -> Printer {
+    Printer { times, has_colour, decoder: decodes.then(Decoder::default), width: "powertrain".len(), since_ns: None }
+}
+
 /// Frames, one every 1.5 ms, on one bus after another.
-fn printed(printer: &mut Printer<'_>, frames: &[&str]) -> String {
-    let mut text = String::new();
+fn printed(printer: &mut Printer, frames: &[&str]) -> String {
+    let (buses, mut text) = (buses(), String::new());
     for (at, frame) in (0..).zip(frames) {
         let frame = Any::Can(frame.parse().unwrap());
         let at_ns = BASE_NS + 1_500_000 * i64::from(at);
-        printer.print(&mut text, &Received { at_ns, is_local: at % 4 == 1, number: (at % 2) as usize, frame });
+        let number = usize::from(at % 2 == 1);
+        printer.print(&mut text, &buses[number], &Received { at_ns, is_local: at % 4 == 1, number, frame });
     }
     text
 }
@@ -45,11 +51,10 @@ const FRAMES: [&str; 9] = [
 
 #[test]
 fn each_format_has_its_line() {
-    let buses = buses();
     let mut text = String::new();
-    for time in [TimeForm::Absolute, TimeForm::Date, TimeForm::Delta, TimeForm::Zero] {
-        let frames = if time == TimeForm::Absolute { &FRAMES[..] } else { &FRAMES[..3] };
-        text += &format!("{time:?}\n{}\n", printed(&mut Printer::new(&buses, time, false, false), frames));
+    for times in [Times::Absolute, Times::Delta, Times::Zero] {
+        let frames = if times == Times::Absolute { &FRAMES[..] } else { &FRAMES[..3] };
+        text += &format!("{times:?}\n{}\n", printed(&mut printer(times, false, false), frames));
     }
     insta::assert_snapshot!(text);
 }
@@ -67,7 +72,7 @@ fn xl_frames_have_their_fields() {
     let received = Received { at_ns: BASE_NS, is_local: false, number: 1, frame };
     let buses = buses();
     let mut text = String::new();
-    Printer::new(&buses, TimeForm::Absolute, true, false).print(&mut text, &received);
+    printer(Times::Absolute, true, false).print(&mut text, &buses[1], &received);
     log(&mut text, &buses[1], &received);
     insta::assert_snapshot!(text, @"");
     for end in 0..bytes.len() {
@@ -93,20 +98,19 @@ fn signals_stay_in_their_columns() {
         "321#R3",
     ];
     let frames = frames.map(|frame| if frame == "321#0" { "321#0600FE0F" } else { frame });
-    let mut text = printed(&mut Printer::new(&buses, TimeForm::Zero, true, false), &frames);
+    let mut text = printed(&mut printer(Times::Zero, true, false), &frames);
     // All of the first bus, where the messages are.
-    let mut printer = Printer::new(&buses, TimeForm::Zero, true, false);
+    let mut printer = printer(Times::Zero, true, false);
     for frame in frames {
         let frame = Any::Can(frame.parse().unwrap());
-        printer.print(&mut text, &Received { at_ns: BASE_NS, is_local: false, number: 0, frame });
+        printer.print(&mut text, &buses[0], &Received { at_ns: BASE_NS, is_local: false, number: 0, frame });
     }
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn a_terminal_has_colours() {
-    let buses = buses();
-    let mut printer = Printer::new(&buses, TimeForm::Zero, true, true);
+    let mut printer = printer(Times::Zero, true, true);
     let text = printed(&mut printer, &["123#138801", "123#138801", "20000040#0000000000000000"]);
     insta::assert_snapshot!(text.replace('\u{1b}', "ESC"));
 }
