@@ -103,7 +103,7 @@ fn database(path: &Path) -> Result<Arc<Database>, Box<dyn Error>> {
     let (name, bytes) = gateway_file::read_bytes(path, MAX_DATABASE_BYTES)?;
     let database = dbc::read(&bytes);
     if bytes.len() > MAX_DATABASE_BYTES || database.messages.is_empty() {
-        return Err(format!("{name} has no message, or too many; candor reads DBC files of up to 32 MiB").into());
+        return Err(format!("{name} has no message; candor reads DBC files of up to 32 MiB").into());
     }
     Ok(Arc::new(database))
 }

@@ -116,14 +116,14 @@ fn data(text: &mut String, frame: &Any<'_>) {
         Any::Xl(xl) => {
             let secured = if xl.is_secured() { " SEC" } else { "" };
             let (len, network, kind, acceptance) = (xl.data.len(), xl.network(), xl.sdu_type, xl.acceptance);
-            let _ = write!(text, "  [{len}]  XL VCID {network:02X} SDT {kind:02X} AF {acceptance:08X}{secured} ");
+            let _ = write!(text, "  [{len}]  XL VCID {network:02X} SDT {kind:02X} AF {acceptance:08X}{secured}");
             return spaced(text, xl.data);
         }
     };
     let space = if frame.len < 10 { " " } else { "" };
-    let _ = write!(text, "  {space}[{}] ", frame.len);
+    let _ = write!(text, "  {space}[{}]", frame.len);
     if frame.id.is_rtr() && !frame.id.is_err() {
-        text.push_str(" remote request");
+        text.push_str("  remote request");
     } else {
         spaced(text, frame.payload());
     }
@@ -142,8 +142,10 @@ fn data(text: &mut String, frame: &Any<'_>) {
 }
 
 fn spaced(text: &mut String, bytes: &[u8]) {
+    let mut space = "  ";
     for byte in bytes {
-        let _ = write!(text, " {byte:02X}");
+        let _ = write!(text, "{space}{byte:02X}");
+        space = " ";
     }
 }
 

@@ -74,7 +74,7 @@ fn xl_frames_have_their_fields() {
     let mut text = String::new();
     printer(Times::Absolute, true, false).print(&mut text, &buses[1], &received);
     log(&mut text, &buses[1], &received);
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text);
     for end in 0..bytes.len() {
         let _any = Any::read(&bytes[..end]);
     }
