@@ -50,9 +50,6 @@ pub(crate) struct DumpArgs {
     /// Print the time since the first line.
     #[arg(long, conflicts_with = "log")]
     pub(crate) zero: bool,
-    /// Print the time since the line before.
-    #[arg(long, conflicts_with_all = ["log", "zero"])]
-    pub(crate) delta: bool,
     /// Print the log format of candump.
     #[arg(long, conflicts_with = "json")]
     pub(crate) log: bool,

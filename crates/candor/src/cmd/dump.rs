@@ -29,7 +29,7 @@ use decode::Decoder;
 use frame::Any;
 #[cfg(test)]
 pub(super) use json::Event;
-use text::{Printer, Times};
+use text::Printer;
 use wanted::Wanted;
 
 /// Frames until the next look at signals and the time, if no pause comes first.
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
 }
 
 /// A bus of which frames are printed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Bus {
     name: String,
     interface: String,
@@ -209,13 +209,9 @@ impl Writer {
         } else if args.log {
             Form::Log
         } else {
-            let times = match (args.zero, args.delta) {
-                (true, _) => Times::Zero,
-                (_, true) => Times::Delta,
-                _ => Times::Absolute,
-            };
             let width = ports.iter().map(|port| port.bus.name.chars().count()).max().unwrap_or_default();
-            Form::Text(Printer { times, has_colour: render::wants_colour_out(), decoder, width, since_ns: None })
+            let has_colour = render::wants_colour_out();
+            Form::Text(Printer { from_zero: args.zero, has_colour, decoder, width, first_ns: None })
         };
         Self { form, text: String::new(), frames: 0 }
     }

@@ -1,7 +1,7 @@
 //! The buses of the arguments, with their databases and sockets.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use candor_cli::gateway_file::{self, Form, GatewayFile, MAX_DATABASE_BYTES};
@@ -13,7 +13,7 @@ use candor_io::can::{self, CanSocket};
 use candor_io::poll::MAX_WATCHED;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
-use candor_signals::{Database, dbc};
+use candor_signals::dbc;
 
 use super::wanted::Wanted;
 use super::{Bus, Port};
@@ -35,7 +35,12 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>>
     }
     let mut given = Vec::new();
     for path in &args.database {
-        given.push(database(path)?);
+        let (name, bytes) = gateway_file::read_bytes(path, MAX_DATABASE_BYTES)?;
+        let database = dbc::read(&bytes);
+        if bytes.len() > MAX_DATABASE_BYTES || database.messages.is_empty() {
+            return Err(format!("{name} has no message; candor reads DBC files of up to 32 MiB").into());
+        }
+        given.push(Arc::new(database));
     }
     let links = link::list(&mut Client::open()?)?;
     let mut ports: Vec<Port> = Vec::new();
@@ -54,9 +59,8 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>>
         let note = egress::no_interface(&can::support());
         return Err(note.trim_start_matches("note: ").trim_end().into());
     }
-    // One is for signals.
     if ports.len() >= MAX_WATCHED {
-        return Err(format!("{} interfaces; candor dump prints at most {}", ports.len(), MAX_WATCHED - 1).into());
+        return Err("more than 63 interfaces; name some of them".into());
     }
     if args.decode && ports.iter().all(|port| port.bus.databases.is_empty()) {
         return Err(
@@ -99,15 +103,6 @@ fn config(args: &DumpArgs) -> Result<Option<PathBuf>, String> {
     }
 }
 
-fn database(path: &Path) -> Result<Arc<Database>, Box<dyn Error>> {
-    let (name, bytes) = gateway_file::read_bytes(path, MAX_DATABASE_BYTES)?;
-    let database = dbc::read(&bytes);
-    if bytes.len() > MAX_DATABASE_BYTES || database.messages.is_empty() {
-        return Err(format!("{name} has no message; candor reads DBC files of up to 32 MiB").into());
-    }
-    Ok(Arc::new(database))
-}
-
 /// The buses that the arguments name. Of a gateway file, a name is that of a bus or of its interface.
 fn buses(args: &DumpArgs, plan: Option<&Plan>, links: &[Link]) -> Vec<Bus> {
     let of_file = plan.map_or(&[][..], Plan::buses);
@@ -118,16 +113,18 @@ fn buses(args: &DumpArgs, plan: Option<&Plan>, links: &[Link]) -> Vec<Bus> {
     if names.is_empty() || names.contains(&ANY) {
         names = links.iter().filter(|link| link.can.is_some()).map(|link| link.name.as_str()).collect();
     }
-    let mut found = Vec::new();
-    for name in names {
+    let find = |name: &str| {
         let by_name = of_file.iter().position(|bus| bus.name == name);
-        let at = by_name.or_else(|| of_file.iter().position(|bus| bus.interface == name));
-        let (mut name, mut interface, mut databases) = (name, name, Vec::new());
-        if let (Some(at), Some(plan)) = (at, plan) {
-            (name, interface) = (&of_file[at].name, &of_file[at].interface);
-            databases.extend_from_slice(plan.databases(BusIndex(at)));
+        by_name.or_else(|| of_file.iter().position(|bus| bus.interface == name))
+    };
+    let bus = |name: &str| {
+        let mut bus = Bus { name: name.to_owned(), interface: name.to_owned(), ..Bus::default() };
+        if let (Some(plan), Some(at)) = (plan, find(name)) {
+            bus.name.clone_from(&of_file[at].name);
+            bus.interface.clone_from(&of_file[at].interface);
+            bus.databases.extend_from_slice(plan.databases(BusIndex(at)));
         }
-        found.push(Bus { name: name.to_owned(), interface: interface.to_owned(), databases, wanted: Vec::new() });
-    }
-    found
+        bus
+    };
+    names.into_iter().map(bus).collect()
 }

@@ -30,8 +30,8 @@ struct Layout {
 #[derive(Debug)]
 pub(super) struct Decoded<'d> {
     pub(super) name: &'d str,
-    /// With the index in `widths`.
-    pub(super) signals: Vec<(usize, SignalView<'d>)>,
+    pub(super) signals: Vec<SignalView<'d>>,
+    /// By index of a signal in the message.
     pub(super) widths: &'d mut [usize],
 }
 

@@ -1,13 +1,12 @@
 //! Frames as JSON; `docs/json.md` describes the keys.
 
-use candor_core::frame::{Frame, RawId};
 use serde::Serialize;
 
 use super::decode::Decoded;
 use super::frame::Any;
 use super::{Bus, Received, error};
-use crate::cmd::explain::json::{self, FrameView, MessageView};
-use crate::cmd::job_text::hex;
+use crate::cmd::explain::json::{FrameView, MessageView};
+use crate::cmd::job_text::{format_name, hex};
 
 /// A line of `candor dump --json`.
 #[derive(Debug, Serialize)]
@@ -32,20 +31,32 @@ pub(in crate::cmd) enum Event<'a> {
 
 /// The event of a frame.
 pub(super) fn frame<'a>(bus: &'a Bus, received: &Received<'_>, decoded: Option<Decoded<'a>>) -> Event<'a> {
-    let (frame, errors) = match &received.frame {
-        Any::Can(frame) => {
-            let view = FrameView { data_hex: hex(frame.payload()), ..json::frame(frame) };
-            (view, frame.id.is_err().then(|| error::words(frame)))
-        }
-        Any::Xl(xl) => {
-            let fields = Frame { id: RawId(xl.word), flags: xl.flags, ..Frame::EMPTY };
-            let (text, data_hex) = (received.frame.to_string(), hex(xl.data));
-            let len_bytes = u16::try_from(xl.data.len()).unwrap_or(u16::MAX);
-            (FrameView { text, format: "xl", len_bytes, data_hex, ..json::frame(&fields) }, None)
-        }
+    let Received { at_ns, is_local, frame, .. } = received;
+    let (format, word, len8_dlc, flags, data) = match frame {
+        Any::Can(frame) => (format_name(frame.format), frame.id.0, frame.len8_dlc, frame.flags, frame.payload()),
+        Any::Xl(xl) => ("xl", xl.word, 0, xl.flags, xl.data),
     };
-    let signals = |signals: Vec<_>| signals.into_iter().map(|(_at, signal)| signal).collect();
-    let message = decoded.map(|Decoded { name, signals: all, .. }| MessageView { name, signals: signals(all) });
-    let (bus, interface) = (&bus.name, &bus.interface);
-    Event::Frame { at_ns: received.at_ns, bus, interface, sent_here: received.is_local, frame, errors, message }
+    let errors = match frame {
+        Any::Can(frame) if frame.id.is_err() => Some(error::words(frame)),
+        _ => None,
+    };
+    let frame = FrameView {
+        text: frame.to_string(),
+        format,
+        can_id_hex: format!("{word:08X}"),
+        len_bytes: u16::try_from(data.len()).unwrap_or(u16::MAX),
+        len8_dlc,
+        flags_hex: format!("{flags:02X}"),
+        data_hex: hex(data),
+    };
+    let message = decoded.map(|Decoded { name, signals, .. }| MessageView { name, signals });
+    Event::Frame {
+        at_ns: *at_ns,
+        bus: &bus.name,
+        interface: &bus.interface,
+        sent_here: *is_local,
+        frame,
+        errors,
+        message,
+    }
 }

@@ -19,28 +19,17 @@ const RED: u8 = 31;
 /// Of one bus after another: cyan, yellow, green, magenta, blue.
 const BUSES: [u8; 5] = [36, 33, 32, 35, 34];
 
-/// Time at the start of each line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Times {
-    /// Seconds since 1970.
-    Absolute,
-    /// Seconds since the line before.
-    Delta,
-    /// Seconds since the first line.
-    Zero,
-}
-
 /// Lines for people.
 #[derive(Debug)]
 pub(super) struct Printer {
-    pub(super) times: Times,
+    /// Time since the first line in place of that since 1970.
+    pub(super) from_zero: bool,
     pub(super) has_colour: bool,
     /// With signals.
     pub(super) decoder: Option<Decoder>,
     /// Letters of the longest name of a bus.
     pub(super) width: usize,
-    /// Time that is subtracted, once it is known.
-    pub(super) since_ns: Option<i64>,
+    pub(super) first_ns: Option<i64>,
 }
 
 impl Printer {
@@ -65,13 +54,12 @@ impl Printer {
             }
         };
         colour(text, DIM);
-        let digits = if self.times == Times::Absolute { 10 } else { 3 };
+        let (digits, since_ns) = match self.from_zero {
+            true => (3, *self.first_ns.get_or_insert(*at_ns)),
+            false => (10, 0),
+        };
         // The clock may have been set.
-        let since_ns = *self.since_ns.get_or_insert(if self.times == Times::Absolute { 0 } else { *at_ns });
         stamp(text, (at_ns - since_ns).max(0), digits);
-        if self.times == Times::Delta {
-            self.since_ns = Some(*at_ns);
-        }
         let (name, width) = (&bus.name, self.width);
         let direction = if received.is_local { "TX" } else { "RX" };
         next(text, BUSES[number % BUSES.len()]);
@@ -150,12 +138,12 @@ fn spaced(text: &mut String, bytes: &[u8]) {
 }
 
 /// Signals in columns that grow.
-fn in_columns(text: &mut String, signals: &[(usize, SignalView<'_>)], widths: &mut [usize]) {
+fn in_columns(text: &mut String, signals: &[SignalView<'_>], widths: &mut [usize]) {
     let mut waiting = 0;
-    for (at, signal) in signals {
+    for signal in signals {
+        let width = &mut widths[signal.at];
         let signal = signal.text().replace(char::is_control, "?");
         let letters = signal.chars().count();
-        let width = &mut widths[*at];
         *width = letters.max(*width);
         let _ = write!(text, "{:waiting$}  {signal}", "");
         waiting = *width - letters;

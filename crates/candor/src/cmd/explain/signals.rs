@@ -9,6 +9,9 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::cmd) struct SignalView<'a> {
+    /// Index in the message.
+    #[serde(skip)]
+    pub(in crate::cmd) at: usize,
     name: &'a str,
     /// Its physical value, or the name of its raw value.
     value: String,
@@ -35,20 +38,15 @@ pub(super) fn message<'p>(plan: &'p Plan, bus: BusIndex, frame: &Frame) -> Optio
 
 /// The signals that a frame of this message has.
 pub(super) fn of<'p>(message: &'p Message, frame: &Frame) -> Vec<SignalView<'p>> {
-    let decoded = decoded(message, &MessageCodec::new(message), frame);
-    decoded.into_iter().map(|(_at, signal)| signal).collect()
+    decoded(message, &MessageCodec::new(message), frame)
 }
 
-/// The signals that a frame of this message has, with their index.
-pub(in crate::cmd) fn decoded<'p>(
-    message: &'p Message,
-    codec: &MessageCodec,
-    frame: &Frame,
-) -> Vec<(usize, SignalView<'p>)> {
+/// As [`of`], with the codec of the message.
+pub(in crate::cmd) fn decoded<'p>(message: &'p Message, codec: &MessageCodec, frame: &Frame) -> Vec<SignalView<'p>> {
     let mut signals = Vec::new();
     codec.decode(frame.payload(), |at, codec, bits| {
         let Signal { name, unit, .. } = &message.signals[at];
-        signals.push((at, SignalView { name, value: value_of(codec, bits), unit }));
+        signals.push(SignalView { at, name, value: value_of(codec, bits), unit });
     });
     signals
 }

@@ -21,8 +21,14 @@ fn buses() -> [Bus; 2] {
 
 const BASE_NS: i64 = 1_790_000_000_123_456_789;
 
-fn printer(times: Times, decodes: bool, has_colour: bool) -> Printer {
-    Printer { times, has_colour, decoder: decodes.then(Decoder::default), width: "powertrain".len(), since_ns: None }
+fn printer(from_zero: bool, decodes: bool, has_colour: bool) -> Printer {
+    Printer {
+        from_zero,
+        has_colour,
+        decoder: decodes.then(Decoder::default),
+        width: "powertrain".len(),
+        first_ns: None,
+    }
 }
 
 /// Frames, one every 1.5 ms, on one bus after another.
@@ -52,9 +58,9 @@ const FRAMES: [&str; 9] = [
 #[test]
 fn each_format_has_its_line() {
     let mut text = String::new();
-    for times in [Times::Absolute, Times::Delta, Times::Zero] {
-        let frames = if times == Times::Absolute { &FRAMES[..] } else { &FRAMES[..3] };
-        text += &format!("{times:?}\n{}\n", printed(&mut printer(times, false, false), frames));
+    for from_zero in [false, true] {
+        let frames = if from_zero { &FRAMES[..3] } else { &FRAMES[..] };
+        text += &format!("{}\n", printed(&mut printer(from_zero, false, false), frames));
     }
     insta::assert_snapshot!(text);
 }
@@ -72,7 +78,7 @@ fn xl_frames_have_their_fields() {
     let received = Received { at_ns: BASE_NS, is_local: false, number: 1, frame };
     let buses = buses();
     let mut text = String::new();
-    printer(Times::Absolute, true, false).print(&mut text, &buses[1], &received);
+    printer(false, true, false).print(&mut text, &buses[1], &received);
     log(&mut text, &buses[1], &received);
     insta::assert_snapshot!(text);
     for end in 0..bytes.len() {
@@ -98,9 +104,9 @@ fn signals_stay_in_their_columns() {
         "321#R3",
     ];
     let frames = frames.map(|frame| if frame == "321#0" { "321#0600FE0F" } else { frame });
-    let mut text = printed(&mut printer(Times::Zero, true, false), &frames);
+    let mut text = printed(&mut printer(true, true, false), &frames);
     // All of the first bus, where the messages are.
-    let mut printer = printer(Times::Zero, true, false);
+    let mut printer = printer(true, true, false);
     for frame in frames {
         let frame = Any::Can(frame.parse().unwrap());
         printer.print(&mut text, &buses[0], &Received { at_ns: BASE_NS, is_local: false, number: 0, frame });
@@ -110,7 +116,7 @@ fn signals_stay_in_their_columns() {
 
 #[test]
 fn a_terminal_has_colours() {
-    let mut printer = printer(Times::Zero, true, true);
+    let mut printer = printer(true, true, true);
     let text = printed(&mut printer, &["123#138801", "123#138801", "20000040#0000000000000000"]);
     insta::assert_snapshot!(text.replace('\u{1b}', "ESC"));
 }
