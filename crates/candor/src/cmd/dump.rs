@@ -27,7 +27,6 @@ use crate::cli::DumpArgs;
 use crate::netns;
 use decode::Decoder;
 use frame::Any;
-#[cfg(test)]
 pub(super) use json::Event;
 use text::Printer;
 use wanted::Wanted;
@@ -251,7 +250,7 @@ impl Writer {
             }
         }
         if matches!(self.form, Form::Json(_)) {
-            self.text += &render::line(&json::Event::End { frames, lost: all });
+            self.text += &render::line(&Event::End { frames, lost: all });
         } else {
             render::err(&said);
         }
