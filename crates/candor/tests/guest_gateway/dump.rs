@@ -48,7 +48,7 @@ fn prints_the_frames_of_several_buses() {
     left.enable_xl().unwrap();
     let database = scene.file("powertrain.dbc", DATABASE);
 
-    let dump = scene.dump_text(&["--database", &database, "--decode", "--count", "6"]);
+    let dump = scene.dump_text(&["--database", &database, "--decode", "--count", "6", "--duration", "10s"]);
     send(&left, &frame("123#138801"));
     send(&right, &frame("12345678#1122334455667788"));
     send(&left, &frame("321#0600FE0F"));
