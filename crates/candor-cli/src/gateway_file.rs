@@ -135,7 +135,7 @@ impl GatewayFile {
 }
 
 /// The largest database that is read. Those of real cars have up to 2 MiB.
-const MAX_DATABASE_BYTES: usize = 32 << 20;
+pub const MAX_DATABASE_BYTES: usize = 32 << 20;
 
 fn database(path: &Path) -> Result<Vec<u8>, String> {
     let bytes = File::open(path).and_then(|file| at_most(file, MAX_DATABASE_BYTES)).map_err(|why| why.to_string())?;

@@ -90,6 +90,15 @@ pub fn answer(text: &str, exit: Exit) -> Outcome {
 
 /// True if standard error is a terminal with colours, and `NO_COLOR` is not set.
 pub fn wants_colour() -> bool {
+    allows_colour(io::stderr().is_terminal())
+}
+
+/// As [`wants_colour`], for standard output.
+pub fn wants_colour_out() -> bool {
+    allows_colour(io::stdout().is_terminal())
+}
+
+fn allows_colour(is_terminal: bool) -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    io::stderr().is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    is_terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

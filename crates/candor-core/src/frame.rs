@@ -7,7 +7,7 @@ mod kernel;
 #[cfg(feature = "std")]
 mod text;
 
-pub use kernel::{CAN_MTU, CANFD_MTU, KernelBytesError};
+pub use kernel::{CAN_MTU, CANFD_MTU, CANXL_MTU, KernelBytesError};
 #[cfg(feature = "std")]
 pub use text::{FrameTextError, FrameTextErrorKind};
 

@@ -3,6 +3,7 @@
 mod adapter;
 mod ancillary;
 mod batch;
+mod heard;
 mod interface;
 mod messages;
 mod operational;
@@ -15,6 +16,7 @@ mod wire_clock;
 
 pub use adapter::{AdapterReceiver, TwiceStamped};
 pub use batch::{Batch, First, InBatch, MAX_BATCH, SendList};
+pub use heard::Heard;
 pub use interface::InterfaceIndex;
 pub use messages::Messages;
 pub use operational::wait_until_operational;
@@ -214,17 +216,18 @@ impl CanSocket {
     }
 
     fn recv(&self, frame: &mut [u8; CANFD_MTU], flags: libc::c_int) -> io::Result<Stamped> {
-        let (len, Seen { stamp, dropped }) = self.recv_with(frame, flags, ancillary::parse)?;
+        let (len, Seen { stamp, dropped }) =
+            self.recv_with(frame, flags, |control, _flags| ancillary::parse(control))?;
         Ok(Stamped { len, at: stamp, dropped })
     }
 
-    /// Receives a frame and parses its control messages.
+    /// Receives a frame and parses its control messages and flags.
     #[inline]
     fn recv_with<T>(
         &self,
-        frame: &mut [u8; CANFD_MTU],
+        frame: &mut [u8],
         flags: libc::c_int,
-        parse: impl FnOnce(&[u8]) -> T,
+        parse: impl FnOnce(&[u8], libc::c_int) -> T,
     ) -> io::Result<(usize, T)> {
         let mut control = ControlBuffer::new();
         let mut iov = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
@@ -236,7 +239,7 @@ impl CanSocket {
         // SAFETY: `message` points to one live iovec over the exclusively borrowed frame and to the live control
         // buffer, each with its true length; all outlive the call, and nothing else refers to them during it.
         let len = socket::check_len(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags) })?;
-        Ok((len, parse(control.written(&message))))
+        Ok((len, parse(control.written(&message), message.msg_flags)))
     }
 
     /// Sets the receive buffer to this many bytes (a frame takes about 800), as root also beyond `net.core.rmem_max`. A

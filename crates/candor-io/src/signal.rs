@@ -1,6 +1,7 @@
 //! Signals: waiting for them, and interrupting blocking calls.
 
 use std::io;
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -94,6 +95,21 @@ impl EndingSignals {
         }
         add(&mut self.set, Signal::Hangup.number())?;
         is_ignored(Signal::Hangup.number())
+    }
+
+    /// A descriptor that is readable while a signal waits (`signalfd()`), for [`crate::poll::wait`]; fetch the signal with
+    /// [`wait`](Self::wait).
+    ///
+    /// # Kernel
+    /// Since 2.6.27.
+    ///
+    /// # Errors
+    /// `EMFILE` or `ENOMEM`.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        // SAFETY: the set is initialised and only read; -1 asks for a new descriptor.
+        let fd = socket::check(unsafe { libc::signalfd(-1, &raw const self.set, libc::SFD_CLOEXEC) })?;
+        // SAFETY: the descriptor was made by the call above and nothing else has seen it, so it is open and owned here.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
     /// Waits for a signal; `None` after the timeout, or if woken early ([`nudge`], [`crate::netlink::LinkWatch`]).

@@ -42,6 +42,9 @@ const COMPARISONS: [(&str, Comparison); 7] = [
     (">", Comparison::Greater),
 ];
 
+/// Looks up `Message.Signal`.
+type Find<'f, 'd> = dyn Fn(&str) -> Result<(&'d Message, &'d Signal), String> + 'f;
+
 impl Condition {
     /// True if a text is a condition rather than the name of a message.
     #[must_use]
@@ -61,6 +64,11 @@ impl Condition {
         text: &str,
         find: impl Fn(&str) -> Result<(&'d Message, &'d Signal), String>,
     ) -> Result<Self, ExpressionError> {
+        Self::parse_with(text, &find)
+    }
+
+    /// A program has this once, whatever looks up names.
+    fn parse_with<'d>(text: &str, find: &Find<'_, 'd>) -> Result<Self, ExpressionError> {
         let mut of: Option<&Message> = None;
         let mut patterns = vec![PayloadPattern::ANY];
         let mut at = 0;

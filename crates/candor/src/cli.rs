@@ -1,6 +1,7 @@
 //! The command line as types, the source of help, completions and man pages.
 
 mod check;
+mod dump;
 mod egress;
 mod import;
 mod init;
@@ -8,6 +9,7 @@ mod run;
 mod state;
 
 pub(crate) use check::{CheckArgs, WARNINGS};
+pub(crate) use dump::DumpArgs;
 pub(crate) use egress::{
     EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressWatchArgs, WantedArgs,
 };
@@ -41,7 +43,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Gateway file", &["init", "check", "explain", "show", "import"]),
     ("Running", &["run", "reload", "top"]),
     ("Kernel state", &["plan", "apply", "status", "down", "egress"]),
-    ("Diagnostics", &["doctor", "engines"]),
+    ("Diagnostics", &["dump", "doctor", "engines"]),
     ("Laboratory", &["lab"]),
     ("Other", &["generate"]),
 ];
@@ -83,6 +85,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     #[command(subcommand)]
     Egress(EgressCommand),
+    Dump(DumpArgs),
     Engines(EnginesArgs),
     Doctor(DoctorArgs),
     #[command(subcommand)]

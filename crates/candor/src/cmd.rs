@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod down;
 mod driver;
+pub(crate) mod dump;
 pub(crate) mod egress;
 pub(crate) mod engines;
 pub(crate) mod explain;

@@ -78,7 +78,7 @@ fn commands_of_candor_lab_are_passed_to_the_program() {
 #[test]
 fn help_has_the_exit_status() {
     for command in
-        ["check", "explain", "import cangw", "run", "top", "reload", "plan", "apply", "status", "down", "show"]
+        ["check", "explain", "import cangw", "run", "top", "dump", "reload", "plan", "apply", "status", "down", "show"]
     {
         let output = candor(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
@@ -94,13 +94,14 @@ fn findings_are_json_with_json() {
         "plan --json",
         "apply --json",
         "run --json",
+        "dump --json --config",
     ] {
         let Output { status, stdout, stderr } = candor(arguments).arg(WRONG).output().unwrap();
         assert_eq!((status.code(), stderr.len()), (Some(1), 0), "{arguments}");
         let answer: Value = serde_json::from_slice(&stdout).unwrap();
         assert_eq!((&answer["valid"], &answer["file"]), (&false.into(), &WRONG.into()), "{arguments}");
         assert_eq!(answer["findings"].as_array().unwrap().len(), 5, "{arguments}");
-        if arguments.starts_with("run") {
+        if arguments.starts_with("run") || arguments.starts_with("dump") {
             let lines = stdout.iter().filter(|&&byte| byte == b'\n').count();
             assert_eq!((&answer["event"], lines), (&"invalid".into(), 1));
         }

@@ -6,6 +6,11 @@ use super::{CAN_MAX_DLEN, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
 pub const CAN_MTU: usize = 16;
 /// Size of `struct canfd_frame`.
 pub const CANFD_MTU: usize = 72;
+/// Size of `struct canxl_frame` with the longest payload. Frames with less end after it.
+///
+/// # Source
+/// [`CANXL_MAX_MTU`](https://github.com/gregkh/linux/blob/v6.12/include/uapi/linux/can.h) in Linux 6.12.
+pub const CANXL_MTU: usize = 2060;
 
 /// Bytes that are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -66,7 +66,7 @@ impl AdapterReceiver {
     /// # Errors
     /// As [`CanSocket::read`].
     pub fn recv_waiting(&self, frame: &mut [u8; CANFD_MTU]) -> io::Result<Option<TwiceStamped>> {
-        match self.socket.recv_with(frame, libc::MSG_DONTWAIT, parse) {
+        match self.socket.recv_with(frame, libc::MSG_DONTWAIT, |control, _flags| parse(control)) {
             Ok((len, Both { kernel, adapter })) => {
                 // As the kernel itself does for SO_TIMESTAMPNS.
                 let kernel = kernel.map_or_else(clock::realtime, Ok)?;

@@ -111,6 +111,21 @@ mod tests {
         assert_eq!(found, wanted.map(|(at, frame)| (at, frame.to_owned())));
     }
 
+    /// The snapshot of its test.
+    #[test]
+    fn log_of_candor_dump_is_read() {
+        let snapshot = include_str!(
+            "../../../candor/src/cmd/dump/text/snapshots/candor__cmd__dump__text__tests__log_has_the_format_of_candump.snap"
+        );
+        let lines: Vec<_> = snapshot.lines().filter(|line| line.starts_with('(')).collect();
+        let read = frames(&lines.join("\n"), Some("can0")).unwrap();
+        let is_error = |line: &&&str| line.contains(" 20000088#");
+        assert_eq!(read.len(), lines.len() - lines.iter().filter(is_error).count());
+        for (line, Replayed { frame, .. }) in lines.iter().filter(|line| !is_error(line)).zip(read) {
+            assert!(line.ends_with(&format!(" {frame}")), "{line}");
+        }
+    }
+
     #[test]
     fn one_of_several_interfaces_is_selected() {
         let text = "(1.0) can0 001#\n(1.1) can1 002#\n(1.2) can0 003#\n";

@@ -2,10 +2,10 @@
 //!
 //! Without `--live` the answer depends only on the file and the frame.
 
-mod json;
+pub(super) mod json;
 mod labels;
 mod live;
-mod signals;
+pub(super) mod signals;
 mod text;
 mod view;
 

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     Ok(Exit::Fine)
 }
 
-fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, String> {
+pub(super) fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, String> {
     match links.iter().find(|link| link.name == name) {
         None => Err(format!("no interface {name}; ip -br link lists the interfaces")),
         Some(link) if link.can.is_none() => {
@@ -63,6 +63,10 @@ fn named<'a>(links: &'a [Link], name: &str) -> Result<&'a Link, String> {
         }
         Some(link) => Ok(link),
     }
+}
+
+pub(super) fn no_socket(interface: &str, error: &std::io::Error) -> String {
+    format!("cannot listen on {interface}: {error}; is can-raw loaded? sudo modprobe can-raw")
 }
 
 /// An interface, and what arrived on it.
@@ -126,9 +130,7 @@ fn listen_to_all(found: &mut [Found], time: Duration) -> Result<(), Box<dyn std:
     render::err(&format!("Listening on {} for {time:?} …\n", names.join(", ")));
     let mut sockets = Vec::new();
     for one in up {
-        let socket = CanSocket::open(one.index, &Options::default()).map_err(|error| {
-            format!("cannot listen on {}: {error}; is can-raw loaded? sudo modprobe can-raw", one.name)
-        })?;
+        let socket = CanSocket::open(one.index, &Options::default()).map_err(|error| no_socket(&one.name, &error))?;
         sockets.push((socket, &mut one.received));
     }
     listen(&mut sockets, time, |_| false)?;

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::egress::json as egress;
 use super::run::report::events;
-use super::{apply, check, doctor, down, engines, explain, plan, show, status, top};
+use super::{apply, check, doctor, down, dump, engines, explain, plan, show, status, top};
 use crate::cli::Cli;
 
 fn published<T: JsonSchema>(command: &str) {
@@ -36,6 +36,7 @@ fn schemas_match_the_code() {
     published::<check::View<'_>>("check");
     published::<OfFile<doctor::View<'_>>>("doctor");
     published::<down::View<'_>>("down");
+    published::<OfFile<dump::Event<'_>>>("dump");
     published::<OfFile<egress::ApplyView<'_>>>("egress apply");
     published::<OfFile<egress::ClearView<'_>>>("egress clear");
     published::<OfFile<egress::PlanView<'_>>>("egress plan");

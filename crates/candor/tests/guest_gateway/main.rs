@@ -22,6 +22,7 @@ mod conformant;
 mod control_group;
 mod differential;
 mod doctor;
+mod dump;
 mod egress;
 mod errors;
 mod explained;

@@ -40,22 +40,22 @@ struct FrameExplained<'a> {
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct FrameView {
-    text: String,
-    format: &'static str,
-    can_id_hex: String,
-    len_bytes: u8,
-    len8_dlc: u8,
-    flags_hex: String,
-    data_hex: String,
+pub(in crate::cmd) struct FrameView {
+    pub(in crate::cmd) text: String,
+    pub(in crate::cmd) format: &'static str,
+    pub(in crate::cmd) can_id_hex: String,
+    pub(in crate::cmd) len_bytes: u16,
+    pub(in crate::cmd) len8_dlc: u8,
+    pub(in crate::cmd) flags_hex: String,
+    pub(in crate::cmd) data_hex: String,
 }
 
 /// A frame as the database of its bus describes it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct MessageView<'a> {
-    name: &'a str,
-    signals: Vec<SignalView<'a>>,
+pub(in crate::cmd) struct MessageView<'a> {
+    pub(in crate::cmd) name: &'a str,
+    pub(in crate::cmd) signals: Vec<SignalView<'a>>,
 }
 
 /// A rule that matches the frame.
@@ -164,12 +164,12 @@ fn one<'a>(view: &View<'a>, received: &Frame) -> FrameExplained<'a> {
     }
 }
 
-fn frame(frame: &Frame) -> FrameView {
+pub(in crate::cmd) fn frame(frame: &Frame) -> FrameView {
     FrameView {
         text: frame.to_string(),
         format: format_name(frame.format),
         can_id_hex: format!("{:08X}", frame.id.0),
-        len_bytes: frame.len,
+        len_bytes: frame.len.into(),
         len8_dlc: frame.len8_dlc,
         flags_hex: format!("{:02X}", frame.flags),
         data_hex: hex(&frame.data[..frame.format.max_len()]),

@@ -2,13 +2,16 @@
 
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::frame::Frame;
-use candor_signals::{Codec, Message, Signal};
+use candor_signals::{Codec, Message, MessageCodec, Signal};
 use serde::Serialize;
 
 /// A signal of a frame.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct SignalView<'a> {
+pub(in crate::cmd) struct SignalView<'a> {
+    /// Index in the message.
+    #[serde(skip)]
+    pub(in crate::cmd) at: usize,
     name: &'a str,
     /// Its physical value, or the name of its raw value.
     value: String,
@@ -35,11 +38,17 @@ pub(super) fn message<'p>(plan: &'p Plan, bus: BusIndex, frame: &Frame) -> Optio
 
 /// The signals that a frame of this message has.
 pub(super) fn of<'p>(message: &'p Message, frame: &Frame) -> Vec<SignalView<'p>> {
-    let of = |signal: &'p Signal| {
-        let value = value(message, signal, frame)?;
-        Some(SignalView { name: &signal.name, value, unit: &signal.unit })
-    };
-    message.signals.iter().filter_map(of).collect()
+    decoded(message, &MessageCodec::new(message), frame)
+}
+
+/// As [`of`], with the codec of the message.
+pub(in crate::cmd) fn decoded<'p>(message: &'p Message, codec: &MessageCodec, frame: &Frame) -> Vec<SignalView<'p>> {
+    let mut signals = Vec::new();
+    codec.decode(frame.payload(), |at, codec, bits| {
+        let Signal { name, unit, .. } = &message.signals[at];
+        signals.push(SignalView { at, name, value: value_of(codec, bits), unit });
+    });
+    signals
 }
 
 /// The signals that differ.
@@ -54,11 +63,15 @@ pub(super) fn between<'p>(message: &'p Message, before: &Frame, after: &Frame) -
 fn value(message: &Message, signal: &Signal, frame: &Frame) -> Option<String> {
     let codec = Codec::new(message, signal)?;
     let bits = codec.get(frame.payload())?;
-    Some(codec.name(bits).map_or_else(|| codec.scale().physical(bits).to_string(), str::to_owned))
+    Some(value_of(&codec, bits))
+}
+
+fn value_of(codec: &Codec, bits: u64) -> String {
+    codec.name(bits).map_or_else(|| codec.scale().physical(bits).to_string(), str::to_owned)
 }
 
 impl SignalView<'_> {
-    pub(super) fn text(&self) -> String {
+    pub(in crate::cmd) fn text(&self) -> String {
         format!("{} {}", self.name, with_unit(&self.value, self.unit))
     }
 }
