@@ -12,6 +12,7 @@ use crate::cmd::job_text::{format_name, hex};
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "one exists at a time")]
 pub(in crate::cmd) enum Event<'a> {
     /// The last one.
     End { frames: u64, lost: u64 },
