@@ -58,14 +58,14 @@ fn prints_the_frames_of_several_buses() {
     send(&right, &frame("20000040#0000000000000000"));
     let (status, out, err) = ended(dump);
     assert_eq!((status, err.as_str()), (Some(0), "frames: 6\n"), "{out}");
-    let lines: Vec<_> = out.lines().map(|line| line.split_once(")  ").map_or(line, |(_time, rest)| rest)).collect();
+    let lines: Vec<_> = out.lines().map(|line| line.split_once(")  ").map_or(line.trim_start(), |(_time, rest)| rest)).collect();
     let bytes = vec!["AA"; 64].join(" ");
     let wanted = [
         "t-left   TX       123   [3]  13 88 01",
-        "                                   ABS1  VehSpd 50 km/h  Braking 1",
+        "ABS1  VehSpd 50 km/h  Braking 1",
         "t-right  TX  12345678   [8]  11 22 33 44 55 66 77 88",
         "t-left   TX       321   [4]  06 00 FE 0F",
-        "                                   TCU1  Gear Not active  Torque -256 Nm",
+        "TCU1  Gear Not active  Torque -256 Nm",
         "t-right  TX       100   [2]  AA BB  FD BRS",
         &format!("t-left   TX       123  [64]  XL VCID 05 SDT 00 AF 00000000  {bytes}"),
         "t-right  TX  20000040   [8]  00 00 00 00 00 00 00 00  error: bus-off",
