@@ -21,7 +21,7 @@ use std::time::Duration;
 use candor_config::plan::{BusIndex, Plan, Route, RouteIndex};
 use candor_io::signal::{self, WakeUp};
 
-use crate::counters::Drops;
+use crate::counters::FrameCounters;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::realtime::ForThreads;
@@ -34,17 +34,6 @@ pub use worker::{FrameStatus, InputStatus};
 /// Interval between wake-ups of a thread that has not reacted.
 const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 const THREAD: &str = "frames";
-
-/// Counters of a composed frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FrameCounters {
-    /// Frames of its sources.
-    pub received: u64,
-    /// Accepted by the transmit queue.
-    pub sent: u64,
-    /// Not sent, by reason.
-    pub drops: Drops,
-}
 
 /// What the supervisor and the thread share.
 #[derive(Debug, Default)]

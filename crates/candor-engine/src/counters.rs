@@ -38,6 +38,17 @@ pub struct Drops {
     pub other: u64,
 }
 
+/// Counters of a composed frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounters {
+    /// Frames of its sources.
+    pub received: u64,
+    /// Accepted by the transmit queue.
+    pub sent: u64,
+    /// Not sent, by reason.
+    pub drops: Drops,
+}
+
 /// Frame accounting of a bus in user space; can-gw has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusCounters {

@@ -1,7 +1,6 @@
 //! Final state of a gateway.
 
-use crate::composed::FrameCounters;
-use crate::counters::{BusCounters, RouteCounters};
+use crate::counters::{BusCounters, FrameCounters, RouteCounters};
 use crate::notice::Notice;
 
 /// Final counters and notices of a gateway.

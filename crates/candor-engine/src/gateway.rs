@@ -17,8 +17,8 @@ use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
 use crate::bpf::{self, BpfError, BpfGateway};
-use crate::composed::{self, ComposedFrames, FrameCounters, FrameStatus};
-use crate::counters::{BusCounters, RouteCounters};
+use crate::composed::{self, ComposedFrames, FrameStatus};
+use crate::counters::{BusCounters, FrameCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::kernel::{self, KernelError, KernelGateway};

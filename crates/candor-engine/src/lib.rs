@@ -43,9 +43,9 @@ mod user;
 
 pub use abilities::{AbilitiesError, TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use bpf::{BpfError, deaf_sockets, no_programs};
-pub use composed::{FrameCounters, FrameStatus, InputStatus};
+pub use composed::{FrameStatus, InputStatus};
 pub use control_file::{ControlFile, ReloadError, Running};
-pub use counters::{BusCounters, Drops, RouteCounters};
+pub use counters::{BusCounters, Drops, FrameCounters, RouteCounters};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
 pub use error::GatewayError;

@@ -3,9 +3,8 @@
 use candor_core::payload::PayloadPattern;
 
 use crate::check::switches;
-use crate::constant::constant;
 use crate::database::{Kind, Message, Signal};
-use crate::expression::ExpressionError;
+use crate::expression::{ExpressionError, constant};
 use crate::id::MessageId;
 use crate::ratio::{Ratio, floor};
 

@@ -3,21 +3,9 @@
 use crate::codec::Codec;
 use crate::condition::{Comparison, raw_ranges};
 use crate::database::{Message, Signal};
-use crate::expression::{ExpressionError, Node, Scope, parse};
+use crate::expression::{ExpressionError, constant, whole};
 use crate::ratio::{Ratio, floor};
 use crate::scale::{Fit, Physical};
-
-/// The physical value that a text gives: a number, one with the unit of the signal, the name of a value, or an expression of these.
-///
-/// # Errors
-/// What is wrong, and where.
-pub fn constant(text: &str, message: &Message, signal: &Signal) -> Result<Ratio, ExpressionError> {
-    let mut scope = Scope { message, signal, others: Vec::new() };
-    match parse(text, &mut scope)? {
-        Node::Number(number) => Ok(number),
-        _ => Err(whole(text, "This is no constant", "write a number or the name of a value")),
-    }
-}
 
 /// The bits of the constant that a text gives, rounded to the nearest raw value.
 ///
@@ -59,10 +47,6 @@ pub fn raw_distance(signal: &Signal, physical: Ratio) -> Option<u64> {
     let is_falling = signal.factor.compare(Ratio::ZERO).is_lt();
     let step = if is_falling { signal.factor.negative() } else { signal.factor };
     u64::try_from(floor(physical.checked_div(step)?)).ok()
-}
-
-fn whole(text: &str, message: &str, help: &str) -> ExpressionError {
-    ExpressionError { range: 0..text.len(), message: message.to_owned(), help: help.to_owned() }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
+use crate::database::{Message, Signal};
 use crate::ratio::Ratio;
 
 pub(crate) use parse::{Scope, parse};
@@ -58,6 +59,23 @@ pub struct ExpressionError {
     pub message: String,
     /// What to do.
     pub help: String,
+}
+
+/// The physical value that a text gives: a number, one with the unit of the signal, the name of a value, or an expression of these.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn constant(text: &str, message: &Message, signal: &Signal) -> Result<Ratio, ExpressionError> {
+    let mut scope = Scope { message, signal, others: Vec::new() };
+    match parse(text, &mut scope)? {
+        Node::Number(number) => Ok(number),
+        _ => Err(whole(text, "This is no constant", "write a number or the name of a value")),
+    }
+}
+
+/// An error about a whole text.
+pub(crate) fn whole(text: &str, message: &str, help: &str) -> ExpressionError {
+    ExpressionError { range: 0..text.len(), message: message.to_owned(), help: help.to_owned() }
 }
 
 impl Node {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::filter::Filter;
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, RawId};
 use candor_io::can::{CanSocket, InterfaceIndex, MAX_FILTERS, Options};
 
-use super::worker::id_of;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use crate::user::{ErrnoSet, UserError, is_gone};
@@ -111,4 +111,9 @@ fn filters(plan: &Plan, bus: BusIndex) -> Vec<Filter> {
     candor_core::order::sort(&mut ids);
     ids.dedup();
     if ids.len() > MAX_FILTERS { vec![Filter::ALL] } else { ids.into_iter().map(Filter::exact).collect() }
+}
+
+/// The identifier of a filter for a single one.
+pub(super) fn id_of(filter: Filter) -> RawId {
+    RawId(filter.normalise().id & (CAN_EFF_MASK | CAN_EFF_FLAG))
 }

@@ -6,10 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use candor_config::plan::{BusIndex, ComposedFrame, FrameSource, Plan, RouteIndex, Timing};
-use candor_core::filter::Filter;
-use candor_core::frame::{
-    CAN_EFF_FLAG, CAN_EFF_MASK, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MTU, Frame, FrameFormat, RawId,
-};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MTU, Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::rule::Verdict;
 use candor_io::can::{MAX_POLLED, poll_each};
@@ -17,9 +14,9 @@ use candor_io::clock;
 use candor_io::signal::WakeUp;
 use candor_signals::compose::{Composer, Composition, Origin, Outgoing, Time};
 
-use super::port::Port;
-use super::{Control, FrameCounters};
-use crate::counters::Drops;
+use super::Control;
+use super::port::{Port, id_of};
+use crate::counters::{Drops, FrameCounters};
 use crate::system_error::SystemError;
 use crate::user::{Count, Disposition, UserError, is_passing};
 
@@ -313,11 +310,6 @@ fn planned(plan: &Plan) -> Vec<What> {
         }
     }
     all
-}
-
-/// The identifier of a filter for a single one.
-pub(super) fn id_of(filter: Filter) -> RawId {
-    RawId(filter.normalise().id & (CAN_EFF_MASK | CAN_EFF_FLAG))
 }
 
 impl What {
