@@ -129,6 +129,8 @@ fn a_dashboard_is_composed_and_a_silent_source_is_replaced() {
     let text = scene.assert_metrics(&[gear.to_owned(), silent, received]);
     let sent = text.lines().find_map(|line| line.strip_prefix(&format!("candor_frame_sent_frames_total{frame} ")));
     assert!(sent.unwrap().parse::<u64>().unwrap() >= 5, "{text}");
+    let words = ["Dashboard  body", "substitute        0 km/h", "received    INVALID (15)"];
+    scene.place.candor(&["top", "--signals", "--once", "--interval", "100ms"]).assert(0, &words);
     let ended = candor.stop();
     let [frame] = &ended.event("final-counters")["frames"].as_array().unwrap()[..] else { panic!("{ended:?}") };
     assert_eq!((&frame["frame"], &frame["received"]), (&json!("Dashboard"), &json!(3)));
