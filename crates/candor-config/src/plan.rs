@@ -17,9 +17,8 @@ use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 pub use candor_egress::policy::{Egress, Queueing};
-use candor_signals::Database;
-use candor_signals::SendMode;
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
+use candor_signals::{Codec, Database, SendMode};
 
 /// A CAN network and its interface on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -276,14 +275,19 @@ pub struct FrameSource {
 }
 
 /// A signal of a composed frame that is taken from another one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FrameSignal {
     pub name: String,
     /// Bus, message and signal, as written.
     pub from: String,
     /// As the database writes it.
     pub unit: String,
+    /// Of the composed frame: what its bits mean.
+    pub codec: Codec,
 }
+
+/// No number in it is NaN.
+impl Eq for FrameSignal {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {

@@ -25,6 +25,7 @@ use crate::counters::FrameCounters;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::realtime::ForThreads;
+use crate::run_dir::Entry;
 use crate::system_error::SystemError;
 use crate::user::UserError;
 use port::Port;
@@ -54,6 +55,8 @@ pub(crate) struct ComposedFrames {
     ports: Vec<Arc<Port>>,
     counts: Vec<Arc<Counts>>,
     thread: Option<JoinHandle<Result<Vec<OfFrame>, UserError>>>,
+    /// The ownership record, unless routes have it.
+    entry: Option<Entry>,
 }
 
 /// Sockets for the frames of a plan; nothing is changed yet.
@@ -97,9 +100,14 @@ impl ComposedFrames {
         };
         let thread = std::thread::Builder::new().name(THREAD.into()).spawn(run);
         let thread = Some(thread.map_err(SystemError::while_doing("Starting a thread"))?);
-        let started = Self { control, wake_up, ports, counts, thread };
+        let started = Self { control, wake_up, ports, counts, thread, entry: None };
         entered.into_iter().collect::<Result<(), _>>()?;
         Ok((started, counted))
+    }
+
+    /// Takes a new ownership record.
+    pub(crate) fn announce(&mut self, entry: Entry) {
+        self.entry.replace(entry).iter().for_each(Entry::forget);
     }
 
     /// Finds out that the thread has ended, and follows interfaces that came back.
@@ -168,6 +176,7 @@ impl Drop for ComposedFrames {
     fn drop(&mut self) {
         // There is no caller to report an error to.
         let _ = self.join();
+        self.entry.iter().for_each(Entry::forget);
     }
 }
 

@@ -181,11 +181,14 @@ impl Gateway {
         }
         let user = user_engine.map(|engine| {
             let for_user = shared(&jobs, &for_user);
-            UserGateway::open(&plan, EngineConfig::new(engine, latency), for_user, &interfaces, entry)
+            UserGateway::open(&plan, EngineConfig::new(engine, latency), for_user, &interfaces, entry.take())
         });
         let user = user.transpose()?.map(Ready::begin);
-        let frames =
-            frames.map(|prepared| ComposedFrames::begin(&plan, prepared, None)).transpose()?.map(|(frames, _)| frames);
+        let frames = frames.map(|prepared| ComposedFrames::begin(&plan, prepared, None)).transpose()?;
+        let mut frames = frames.map(|(frames, _none_before)| frames);
+        if let (Some(frames), Some(entry)) = (&mut frames, entry) {
+            frames.announce(entry);
+        }
         drop(run_dir);
         Ok(Self {
             earlier: Vec::new(),
@@ -304,7 +307,10 @@ impl Gateway {
             (Some(kernel), ..) => kernel.announce(entry),
             (None, Some(bpf), _) => bpf.announce(entry),
             (None, None, Some(user)) => user.announce(entry),
-            (None, None, None) => entry.forget(),
+            (None, None, None) => match &mut self.frames {
+                Some(frames) => frames.announce(entry),
+                None => entry.forget(),
+            },
         }
         self.announced = Announced::Now;
         Ok(())

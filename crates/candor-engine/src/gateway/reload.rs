@@ -284,7 +284,10 @@ impl Gateway {
                         user.iter_mut().for_each(UserGateway::forget_entry);
                     }
                     (None, None, Some(user)) => user.announce(last),
-                    (None, None, None) => last.forget(),
+                    (None, None, None) => match &mut self.frames {
+                        Some(frames) => frames.announce(last),
+                        None => last.forget(),
+                    },
                 }
                 self.announced = Announced::Now;
             }

@@ -85,7 +85,7 @@ pub(crate) struct ReloadArgs {
     pub(crate) kernel: KernelArgs,
 }
 
-/// Watch a running gateway: bus load, rates, drops and latencies.
+/// Watch a running gateway: bus load, rates, drops, latencies and signals.
 ///
 /// Finds the running gateway, in the kernel or in user space; a name is required only if several are running. Sampling does
 /// not slow down forwarding. When the gateway ends, waits for it to restart. Latencies require candor run --latency. The last
@@ -99,7 +99,9 @@ Examples:
   sudo candor top car                      the gateway of car.toml
   candor top --metrics 127.0.0.1:9316      a gateway started with --metrics
   sudo candor top --once --interval 5s     one table, with rates over 5 s
-  sudo candor top --json | jq '.buses[] | {bus, load_most}'")]
+  sudo candor top --signals                values of the signals of composed frames
+  sudo candor top --json | jq '.buses[] | {bus, load_most}'
+  sudo candor top --json | jq '.signals[] | {signal, value, unit}'")]
 pub(crate) struct TopArgs {
     /// Gateway: its file, the name of the file without .toml, or its PID.
     #[arg(conflicts_with = "metrics")]
@@ -113,6 +115,9 @@ pub(crate) struct TopArgs {
     /// Print one table, from two samples an interval apart.
     #[arg(long)]
     pub(crate) once: bool,
+    /// Show the composed frames and their signals in place of buses and routes; the key v does this, too.
+    #[arg(long)]
+    pub(crate) signals: bool,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
 }

@@ -50,7 +50,7 @@ fn schemas_match_the_code() {
     published::<OfFile<events::Event<'_>>>("run");
     published::<OfFile<show::View<'_>>>("show");
     published::<status::View<'_>>("status");
-    published::<top::View>("top");
+    published::<top::View<'_>>("top");
 }
 
 #[test]

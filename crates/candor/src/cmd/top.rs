@@ -33,7 +33,7 @@ pub(crate) fn run(args: &TopArgs) -> Outcome {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err("candor top needs a terminal; use candor top --once for a table, or --json".into());
     }
-    screen::run(source, args.interval, render::wants_colour())?;
+    screen::run(source, args.interval, args.signals, render::wants_colour())?;
     Ok(Exit::Fine)
 }
 
@@ -44,6 +44,6 @@ fn once(args: &TopArgs, source: &Source) -> Outcome {
     model.take(found.sample()?);
     std::thread::sleep(args.interval);
     model.take(found.sample()?);
-    let (view, text) = (plain::json(&model, &found.title), plain::text(&model, &found.title));
+    let (view, text) = (plain::json(&model, &found.title), plain::text(&model, &found.title, args.signals));
     render::answer(&if args.kernel.json { render::object(&view) } else { text }, Exit::Fine)
 }

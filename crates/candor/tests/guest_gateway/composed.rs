@@ -66,6 +66,15 @@ impl Dashboard {
         frame.payload().try_into().unwrap()
     }
 
+    /// The metrics, which have these lines.
+    fn assert_metrics(&self, lines: &[String]) -> String {
+        let text = crate::metrics::of_run_dir(self.place.run_dir.path());
+        for line in lines {
+            assert!(text.contains(line), "{line}{text}");
+        }
+        text
+    }
+
     /// Waits for this speed, in km/h.
     fn next_with(&self, km_per_h: u16) -> [u8; 8] {
         let begin = Instant::now();
@@ -79,6 +88,16 @@ impl Dashboard {
     }
 }
 
+/// What the metrics say of the speed.
+fn speed_metrics(value: &str, late: &str, origin: &str) -> [String; 3] {
+    let labels = "frame=\"Dashboard\",signal=\"Speed\",from=\"powertrain.ABS1.VehSpd\"";
+    [
+        format!("candor_signal_value{{{labels}}} {value}\n"),
+        format!("candor_signal_late{{{labels}}} {late}\n"),
+        format!("candor_signal_info{{{labels},unit=\"km/h\",origin=\"{origin}\",value_name=\"\"}} 1\n"),
+    ]
+}
+
 fn speed_of(payload: [u8; 8]) -> u16 {
     u16::from_le_bytes([payload[0], payload[1]])
 }
@@ -87,11 +106,14 @@ fn speed_of(payload: [u8; 8]) -> u16 {
 #[ignore = "runs in a guest"]
 fn a_dashboard_is_composed_and_a_silent_source_is_replaced() {
     let Some(scene) = Dashboard::new() else { return };
-    let candor = scene.start(&scene.file(&[]));
+    // Time enough to ask for the metrics in between.
+    let candor = scene.start(&scene.file(&[("timeout = \"300ms\"", "timeout = \"1s\"")]));
     // Start values: 255 for Fuel, and Valid.
     assert_eq!(scene.next(), [0, 0, 0x10, 0xFF, 0, 0, 0, 0]);
+    scene.assert_metrics(&speed_metrics("0.0", "0", "start"));
     scene.speed(90, true);
     assert_eq!(scene.next_with(90), [0x84, 3, 0x30, 0xFF, 0, 0, 0, 0]);
+    scene.assert_metrics(&speed_metrics("90.0", "0", "received"));
     scene.gear(3);
     let payload = scene.next();
     assert_eq!((speed_of(payload), payload[2]), (900, 0x33));
@@ -99,6 +121,16 @@ fn a_dashboard_is_composed_and_a_silent_source_is_replaced() {
     assert!(std::iter::repeat_with(|| scene.next()).take(3).any(|payload| payload[2] == 0x3F));
     // Nothing comes any more: the substitute does, and the other values stay.
     assert_eq!(scene.next_with(0)[2..], [0x3F, 0xFF, 0, 0, 0, 0]);
+    scene.assert_metrics(&speed_metrics("0.0", "1", "timeout"));
+    let gear = "from=\"powertrain.TCU1.Gear\",unit=\"\",origin=\"received\",value_name=\"INVALID\"} 1\n";
+    let frame = "{frame=\"Dashboard\",to=\"body\"}";
+    let silent = format!("candor_frame_silent{frame} 0\n");
+    let received = format!("candor_frame_received_frames_total{frame} 3\n");
+    let text = scene.assert_metrics(&[gear.to_owned(), silent, received]);
+    let sent = text.lines().find_map(|line| line.strip_prefix(&format!("candor_frame_sent_frames_total{frame} ")));
+    assert!(sent.unwrap().parse::<u64>().unwrap() >= 5, "{text}");
+    let words = ["Dashboard  body", "substitute        0 km/h", "received    INVALID (15)"];
+    scene.place.candor(&["top", "--signals", "--once", "--interval", "100ms"]).assert(0, &words);
     let ended = candor.stop();
     let [frame] = &ended.event("final-counters")["frames"].as_array().unwrap()[..] else { panic!("{ended:?}") };
     assert_eq!((&frame["frame"], &frame["received"]), (&json!("Dashboard"), &json!(3)));

@@ -1,8 +1,11 @@
 //! Compact numbers for the screen.
 
 use super::model::Latency;
+use super::sample::Signal;
 
 pub(super) const UNKNOWN: &str = "-";
+/// Longer numbers have three decimals.
+const LONGEST: usize = 10;
 
 /// `950`, `1 203`, `12.3k`, `4.56M`: at most six characters.
 pub(super) fn rate(per_second: Option<f64>) -> String {
@@ -63,6 +66,29 @@ pub(super) fn latency(latency: Option<Latency>) -> String {
         None => UNKNOWN.into(),
         Some(Latency::AtMost { seconds: bound }) => format!("≤{}", seconds(bound)),
         Some(Latency::Above { seconds: bound }) => format!(">{}", seconds(bound)),
+    }
+}
+
+/// `450ms`, `12.3s`, `200s`.
+pub(super) fn age(seconds: Option<f64>) -> String {
+    match seconds {
+        None => UNKNOWN.into(),
+        Some(seconds) if seconds < 0.9995 => format!("{:.0}ms", seconds * 1e3),
+        Some(seconds) if seconds < 99.95 => format!("{seconds:.1}s"),
+        Some(seconds) => format!("{seconds:.0}s"),
+    }
+}
+
+/// `98.4 km/h`, `D (3)`: the value of a signal with its name or its unit.
+pub(super) fn value(signal: &Signal) -> String {
+    let Some(number) = signal.value else { return UNKNOWN.into() };
+    let mut text = number.to_string();
+    if text.len() > LONGEST {
+        text = format!("{number:.3}");
+    }
+    match &signal.value_name {
+        Some(name) => format!("{name} ({text})"),
+        None => format!("{text} {}", signal.unit).trim_end().to_owned(),
     }
 }
 
@@ -146,6 +172,24 @@ mod tests {
         let texts = [0.000_01, 0.000_5, 0.001, 0.2, 1.0].map(|seconds| latency(Some(Latency::AtMost { seconds })));
         assert_eq!(texts, ["≤10µs", "≤500µs", "≤1ms", "≤200ms", "≤1s"]);
         assert_eq!(latency(Some(Latency::Above { seconds: 1.0 })), ">1s");
+    }
+
+    #[test]
+    fn signals_have_units_or_names() {
+        let text = |number, value_name: &str, unit: &str| {
+            let value_name = Some(value_name.to_owned()).filter(|name| !name.is_empty());
+            value(&Signal { value: number, value_name, unit: unit.into(), ..Signal::default() })
+        };
+        let texts = [
+            text(Some(98.4), "", "km/h"),
+            text(Some(3.0), "D", ""),
+            text(Some(f64::from(0.1_f32)), "", "V"),
+            text(Some(-1.0), "", ""),
+            text(None, "", "V"),
+        ];
+        assert_eq!(texts, ["98.4 km/h", "D (3)", "0.100 V", "-1", "-"]);
+        let ages = [0.0, 0.4499, 0.9994, 0.9996, 12.34, 99.96].map(|seconds| age(Some(seconds)));
+        assert_eq!(ages, ["0ms", "450ms", "999ms", "1.0s", "12.3s", "100s"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::{Serialize, Serializer};
 
-use super::sample::{Bus, Route, Sample};
+use super::sample::{Bus, Frame, Route, Sample, Signal};
 
 /// Samples in a sparkline.
 pub(super) const HISTORY: usize = 60;
@@ -117,8 +117,9 @@ impl BusRow {
 
 impl Model {
     /// Adds a sample. A smaller uptime means that the gateway was restarted.
-    pub(super) fn take(&mut self, sample: Sample) {
+    pub(super) fn take(&mut self, mut sample: Sample) {
         let before = self.now.take();
+        sample.signals.iter_mut().for_each(|signal| remember_value(signal, before.as_ref()));
         let is_new_run = before.as_ref().is_none_or(|before| sample.uptime_s < before.uptime_s);
         // Two samples of the same moment have no rates.
         let is_same_moment = before.as_ref().is_some_and(|before| sample.uptime_s <= before.uptime_s);
@@ -155,6 +156,23 @@ impl Model {
     /// In the order of the file.
     pub(super) fn buses(&self) -> Vec<BusRow> {
         self.now.iter().flat_map(|now| &now.buses).map(|bus| self.bus(bus)).collect()
+    }
+
+    /// Composed ones, in the order of the file.
+    pub(super) fn frames(&self) -> Vec<Frame> {
+        let since = |frame: &Frame| Some(same_frame(self.since.as_ref()?, frame)?.dropped);
+        let before = |frame: &Frame| Some(same_frame(self.before.as_ref()?, frame)?.sent);
+        let of_frame = |frame: &Frame| Frame {
+            sent_per_s: self.per_second(frame.sent, before(frame)),
+            dropped: since(frame).and_then(|since| grown(frame.dropped, since)).unwrap_or(frame.dropped),
+            ..frame.clone()
+        };
+        self.now.iter().flat_map(|now| &now.frames).map(of_frame).collect()
+    }
+
+    /// Of the composed frames, frame by frame.
+    pub(super) fn signals(&self) -> &[Signal] {
+        self.now.as_ref().map_or(&[], |now| &now.signals)
     }
 
     /// Seconds between the last two samples.
@@ -253,6 +271,20 @@ fn same_route<'a>(sample: &'a Sample, route: &Route) -> Option<&'a Route> {
 
 fn same_bus<'a>(sample: &'a Sample, bus: &Bus) -> Option<&'a Bus> {
     sample.buses.iter().find(|other| other.name == bus.name)
+}
+
+fn same_frame<'a>(sample: &'a Sample, frame: &Frame) -> Option<&'a Frame> {
+    sample.frames.iter().find(|other| other.name == frame.name)
+}
+
+/// Continues the history of a signal.
+fn remember_value(signal: &mut Signal, before: Option<&Sample>) {
+    let is_same = |other: &&Signal| other.is(&signal.frame, &signal.name);
+    if let Some(earlier) = before.and_then(|before| before.signals.iter().find(is_same)) {
+        let from = (earlier.history.len() + 1).saturating_sub(HISTORY);
+        signal.history = earlier.history[from..].to_vec();
+    }
+    signal.history.extend(signal.value);
 }
 
 /// The increase of a counter; `None` if it restarted, as that of a route that was removed and added again.

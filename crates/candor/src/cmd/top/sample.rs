@@ -1,5 +1,7 @@
 //! One sample of a gateway's metrics.
 
+use serde::Serialize;
+
 use super::metrics::{self, Point};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,6 +12,10 @@ pub(super) struct Sample {
     /// In the order of the file.
     pub(super) routes: Vec<Route>,
     pub(super) buses: Vec<Bus>,
+    /// Composed ones.
+    pub(super) frames: Vec<Frame>,
+    /// Of the composed frames.
+    pub(super) signals: Vec<Signal>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +53,51 @@ pub(super) struct Bus {
     pub(super) lost: u64,
 }
 
+/// A composed frame; its fields are the keys of the JSON output.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct Frame {
+    #[serde(rename = "frame")]
+    pub(super) name: String,
+    /// Name of the bus.
+    pub(super) to: String,
+    /// Frames of its sources.
+    pub(super) received: u64,
+    pub(super) sent: u64,
+    /// `None` until there are two samples.
+    pub(super) sent_per_s: Option<f64>,
+    /// Since the start or the last reset.
+    pub(super) dropped: u64,
+    /// Nothing is sent, because a source is missing or late.
+    #[serde(rename = "silent")]
+    pub(super) is_silent: bool,
+}
+
+/// A signal of a composed frame; its fields are the keys of the JSON output.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct Signal {
+    pub(super) frame: String,
+    #[serde(rename = "signal")]
+    pub(super) name: String,
+    /// Bus, message and signal.
+    pub(super) from: String,
+    /// Physical.
+    pub(super) value: Option<f64>,
+    pub(super) value_name: Option<String>,
+    /// Empty if it has none.
+    pub(super) unit: String,
+    /// Where the value is from: `start`, `received`, or the substitute after a `timeout` or for an `invalid` value.
+    pub(super) origin: String,
+    #[serde(rename = "late")]
+    pub(super) is_late: bool,
+    /// Since the last reception.
+    pub(super) age_s: Option<f64>,
+    /// Values of this and earlier samples, oldest first.
+    #[serde(skip)]
+    pub(super) history: Vec<f64>,
+}
+
 impl Sample {
     /// Parses the answer of a gateway; `None` if it is not one.
     pub(super) fn read(text: &str) -> Option<Self> {
@@ -67,6 +118,10 @@ impl Sample {
                 _ => {
                     if let Some(name) = name.strip_prefix("route_") {
                         sample.route(&point).take(name, &point);
+                    } else if let Some(name) = name.strip_prefix("frame_") {
+                        sample.frame(&point).take(name, &point);
+                    } else if let Some(name) = name.strip_prefix("signal_") {
+                        sample.signal(&point).take(name, &point);
                     } else if name.starts_with("bus_") || name.starts_with("interface_") {
                         sample.bus(&point).take(name, &point);
                     }
@@ -94,6 +149,25 @@ impl Sample {
             self.buses.len() - 1
         });
         &mut self.buses[at]
+    }
+
+    fn frame(&mut self, point: &Point<'_>) -> &mut Frame {
+        let [name, to] = ["frame", "to"].map(|label| point.label(label));
+        let at = self.frames.iter().position(|frame| frame.name == name).unwrap_or_else(|| {
+            self.frames.push(Frame { name: name.into(), to: to.into(), ..Frame::default() });
+            self.frames.len() - 1
+        });
+        &mut self.frames[at]
+    }
+
+    fn signal(&mut self, point: &Point<'_>) -> &mut Signal {
+        let [frame, name, from] = ["frame", "signal", "from"].map(|label| point.label(label));
+        let at = self.signals.iter().position(|signal| signal.is(frame, name)).unwrap_or_else(|| {
+            let [frame, name, from] = [frame, name, from].map(str::to_owned);
+            self.signals.push(Signal { frame, name, from, ..Signal::default() });
+            self.signals.len() - 1
+        });
+        &mut self.signals[at]
     }
 }
 
@@ -144,6 +218,46 @@ impl Bus {
             (_, false, _) => "down",
             (_, true, None) => "up",
             (_, true, Some(state)) => state,
+        }
+    }
+}
+
+impl Frame {
+    fn take(&mut self, name: &str, point: &Point<'_>) {
+        match name {
+            "received_frames_total" => self.received = point.count(),
+            "sent_frames_total" => self.sent = point.count(),
+            "dropped_frames_total" => self.dropped += point.count(),
+            "silent" => self.is_silent = point.value > 0.0,
+            _ => {}
+        }
+    }
+}
+
+impl Signal {
+    fn take(&mut self, name: &str, point: &Point<'_>) {
+        match name {
+            "value" => self.value = Some(point.value),
+            "age_seconds" => self.age_s = Some(point.value),
+            "late" => self.is_late = point.value > 0.0,
+            "info" => {
+                let [unit, origin, value_name] = ["unit", "origin", "value_name"].map(|label| point.label(label));
+                (self.unit, self.origin) = (unit.into(), origin.into());
+                self.value_name = Some(value_name.to_owned()).filter(|name| !name.is_empty());
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn is(&self, frame: &str, name: &str) -> bool {
+        self.frame == frame && self.name == name
+    }
+
+    pub(super) fn state(&self) -> &str {
+        match self.origin.as_str() {
+            "timeout" | "invalid" => "substitute",
+            _ if self.is_late => "late",
+            origin => origin,
         }
     }
 }

@@ -42,7 +42,12 @@ enum Next {
 ///
 /// # Errors
 /// If there is no terminal, or it is gone.
-pub(super) fn run(source: Source, interval: Duration, has_colour: bool) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(
+    source: Source,
+    interval: Duration,
+    shows_signals: bool,
+    has_colour: bool,
+) -> Result<(), Box<dyn Error>> {
     // The sampling thread inherits the blocked signals.
     let signals = EndingSignals::block()?;
     let (sender, messages) = mpsc::channel();
@@ -50,7 +55,7 @@ pub(super) fn run(source: Source, interval: Duration, has_colour: bool) -> Resul
     std::thread::Builder::new().name("sample".into()).spawn(move || sample(&source, interval, &sender, &stop))?;
     // Installs a panic hook that restores the terminal.
     let mut terminal = ratatui::try_init()?;
-    let view = View { has_colour, ..View::default() };
+    let view = View { shows_signals, has_colour, ..View::default() };
     let screen = Screen { model: Model::default(), view, contact: Contact::default(), most_above: [0; 2] };
     let outcome = screen.follow(&mut terminal, &signals, &messages);
     // Fails if the terminal is gone.
@@ -141,10 +146,14 @@ impl Screen {
             KeyCode::Char('s') => view.sort = view.sort.next(),
             KeyCode::Char('r') => self.model.reset(),
             KeyCode::Char('?' | 'h') => view.shows_help = !view.shows_help,
+            KeyCode::Char('v') => {
+                view.shows_signals = !view.shows_signals;
+                view.above = [0; 2];
+            }
             KeyCode::Tab => {
                 view.focus = match view.focus {
-                    Focus::Buses => Focus::Routes,
-                    Focus::Routes => Focus::Buses,
+                    Focus::Upper => Focus::Lower,
+                    Focus::Lower => Focus::Upper,
                 };
             }
             KeyCode::Up => *above = above.saturating_sub(1),
@@ -186,6 +195,8 @@ mod tests {
         assert_eq!((screen.view.sort.name(), screen.view.above), ("name", [3, 14]));
         assert_eq!(screen.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Next::Quit);
         assert_eq!(screen.press(KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL)), Next::GoOn);
+        screen.press(KeyEvent::from(KeyCode::Char('v')));
+        assert_eq!((screen.view.shows_signals, screen.view.above), (true, [0; 2]));
     }
 
     #[test]

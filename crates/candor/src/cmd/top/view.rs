@@ -1,5 +1,6 @@
 //! The screen, as a function of the model and of the settings of the keys.
 
+mod signals;
 mod tables;
 
 use ratatui::Frame;
@@ -10,6 +11,8 @@ use ratatui::widgets::{Clear, Paragraph};
 
 use super::display;
 use super::model::{Model, RouteRow};
+use super::plain::NO_FRAMES;
+use signals::{frame_table, signal_table};
 use tables::{bus_table, drop_table, route_table};
 
 /// A smaller terminal gets a message instead.
@@ -24,6 +27,8 @@ pub(super) struct View {
     pub(super) sort: Sort,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
+    /// Composed frames and signals in place of buses and routes.
+    pub(super) shows_signals: bool,
     /// The list that the arrow keys scroll.
     pub(super) focus: Focus,
     /// Lines of each list that are scrolled out at the top.
@@ -33,9 +38,11 @@ pub(super) struct View {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Focus {
-    Buses,
+    /// Buses or frames.
+    Upper,
+    /// Routes or signals.
     #[default]
-    Routes,
+    Lower,
 }
 
 /// The order of the routes.
@@ -111,19 +118,24 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, contact: &
         frame.render_widget(Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }), area);
         return [0, 0];
     }
-    let (buses, mut routes) = (model.buses(), model.routes());
+    let (buses, mut routes, frames) = (model.buses(), model.routes(), model.frames());
     view.sort.sort(&mut routes);
+    let upper = if view.shows_signals { frames.len() } else { buses.len() };
     let lines = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
     // Drops get at most a quarter of the remaining lines, buses half of the rest.
     let room = area.height - SINGLE_LINES;
     let dropping = routes.iter().filter(|route| route.dropped > 0).count();
-    let drop_lines = if dropping > 0 { (1 + lines(dropping)).min((room / 4).max(2)) } else { 1 };
-    let bus_lines = (1 + lines(buses.len())).min((room - drop_lines) / 2);
-    let [head, state, _, bus_area, _, route_area, _, drop_area, keys] = Layout::vertical([
+    let drop_lines = match dropping {
+        _ if view.shows_signals => 0,
+        0 => 1,
+        _ => (1 + lines(dropping)).min((room / 4).max(2)),
+    };
+    let upper_lines = (1 + lines(upper)).min((room - drop_lines) / 2);
+    let [head, state, _, upper_area, _, lower_area, _, drop_area, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(1),
-        Constraint::Length(bus_lines),
+        Constraint::Length(upper_lines),
         Constraint::Length(1),
         Constraint::Fill(1),
         Constraint::Length(1),
@@ -134,14 +146,24 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, contact: &
     let paint = Paint { has_colour: view.has_colour };
     frame.render_widget(Paragraph::new(heading(model)).style(paint.bold()), head);
     frame.render_widget(contact_line(contact, view, model, paint), state);
-    let hidden_buses = bus_table(frame, bus_area, &buses, view, paint);
-    let hidden_routes = route_table(frame, route_area, &routes, view, paint);
-    drop_table(frame, drop_area, &routes, model, paint);
+    let hidden = if view.shows_signals {
+        let hidden = frame_table(frame, upper_area, &frames, view, paint);
+        if frames.is_empty() && model.now().is_some() {
+            frame.render_widget(Paragraph::new(NO_FRAMES), lower_area);
+            [0; 2]
+        } else {
+            [hidden, signal_table(frame, lower_area, model.signals(), view, paint)]
+        }
+    } else {
+        drop_table(frame, drop_area, &routes, model, paint);
+        let hidden = bus_table(frame, upper_area, &buses, view, paint);
+        [hidden, route_table(frame, lower_area, &routes, view, paint)]
+    };
     frame.render_widget(key_line(view, paint), keys);
     if view.shows_help {
         help(frame, area, paint);
     }
-    [hidden_buses, hidden_routes]
+    hidden
 }
 
 /// Styles, without colours if these are off. No meaning is in colours alone.
@@ -214,10 +236,11 @@ fn key_line(view: &View, paint: Paint) -> Paragraph<'static> {
         ("r", "reset"),
         ("↑↓", "scroll"),
         ("Tab", "list"),
+        ("v", "view"),
         ("?", "help"),
     ];
-    let spans =
-        keys.into_iter().flat_map(|(key, what)| [Span::styled(key, paint.bold()), Span::raw(format!(" {what}   "))]);
+    let keys = keys.into_iter().filter(|(key, _)| *key != "s" || !view.shows_signals);
+    let spans = keys.flat_map(|(key, what)| [Span::styled(key, paint.bold()), Span::raw(format!(" {what}  "))]);
     Paragraph::new(Line::from(spans.collect::<Vec<_>>()))
 }
 
@@ -226,14 +249,16 @@ const HELP: &str = " q, Esc, Ctrl-C  quit; the gateway keeps running
  s               sort the routes: file, name, frames/s, drops, latency
  r               reset the counts of drops, losses and errors
  Up, Down, PgUp, PgDn, Home, End
-                 scroll; Tab switches between buses and routes
+                 scroll; Tab switches between the upper and the lower list
+ v               view: buses and routes, or composed frames and their signals
  ?, h            this help
 
  LOAD     bus load, lower and upper bound
  QUEUE    frames in the queue of the interface
  LOST     frames lost because they arrived faster than candor read them
  50%, 99% latency percentiles of the last interval, for user-space routes
-          with candor run --latency; the curve shows 99% over the last minute";
+          with candor run --latency; the curve shows 99% over the last minute
+ STATE    of a signal: start (not received yet), received, late, substitute";
 
 fn help(frame: &mut Frame<'_>, area: Rect, paint: Paint) {
     let lines = u16::try_from(HELP.lines().count()).unwrap_or(u16::MAX);

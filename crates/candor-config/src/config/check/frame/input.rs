@@ -143,7 +143,7 @@ impl Inputs {
             word(sends, (code::FRAME_WORD, "reason to send", ""), &known, findings)
         });
         let (unit, name) = (signal.unit.clone(), signal.name.clone());
-        self.signals.push(FrameSignal { name, from: from.value.clone(), unit });
+        self.signals.push(FrameSignal { name, from: from.value.clone(), unit, codec: codec.clone() });
         let input = SignalInput {
             start: None,
             updated: if let Some(updated) = updated { Some(updated?) } else { None },

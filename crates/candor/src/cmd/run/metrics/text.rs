@@ -1,5 +1,7 @@
 //! OpenMetrics text of a gateway. `docs/metrics.md` documents every metric.
 
+mod frames;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::load::Loads;
 use crate::cmd::job_text::side_name;
 use crate::cmd::run::egress::Egress;
+use frames::{Frame, Signal};
 
 /// Counters and states at one moment.
 #[derive(Debug)]
@@ -27,6 +30,10 @@ struct Snapshot {
     engine: &'static str,
     uptime: Duration,
     routes: Vec<Route>,
+    /// Composed ones.
+    frames: Vec<Frame>,
+    /// Of the composed frames.
+    signals: Vec<Signal>,
     /// Frame accounting of the buses of user space.
     accounting: Vec<BusCounters>,
     buses: Vec<Bus>,
@@ -95,10 +102,13 @@ impl Observer {
 
     /// The metrics after this uptime.
     pub(in crate::cmd::run) fn text(&mut self, gateway: &Gateway, uptime: Duration, egress: &Egress<'_>) -> String {
+        let (frames, signals) = frames::of(gateway);
         of(Snapshot {
             engine: gateway.plan().engine().name(),
             uptime,
             routes: routes(gateway),
+            frames,
+            signals,
             accounting: gateway.buses(),
             buses: self.buses(gateway, Some(egress)),
         })
@@ -158,8 +168,18 @@ type Column<T, V> = (&'static str, &'static str, fn(&T) -> V);
 fn family<'a, const N: usize>(
     encoder: &mut DescriptorEncoder<'_>,
     kind: MetricType,
+    name_and_help: (&str, &str),
+    mut values: impl Iterator<Item = ([(&'a str, &'a str); N], u64)>,
+) -> fmt::Result {
+    family_of(encoder, kind, name_and_help, &mut values)
+}
+
+/// As [`family`], compiled once for all iterators.
+fn family_of<'a, const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    kind: MetricType,
     (name, help): (&str, &str),
-    values: impl Iterator<Item = ([(&'a str, &'a str); N], u64)>,
+    values: &mut dyn Iterator<Item = ([(&'a str, &'a str); N], u64)>,
 ) -> fmt::Result {
     let mut family = encoder.encode_descriptor(name, help, None, kind)?;
     for (labels, value) in values {
@@ -176,6 +196,7 @@ impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.process(&mut encoder)?;
         self.routes(&mut encoder)?;
+        frames::encode((&self.frames, &self.signals), &mut encoder)?;
         self.accounting(&mut encoder)?;
         self.buses(&mut encoder)
     }
@@ -367,11 +388,33 @@ const fn state_name(state: CanState) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use candor_engine::{Drops, Latencies};
+    use candor_engine::{Drops, FrameCounters, FrameStatus, InputStatus, Latencies};
     use candor_netlink::link::CanLink;
+    use candor_signals::compose::Origin;
 
     use super::*;
     use crate::cmd::test_links as links;
+
+    /// The example: its speed is late, and it has received no brake.
+    fn dashboard() -> (Vec<Frame>, Vec<Signal>) {
+        let file = include_str!("../../../../../../examples/23-dashboard.toml");
+        let read = |name: &str| std::fs::read(format!("../../examples/{name}")).map_err(|error| error.to_string());
+        let plan = candor_config::config::load_for(file.as_bytes(), None, &mut { read }).unwrap().plan;
+        let input = |origin, is_late, age: Option<u64>, bits| {
+            let age = age.map(Duration::from_millis);
+            InputStatus { origin, is_late, age, bits: Some(bits) }
+        };
+        let inputs = vec![
+            input(Origin::Timeout, true, Some(450), 0),
+            input(Origin::Start, false, None, 0),
+            input(Origin::Received, false, Some(20), 3),
+        ];
+        let status = FrameStatus { is_silent: false, payload: vec![0; 8], inputs };
+        let drops = Drops { full: 2, ..Drops::default() };
+        let counters = FrameCounters { received: 12, sent: 9, drops };
+        let frame = Frame { name: "Dashboard".into(), to: "body".into(), counters, is_silent: Some(status.is_silent) };
+        (vec![frame], frames::of_frame(&plan.frames()[0], &status).collect())
+    }
 
     #[test]
     fn encodes_a_gateway_as_openmetrics() {
@@ -410,6 +453,7 @@ mod tests {
             busy: link.as_ref().map(|_| Occupancy { least_ns: 333_000_000, most_ns: 480_000_000 }),
             link,
         };
+        let (frames, signals) = dashboard();
         let snapshot = Snapshot {
             engine: "auto",
             uptime: Duration::from_millis(1500),
@@ -417,6 +461,8 @@ mod tests {
                 Route { labels: labels("speed", "user"), counters: user },
                 Route { labels: labels("doors", "kernel"), counters: kernel },
             ],
+            frames,
+            signals,
             accounting: vec![BusCounters {
                 bus: "car".into(),
                 interface: "can0".into(),

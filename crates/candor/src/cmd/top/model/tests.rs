@@ -107,3 +107,24 @@ fn limits_the_history() {
     }
     assert_eq!(model.routes()[0].history.len(), HISTORY);
 }
+
+#[test]
+fn signals_keep_their_values_and_frames_have_rates() {
+    let sample = |uptime_s: f64, sent, dropped, value| {
+        let frames = vec![Frame { name: "Dashboard".into(), sent, dropped, ..Frame::default() }];
+        let signals = vec![Signal { name: "Speed".into(), value, ..Signal::default() }];
+        Sample { uptime_s, frames, signals, ..Sample::default() }
+    };
+    let mut model = Model::default();
+    model.take(sample(1.0, 10, 1, Some(5.0)));
+    assert_eq!((model.frames()[0].sent_per_s, model.frames()[0].dropped), (None, 1));
+    model.take(sample(2.0, 30, 3, None));
+    model.take(sample(3.0, 40, 3, Some(7.0)));
+    assert_eq!((model.frames()[0].sent_per_s, model.frames()[0].dropped), (Some(10.0), 3));
+    assert_eq!(model.signals()[0].history, [5.0, 7.0]);
+    model.reset();
+    assert_eq!(model.frames()[0].dropped, 0);
+    (4..99_u16).for_each(|second| model.take(sample(second.into(), 40, 3, Some(second.into()))));
+    let history = &model.signals()[0].history;
+    assert_eq!((history.len(), history[0], history[HISTORY - 1]), (HISTORY, 39.0, 98.0));
+}

@@ -11,12 +11,12 @@ use crate::cmd::top::display;
 use crate::cmd::top::model::{BusRow, Model, Moment, RouteRow};
 
 /// Columns from which on the tables have more columns.
-const WIDE: u16 = 110;
+pub(super) const WIDE: u16 = 110;
 
 pub(super) fn bus_table(frame: &mut Frame<'_>, area: Rect, buses: &[BusRow], view: &View, paint: Paint) -> usize {
-    let above = view.above[Focus::Buses as usize];
+    let above = view.above[Focus::Upper as usize];
     let (shown, hidden) = part(buses, above, area.height);
-    let title = place("BUS", view, Focus::Buses, above, shown.len(), buses.len());
+    let title = place("BUS", view, Focus::Upper, above, shown.len(), buses.len());
     let is_wide = area.width >= WIDE;
     let mut titles = vec![title.as_str(), "INTERFACE", "STATE"];
     let interface = longest(buses.iter().map(|bus| bus.interface.as_str())).max(titles[1].len());
@@ -64,15 +64,14 @@ pub(super) fn bus_table(frame: &mut Frame<'_>, area: Rect, buses: &[BusRow], vie
         }
         Row::new(cells)
     };
-    let table = Table::new(shown.iter().map(row), widths).header(titles_row(&titles, left, paint));
-    frame.render_widget(table, area);
+    list((frame, area), (&titles, left), widths, shown.iter().map(row).collect(), paint);
     hidden
 }
 
 pub(super) fn route_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow], view: &View, paint: Paint) -> usize {
-    let above = view.above[Focus::Routes as usize];
+    let above = view.above[Focus::Lower as usize];
     let (shown, hidden) = part(routes, above, area.height);
-    let title = place("ROUTE", view, Focus::Routes, above, shown.len(), routes.len());
+    let title = place("ROUTE", view, Focus::Lower, above, shown.len(), routes.len());
     let is_wide = area.width >= WIDE;
     let is_measured = routes.iter().any(|route| route.is_measured);
     let (curve, curve_width) = (if is_measured { "LATENCY" } else { "TREND" }, if is_wide { 24 } else { 10 });
@@ -122,9 +121,7 @@ pub(super) fn route_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow]
         cells.push(right(curve).style(paint.fg(Color::Cyan)));
         Row::new(cells)
     };
-    let left = 3;
-    let table = Table::new(shown.iter().map(row), widths).header(titles_row(&titles, left, paint));
-    frame.render_widget(table, area);
+    list((frame, area), (&titles, 3), widths.collect(), shown.iter().map(row).collect(), paint);
     hidden
 }
 
@@ -153,12 +150,22 @@ pub(super) fn drop_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow],
         let cells = [Cell::new(display::fit(&route.route, names.into()))].into_iter().chain(reasons.iter().map(frames));
         Row::new(cells.collect::<Vec<_>>())
     };
-    let table = Table::new(dropping.iter().map(row), widths).header(titles_row(&titles, 1, paint));
-    frame.render_widget(table, area);
+    list((frame, area), (&titles, 1), widths.collect(), dropping.iter().map(row).collect(), paint);
+}
+
+/// Draws a list, of which the first `left` titles are left-aligned. Compiled once for all lists.
+pub(super) fn list(
+    (frame, area): (&mut Frame<'_>, Rect),
+    (titles, left): (&[&str], usize),
+    widths: Vec<Constraint>,
+    rows: Vec<Row<'static>>,
+    paint: Paint,
+) {
+    frame.render_widget(Table::new(rows, widths).header(titles_row(titles, left, paint)), area);
 }
 
 /// The visible part of a list, and the number of hidden lines.
-fn part<T>(rows: &[T], above: usize, height: u16) -> (&[T], usize) {
+pub(super) fn part<T>(rows: &[T], above: usize, height: u16) -> (&[T], usize) {
     let room = usize::from(height.saturating_sub(1));
     let hidden = rows.len().saturating_sub(room);
     let from = above.min(hidden);
@@ -166,7 +173,7 @@ fn part<T>(rows: &[T], above: usize, height: u16) -> (&[T], usize) {
 }
 
 /// The title of a list, with the visible range if it is scrolled.
-fn place(title: &str, view: &View, focus: Focus, above: usize, shown: usize, all: usize) -> String {
+pub(super) fn place(title: &str, view: &View, focus: Focus, above: usize, shown: usize, all: usize) -> String {
     let mark = if view.focus == focus && shown < all { "▸" } else { "" };
     if shown < all {
         let from = above.min(all - shown);
@@ -175,11 +182,10 @@ fn place(title: &str, view: &View, focus: Focus, above: usize, shown: usize, all
     title.into()
 }
 
-fn right(text: String) -> Cell<'static> {
+pub(super) fn right(text: String) -> Cell<'static> {
     Cell::new(Line::raw(text).right_aligned())
 }
 
-/// The first `left` titles are left-aligned.
 fn titles_row(titles: &[&str], left: usize, paint: Paint) -> Row<'static> {
     let cell = |(at, title): (usize, &&str)| {
         let line = Line::styled((*title).to_owned(), paint.title());
@@ -188,12 +194,12 @@ fn titles_row(titles: &[&str], left: usize, paint: Paint) -> Row<'static> {
     Row::new(titles.iter().enumerate().map(cell).collect::<Vec<_>>())
 }
 
-fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+pub(super) fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
     texts.map(|text| text.chars().count()).max().unwrap_or_default()
 }
 
 /// Divides `free` columns between two texts: the second gets what it needs, up to half, or more if the first needs less.
-fn shares(free: usize, first: usize, second: usize) -> (u16, u16) {
+pub(super) fn shares(free: usize, first: usize, second: usize) -> (u16, u16) {
     let second = second.max(9).min((free / 2).max(free.saturating_sub(first)));
     let width = |width: usize| u16::try_from(width).unwrap_or(u16::MAX);
     (width(free - second), width(second))

@@ -2,7 +2,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::cmd::top::sample::{Bus, Route, Sample};
+use crate::cmd::top::sample::{Bus, Frame as Composed, Route, Sample, Signal};
 
 const BOUNDS: [f64; 4] = [0.000_1, 0.000_2, 0.001, f64::INFINITY];
 
@@ -54,7 +54,45 @@ fn sample(second: u64, routes: usize, buses: usize, is_measured: bool) -> Sample
         uptime_s: 3720.0 + second as f64,
         routes: (0..routes).map(route).collect(),
         buses: (0..buses).map(bus).collect(),
+        ..Sample::default()
     }
+}
+
+/// With composed frames: one is silent.
+fn composes(second: u64) -> Sample {
+    let frame = |name: &str, sent, dropped, is_silent| Composed {
+        name: name.into(),
+        to: "body".into(),
+        received: 300 * second,
+        sent,
+        dropped,
+        is_silent,
+        ..Composed::default()
+    };
+    let signal = |names: [&str; 5], value: f64, age_s, is_late| {
+        let [name, from, unit, value_name, origin] = names.map(str::to_owned);
+        Signal {
+            frame: if name == "Outside" { "Climate" } else { "Dashboard" }.into(),
+            name,
+            from,
+            value: Some(value),
+            value_name: Some(value_name).filter(|name| !name.is_empty()),
+            unit,
+            origin,
+            is_late,
+            age_s,
+            ..Signal::default()
+        }
+    };
+    let ramp = second as f64 * 10.25;
+    let signals = vec![
+        signal(["Speed", "powertrain.ABS1.VehSpd", "km/h", "", "received"], ramp, Some(0.012), false),
+        signal(["Gear", "powertrain.TCU1.Gear", "", "D", "received"], 3.0, Some(1.25), true),
+        signal(["Braking", "powertrain.ABS1.Braking", "", "", "start"], 0.0, None, false),
+        signal(["Outside", "diagnosis.Weather.OutsideTemperature", "degC", "", "timeout"], -1.5, Some(120.0), true),
+    ];
+    let frames = vec![frame("Dashboard", 10 * second, 3, false), frame("Climate", 1, 0, true)];
+    Sample { frames, signals, ..sample(second, 1, 1, false) }
 }
 
 fn model(routes: usize, buses: usize, is_measured: bool) -> Model {
@@ -88,6 +126,18 @@ fn shows_more_columns_on_a_wide_screen() {
 #[test]
 fn shows_frame_rates_without_latencies() {
     insta::assert_snapshot!(screen(80, 12, &model(2, 2, false), &View::default(), &answers()));
+}
+
+#[test]
+fn shows_the_signals_of_composed_frames() {
+    let mut model = Model::default();
+    (0..6).for_each(|second| model.take(composes(second)));
+    let view = View { shows_signals: true, ..View::default() };
+    let screens = [80, 120].map(|width| screen(width, 14, &model, &view, &answers()));
+    insta::assert_snapshot!(screens.join("\n"));
+    insta::assert_snapshot!("the_same_as_plain_text", crate::cmd::top::plain::text(&model, "car", true));
+    let text = screen(80, 14, &self::model(1, 1, false), &view, &answers());
+    assert!(text.contains("This gateway composes no frames") && !text.contains("route 1"), "{text}");
 }
 
 #[test]
@@ -149,11 +199,14 @@ fn routes_are_sorted_as_selected() {
 
 #[test]
 fn every_size_can_be_drawn() {
-    let model = model(5, 5, true);
+    let mut model = model(5, 5, true);
+    model.take(composes(60));
     for width in (1..140).step_by(23).chain([80]) {
         for height in [1, 2, 5, 11, 12, 13, 24, 50] {
-            let view = View { shows_help: height % 2 == 0, has_colour: true, ..View::default() };
-            screen(width, height, &model, &view, &answers());
+            for shows_signals in [false, true] {
+                let view = View { shows_help: height % 2 == 0, shows_signals, has_colour: true, ..View::default() };
+                screen(width, height, &model, &view, &answers());
+            }
         }
     }
 }
