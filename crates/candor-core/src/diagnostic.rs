@@ -235,7 +235,7 @@ impl Findings {
     /// Returns the number of listed findings per code: one of each, then warnings in turn, then notes.
     fn shares(&self) -> BTreeMap<(Severity, &'static str), usize> {
         let kept = |key: &(Severity, &'static str)| self.counts.get(key).map_or(0, |&count| count.min(MAX_KEPT));
-        let mut shares: BTreeMap<_, _> = self.counts.keys().map(|key| (*key, kept(key).min(1))).collect();
+        let mut shares: BTreeMap<_, _> = crate::order::map(self.counts.keys().map(|key| (*key, kept(key).min(1))));
         let mut left = MAX_FINDINGS.saturating_sub(shares.values().sum());
         for severity in [Severity::Warning, Severity::Note] {
             while left > 0 {

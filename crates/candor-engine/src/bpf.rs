@@ -134,7 +134,7 @@ impl BpfGateway {
         gateway.past.clear();
         // A gateway that runs already may have sockets of its own.
         if who.is_none() {
-            let in_program: BTreeSet<_> = jobs.iter().map(|job| job.route).collect();
+            let in_program: BTreeSet<_> = candor_core::order::set(jobs.iter().map(|job| job.route));
             deaf(plan, |route| in_program.contains(&route)).into_iter().for_each(notify);
         }
         Ok(gateway)

@@ -9,7 +9,6 @@ mod refused;
 pub use obtained::{Obtained, obtained, running};
 pub use refused::RealtimeError;
 
-use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
 
 use candor_config::engine::UserEngine;
@@ -92,7 +91,7 @@ impl ForThreads {
 /// A notice about busy polling with a real-time policy.
 pub(crate) fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], machine: &Machine) -> Option<Notice> {
     let sched = wanted.sched.filter(|sched| sched.priority().is_some() && engine.receiver().spins())?;
-    let threads = jobs.iter().map(|job| job.from).collect::<BTreeSet<_>>().len();
+    let threads = candor_core::order::set(jobs.iter().map(|job| job.from)).len();
     let online = machine.online_cpus();
     let usable = online.iter().filter(|cpu| wanted.cpus.is_empty() || wanted.cpus.contains(cpu)).count();
     let is_throttled = is_throttled(machine);

@@ -161,7 +161,7 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
         return;
     }
     // There are few buses, so comparing their names is faster than hashing them.
-    let known: BTreeSet<_> = spec.buses.specs.iter().map(|bus| bus.name.value.as_str()).collect();
+    let known: BTreeSet<_> = candor_core::order::set(spec.buses.specs.iter().map(|bus| bus.name.value.as_str()));
     let mut used = BTreeSet::new();
     for route in &spec.routes {
         let (Some(from), Some(to)) = (&route.from, &route.to) else { return };

@@ -88,7 +88,7 @@ pub(super) fn all_not_for_bpf(routes: &[Route]) -> Vec<Option<NotForBpf>> {
 
 /// Buses whose routes do not fit into programs together.
 pub(super) fn too_much(plan: &Plan) -> HashMap<BusIndex, CompileError> {
-    let buses: BTreeSet<BusIndex> = plan.routes().iter().map(|route| route.from).collect();
+    let buses: BTreeSet<BusIndex> = candor_core::order::set(plan.routes().iter().map(|route| route.from));
     let jobs = lower(plan);
     buses.into_iter().filter_map(|from| Some((from, fit(plan, &jobs, from).err()?))).collect()
 }

@@ -274,8 +274,8 @@ impl Kept {
 /// The existing groups of a tree that have changed.
 fn moved(before: &Tree, now: &Tree) -> Vec<GroupName> {
     let ids = |tree| groups(tree).filter_map(|group| Some((group.name.clone()?, group.id?)));
-    let before: BTreeMap<_, _> = ids(before).collect();
-    let now: BTreeMap<_, _> = ids(now).collect();
+    let before: BTreeMap<_, _> = candor_core::order::map(ids(before));
+    let now: BTreeMap<_, _> = candor_core::order::map(ids(now));
     now.into_iter().filter(|(name, id)| before.get(name) != Some(id)).map(|(name, _)| name).collect()
 }
 

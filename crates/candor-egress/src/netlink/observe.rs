@@ -131,11 +131,9 @@ fn in_order_of_classes(mut listed: Vec<ListedClass>, qdiscs: &[ListedQdisc]) -> 
 /// and a node in it is in no table.
 fn in_order_of_filters(mut listed: Vec<ListedFilter>) -> Vec<ListedFilter> {
     let is_table = |listed: &ListedFilter| listed.filter.classifier.is_table();
-    let roots: BTreeMap<u16, u32> = listed
-        .iter()
-        .filter(|listed| is_table(listed))
-        .map(|listed| (listed.filter.preference, listed.filter.handle))
-        .collect();
+    let roots: BTreeMap<u16, u32> = candor_core::order::map(
+        listed.iter().filter(|listed| is_table(listed)).map(|listed| (listed.filter.preference, listed.filter.handle)),
+    );
     listed.retain(|listed| !is_table(listed) || roots.get(&listed.filter.preference) != Some(&listed.filter.handle));
     for ListedFilter { filter, .. } in &mut listed {
         let root = roots.get(&filter.preference);
@@ -153,7 +151,7 @@ fn in_order_of_filters(mut listed: Vec<ListedFilter>) -> Vec<ListedFilter> {
 
 /// In the given order, but each after its parent.
 fn parents_first<T>(items: Vec<T>, name: impl Fn(&T) -> Handle, parent: impl Fn(&T) -> Option<Handle>) -> Vec<T> {
-    let names: BTreeSet<Handle> = items.iter().map(&name).collect();
+    let names: BTreeSet<Handle> = candor_core::order::set(items.iter().map(&name));
     let mut below: BTreeMap<Handle, Vec<T>> = BTreeMap::new();
     let mut next = VecDeque::new();
     for item in items {

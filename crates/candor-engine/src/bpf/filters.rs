@@ -459,7 +459,7 @@ impl Installed {
         let further = (1..).take(filters.filters.len().saturating_sub(1));
         let further = further.map(|number| self.source.further(self.generation, number));
         let guard = needs_guard.then(|| self.source.guard());
-        let wanted: BTreeSet<_> = further.chain([self.source.head()]).chain(guard).collect();
+        let wanted: BTreeSet<_> = candor_core::order::set(further.chain([self.source.head()]).chain(guard));
         self.made_from == made_from && wanted == self.places.iter().copied().collect()
     }
 

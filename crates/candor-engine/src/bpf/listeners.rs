@@ -20,7 +20,8 @@ const CANGW: &str = "gw";
 pub(crate) fn deaf(plan: &Plan, in_program: impl Fn(RouteIndex) -> bool) -> Vec<Notice> {
     let routes = plan.routes().iter().enumerate().rev();
     let exclusive = routes.filter(|(at, route)| route.is_exclusive && in_program(RouteIndex(*at)));
-    let by_bus: BTreeMap<BusIndex, &String> = exclusive.map(|(_, route)| (route.from, &route.name)).collect();
+    let by_bus: BTreeMap<BusIndex, &String> =
+        candor_core::order::map(exclusive.map(|(_, route)| (route.from, &route.name)));
     let notice = |(bus, route): (BusIndex, &String)| {
         let interface = plan.bus(bus).interface.clone();
         let sockets = count(&interface);

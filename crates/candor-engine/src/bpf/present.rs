@@ -28,7 +28,7 @@ pub(super) fn on(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<I
 
 /// Removes the programs of these jobs, and returns the number of filters.
 pub(crate) fn remove_of(client: &mut Client, jobs: &[OwnedJob]) -> Result<usize, BpfError> {
-    let interfaces: BTreeSet<_> = jobs.iter().map(|owned| owned.job.job().source).collect();
+    let interfaces: BTreeSet<_> = candor_core::order::set(jobs.iter().map(|owned| owned.job.job().source));
     let mut removed = 0;
     for interface in interfaces {
         for installed in on(client, interface)? {

@@ -51,8 +51,9 @@ impl KernelGateway {
             return Ok(());
         };
         let was_unloaded = std::mem::take(&mut self.misses_module);
-        let owed: BTreeSet<_> =
-            self.owed.iter().copied().filter(|&at| !is_there[at] && self.can_be(at, interfaces)).collect();
+        let owed: BTreeSet<_> = candor_core::order::set(
+            self.owed.iter().copied().filter(|&at| !is_there[at] && self.can_be(at, interfaces)),
+        );
         self.owed = owed;
         notices.extend(was_unloaded.then_some(Notice::CangwBack));
         let missing: Vec<_> = (0..is_there.len()).filter(|&at| !is_there[at] && self.can_be(at, interfaces)).collect();

@@ -22,7 +22,7 @@ pub(super) fn hazards(
         let interface = interfaces.present(bus);
         there.iter().any(|there| Some(there.interface) == interface && there.qdisc.discipline.kind() == kind)
     };
-    let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
+    let outgoing: BTreeSet<_> = candor_core::order::set(plan.routes().iter().map(|route| route.to));
     let name = |bus| interfaces.link(bus).name.clone();
     let with_etf = outgoing.into_iter().filter(|&bus| has(bus, "etf"));
     let mut notices: Vec<_> = with_etf.map(|bus| Notice::EtfDrops { interface: name(bus) }).collect();

@@ -69,7 +69,7 @@ impl Programs {
 
     /// What is to be said about sockets that will not receive the frames of exclusive routes.
     pub(super) fn deaf(plan: &Plan, target: &FileTarget) -> Vec<Notice> {
-        let in_program: BTreeSet<_> = target.programs.iter().map(|job| job.route).collect();
+        let in_program: BTreeSet<_> = candor_core::order::set(target.programs.iter().map(|job| job.route));
         bpf::deaf(plan, |route| in_program.contains(&route))
     }
 

@@ -58,8 +58,10 @@ fn prints_the_frames_of_several_buses() {
     send(&right, &frame("20000040#0000000000000000"));
     let (status, out, err) = ended(dump);
     assert_eq!((status, err.as_str()), (Some(0), "frames: 6\n"), "{out}");
-    let lines: Vec<_> =
-        out.lines().map(|line| line.split_once(")  ").map_or(line.trim_start(), |(_time, rest)| rest)).collect();
+    let lines: Vec<_> = out
+        .lines()
+        .map(|line| line.split_once(")  ").map_or_else(|| line.trim_start(), |(_time, rest)| rest))
+        .collect();
     let bytes = vec!["AA"; 64].join(" ");
     let wanted = [
         "t-left   TX       123   [3]  13 88 01",

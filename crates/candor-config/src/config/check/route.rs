@@ -132,9 +132,9 @@ fn route(
     };
     let forward = selected(from, findings);
     let back = goes_back.then(|| selected(to, findings)).flatten();
-    let forward = forward?;
+    let mut forward = forward?;
     let (computed, modifications) = signals::changes(spec, changes, (&forward, formats), modifications, findings);
-    let timing = timing::timing(spec, (&forward, formats), checks, findings);
+    let timing = timing::timing(spec, (&mut forward, formats), checks, findings);
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
         from,

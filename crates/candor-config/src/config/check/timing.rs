@@ -9,26 +9,27 @@ use crate::plan::{Formats, OnTimeout, Selection, Timing};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::{Text, quote};
-use candor_core::filter::ReceiveList;
-use candor_core::frame::CANFD_MAX_DLEN;
+use candor_core::filter::{Filter, Normalised, ReceiveList};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, RawId};
 
 /// Shorter times are beyond what CAN can carry: the shortest frame takes 47 µs at 1 Mbit/s.
 pub(super) const SHORTEST: Duration = Duration::from_micros(50);
 /// Identifiers of a route, each with a state of its own.
 const MOST_IDENTIFIERS: usize = 256;
 
-/// The timing of a route, if it has one.
+/// The timing of a route, if it has one. Then its selections become those of single identifiers.
 pub(super) fn timing(
     spec: &Table<RouteSpec>,
-    (selections, formats): (&[Selection], Formats),
+    (selections, formats): (&mut Vec<Selection>, Formats),
     checks: &Checks<'_>,
     findings: &mut Findings,
 ) -> Option<Timing> {
     let texts = [&spec.cycle, &spec.min_delay, &spec.timeout, &spec.on_timeout].map(|text| Some(&text.as_ref()?.span));
     let key = texts.into_iter().flatten().chain(spec.on_change.as_ref().map(|on_change| &on_change.span)).next()?;
     others(spec, formats, key, findings);
-    let is_exact = |selection: &Selection| selection.filter.normalise().list == ReceiveList::Exact;
-    if !selections.iter().all(is_exact) || selections.len() > MOST_IDENTIFIERS {
+    if let Some(all) = single(selections) {
+        *selections = all;
+    } else {
         let place = spec.filter.as_ref().map_or(&spec.span, |list| &list.span);
         let message = "A route with a timing needs single identifiers, each of which has its own time";
         let help = format!("write match = \"123\", or a list of at most {MOST_IDENTIFIERS} identifiers");
@@ -60,6 +61,36 @@ pub(super) fn timing(
         on_change,
         timeout: timeout.map(|after| (after, on_timeout)),
     })
+}
+
+/// A selection for each identifier; `None` if there are too many, or if a filter matches other frames, too.
+fn single(selections: &[Selection]) -> Option<Vec<Selection>> {
+    let mut all = Vec::new();
+    for selection in selections {
+        let Normalised { list, id, mask } = selection.filter.normalise();
+        let wire = if id & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
+        let is_of_data = mask & CAN_EFF_FLAG != 0 && mask & CAN_RTR_FLAG != 0 && id & CAN_RTR_FLAG == 0;
+        let free = wire & !mask;
+        match list {
+            ReceiveList::Exact => all.push(*selection),
+            ReceiveList::Masked if is_of_data && 1 << free.count_ones() <= MOST_IDENTIFIERS => {
+                // Each value of the free bits, in ascending order.
+                let mut bits = 0;
+                loop {
+                    all.push(Selection { filter: Filter::exact(RawId(id | bits)), ..*selection });
+                    bits = bits.wrapping_sub(free) & free;
+                    if bits == 0 {
+                        break;
+                    }
+                }
+            }
+            _ => return None,
+        }
+        if all.len() > MOST_IDENTIFIERS {
+            return None;
+        }
+    }
+    Some(all)
 }
 
 /// Keys of engines that do not send these frames.

@@ -79,7 +79,7 @@ impl Needs {
             Engine::Auto if is_on(Side::User) => Some(UserEngine::BEST),
             Engine::Auto | Engine::Bpf | Engine::Kernel => None,
         };
-        let used: BTreeSet<_> = plan.routes().iter().flat_map(|route| [route.from, route.to]).collect();
+        let used: BTreeSet<_> = candor_core::order::set(plan.routes().iter().flat_map(|route| [route.from, route.to]));
         Self {
             runs,
             engine,

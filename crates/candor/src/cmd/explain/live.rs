@@ -63,7 +63,7 @@ pub(super) fn qdiscs(plan: &Plan, notes: &mut Vec<String>) -> Result<(), Netlink
             qdiscs.iter().any(|there| there.interface == link.index && there.qdisc.discipline.kind() == kind)
         })
     };
-    let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
+    let outgoing: BTreeSet<_> = candor_core::order::set(plan.routes().iter().map(|route| route.to));
     for bus in outgoing.into_iter().filter(|&bus| has(bus, "etf")) {
         let interface = &plan.bus(bus).interface;
         notes.push(format!("the qdisc etf of {interface} drops every frame of a gateway: they have no transmit time"));

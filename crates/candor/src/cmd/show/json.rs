@@ -10,6 +10,7 @@ use candor_config::plan::{
 use candor_core::filter::CAN_INV_FILTER;
 use candor_core::frame::FrameFormat;
 use candor_core::job::{Job, cangw_arguments};
+use candor_core::order;
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde::Serialize;
@@ -89,7 +90,7 @@ struct RouteView<'a> {
 #[cfg(test)]
 fn notes_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let keys: BTreeMap<_, _> =
-        note_keys().map(|key| (key, schemars::json_schema!({ "type": ["string", "null"] }))).collect();
+        order::map(note_keys().map(|key| (key, schemars::json_schema!({ "type": ["string", "null"] }))));
     let required: Vec<_> = keys.keys().collect();
     schemars::json_schema!({ "type": "object", "properties": keys, "required": required })
 }
@@ -244,7 +245,7 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
             SendAs::Fd { bit_rate_switch: false } => "fd",
             SendAs::Fd { bit_rate_switch: true } => "fd-brs",
         }),
-        change: route.signals.iter().map(|(signal, text)| (signal.as_str(), text.as_str())).collect(),
+        change: order::map(route.signals.iter().map(|(signal, text)| (signal.as_str(), text.as_str()))),
         and: operand(&route.modifications.and),
         or: operand(&route.modifications.or),
         xor: operand(&route.modifications.xor),
@@ -264,7 +265,7 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
         block_limit_s: block_limit.map(|limit| limit.as_secs_f64()),
         keep_timestamp: route.timestamp == Timestamp::Kept,
         back_to_incoming: route.incoming == Incoming::Allowed,
-        notes: note_keys().map(|key| (key, note(route, key))).collect(),
+        notes: order::map(note_keys().map(|key| (key, note(route, key)))),
         uid_hex: route.uid.map(|uid| format!("{uid:08X}")),
         placement: placement.map(placed),
     }

@@ -49,6 +49,23 @@ fn timings_are_read() {
     assert_eq!(timing("on-change = true").on_change, Some(vec![0xFF; CANFD_MAX_DLEN]));
 }
 
+/// Neighbouring identifiers are one filter for other routes.
+#[test]
+fn lists_become_single_identifiers() {
+    let read: &mut Read<'_> = &mut read;
+    let text = file("match = [\"3A0..3A3\", \"18FEDF55\", \"3A5\"]\nto-id = \"500..\"\ncycle = \"10ms\"");
+    let plan = load_for(text.replace(", \"18FEDF55\"", "").as_bytes(), None, read).unwrap().plan;
+    let mut ids: Vec<_> = plan.routes()[0].selections.iter().map(|selection| selection.filter.to_string()).collect();
+    ids.sort();
+    assert_eq!(ids, ["3A0:C00007FF", "3A1:C00007FF", "3A2:C00007FF", "3A3:C00007FF", "3A5:C00007FF"]);
+    let jobs = crate::lower(&plan);
+    let frame = candor_core::frame::Frame::classic(candor_core::frame::RawId(0x3A2), &[1]).unwrap();
+    let sent: Vec<_> =
+        jobs.iter().filter(|job| job.takes(&frame) && job.filter.normalise().matches(frame.id)).collect();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].apply(&frame).0.id.0, 0x502);
+}
+
 #[test]
 fn compositions_of_all_timings_are_valid() {
     for cycle in ["", "cycle = \"10ms\"\n"] {
@@ -67,7 +84,7 @@ fn compositions_of_all_timings_are_valid() {
 fn mistakes_are_named() {
     let cases = [
         ("cycle = \"10ms\"", "E0426", "[[route]]"),
-        ("match = \"100..1FF\"\ncycle = \"10ms\"", "E0426", "\"100..1FF\""),
+        ("match = \"100..7FF\"\ncycle = \"10ms\"", "E0426", "\"100..7FF\""),
         ("match = \"123\"\ncycle = \"10us\"", "E0312", "\"10us\""),
         ("match = \"123\"\non-timeout = \"stop\"", "E0426", "\"stop\""),
         ("match = \"123\"\ntimeout = \"1s\"\non-timeout = \"halt\"", "E0319", "\"halt\""),

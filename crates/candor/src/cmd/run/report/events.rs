@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use candor_cli::render::Finding;
 use candor_config::placement::Side;
 use candor_core::job::Job;
+use candor_core::order;
 use candor_engine::{BusCounters, FrameCounters, Gateway, Reloaded, RouteCounters};
 use serde::Serialize;
 
@@ -170,7 +171,7 @@ impl<'a> Event<'a> {
 impl<'a> RouteView<'a> {
     pub(super) fn of(route: &'a str, counters: &RouteCounters) -> Self {
         let &RouteCounters { handled, dropped, deleted, drops, matched, handled_bytes, .. } = counters;
-        let drops = || drops.by_reason().into_iter().collect();
+        let drops = || order::map(drops.by_reason());
         let user = matched.map(|matched| UserView { matched, handled_bytes, drops: drops() });
         Self { route, handled, dropped, deleted, user }
     }
@@ -178,7 +179,7 @@ impl<'a> RouteView<'a> {
 
 impl<'a> FrameView<'a> {
     pub(super) fn of(frame: &'a str, &FrameCounters { received, sent, drops }: &FrameCounters) -> Self {
-        Self { frame, received, sent, drops: drops.by_reason().into_iter().collect() }
+        Self { frame, received, sent, drops: order::map(drops.by_reason()) }
     }
 }
 

@@ -63,7 +63,7 @@ const fn errno(number: i32) -> u32 {
 /// Rules by system call number; an empty list allows any arguments.
 fn rules(needs: Needs) -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
     let plain = CALLS.iter().chain(LEGACY_CALLS).chain(if needs.namespaces { NAMESPACE_CALLS } else { &[] });
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = plain.map(|call| (*call, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = candor_core::order::map(plain.map(|call| (*call, Vec::new())));
     // Threads, not processes.
     let is_thread = SeccompCmpOp::MaskedEq(flags(libc::CLONE_THREAD));
     rules.insert(libc::SYS_clone, vec![first_argument(is_thread, flags(libc::CLONE_THREAD))?]);
