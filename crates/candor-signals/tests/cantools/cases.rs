@@ -10,11 +10,16 @@
 //! | `D` | payload, `index raw exact nearest`… |
 //! | `E` | payload of the same signals, written into zeros |
 //! | `P` | index, physical value as a fraction, raw value, fit |
+//! | `C` | payload, index, number of an expression, payload in which the signal is changed by it |
 
 use std::fmt::Write as _;
 
 use candor_core::random::SplitMix64;
-use candor_signals::{Codec, Database, Fit, Message, MessageCodec, Physical, Ratio};
+use candor_signals::{Change, Codec, Database, Fit, Message, MessageCodec, Physical, Ratio};
+
+/// What signals become; judge.py has the same.
+const EXPRESSIONS: [&str; 5] =
+    ["x * 1.02 + 0.5", "clamp(x, -3, 100)", "max(abs(x), 7) / 3", "table(x, 0:0, 50:60, 100:90)", "-x"];
 
 /// Payloads of each message.
 const PAYLOADS: usize = 16;
@@ -54,7 +59,7 @@ fn message(message: &Message, text: &mut String) -> std::fmt::Result {
     for (at, codec) in codec.signals() {
         physical(*at, codec, &mut random, text)?;
     }
-    Ok(())
+    changed(message, &codec, &mut random, text)
 }
 
 /// Gives every switch a value that selects something.
@@ -99,6 +104,27 @@ fn decoded(codec: &MessageCodec, payload: &[u8], text: &mut String) -> std::fmt:
         }
     }
     writeln!(text, "E\t{}", hex(&written))
+}
+
+/// The last payload of the message, with one signal changed as a route does.
+fn changed(message: &Message, codec: &MessageCodec, random: &mut SplitMix64, text: &mut String) -> std::fmt::Result {
+    let hex = |bytes: &[u8]| bytes.iter().map(|one| format!("{one:02x}")).collect::<String>();
+    let mut payload: Vec<u8> = (0..message.len).map(|_| random.next_u64().to_le_bytes()[0]).collect();
+    switch(message, codec, &mut payload, random);
+    for (at, _) in codec.signals() {
+        for (number, expression) in EXPRESSIONS.iter().enumerate() {
+            // A factor of 0 has no values.
+            let Ok(change) = Change::new(message, &message.signals[*at], expression) else { continue };
+            if change.codec().scale().kind().is_float() {
+                continue;
+            }
+            let Some(bits) = change.bits(&payload) else { continue };
+            let mut after = payload.clone();
+            let _is_present = change.codec().set(&mut after, bits);
+            writeln!(text, "C\t{}\t{at}\t{number}\t{}", hex(&payload), hex(&after))?;
+        }
+    }
+    Ok(())
 }
 
 fn physical(at: usize, codec: &Codec, random: &mut SplitMix64, text: &mut String) -> std::fmt::Result {

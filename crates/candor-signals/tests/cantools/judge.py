@@ -42,6 +42,24 @@ def floats_agree(left, right):
     return left == right or (math.isnan(left) and math.isnan(right)) or abs(left - right) <= 1e-14 * abs(left)
 
 
+def table(x):
+    if x <= 0:
+        return Fraction(0)
+    if x <= 50:
+        return x * 60 / 50
+    return 60 + (min(x, 100) - 50) * 30 / 50
+
+
+# As in cases.rs.
+EXPRESSIONS = [
+    lambda x: x * Fraction("1.02") + Fraction("0.5"),
+    lambda x: min(max(x, -3), 100),
+    lambda x: max(abs(x), 7) / Fraction(3),
+    table,
+    lambda x: -x,
+]
+
+
 class Judge:
     def __init__(self):
         self.file = self.database = self.message = None
@@ -218,6 +236,21 @@ class Judge:
             counts["raw-off-by-rounding-of-cantools"] += 1
         else:
             report(*where, f"DIFFERS: {physical} is encoded as {raw} and {theirs}")
+
+    def on_C(self, before, index, expression, after):
+        name = self.names.get(int(index)) if self.message is not None else None
+        signal = self.signals.get(name) if name is not None else None
+        if signal is None:
+            return
+        old, new = (self.alone(bytes.fromhex(payload), name) for payload in (before, after))
+        factor, offset = Fraction(str(signal.scale)), Fraction(str(signal.offset))
+        wanted = (EXPRESSIONS[int(expression)](old * factor + offset) - offset) / factor
+        least, most = (-(1 << signal.length - 1), (1 << signal.length - 1) - 1) if signal.is_signed else (0, (1 << signal.length) - 1)
+        # Python rounds halves to even numbers, too.
+        wanted = min(max(round(wanted), least), most)
+        counts["signals-changed"] += 1
+        if new != wanted:
+            report(self.file, self.message.name, name, f"DIFFERS: expression {expression}: {old} becomes {new}, not {wanted}")
 
 
 judge = Judge()

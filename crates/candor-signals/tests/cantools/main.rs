@@ -32,6 +32,7 @@ fn databases_of_cantools_mean_the_same() {
         .collect();
     assert_eq!(gone, [""; 0], "differences of tests/cantools/known.txt that do not exist any more");
     assert!(summary.counts["messages"] > 400, "{:?}", summary.counts);
+    assert!(summary.counts["signals-changed"] > 4000, "{:?}", summary.counts);
 }
 
 #[test]
