@@ -6,7 +6,7 @@ use candor_io::can::{ChangeReceiver, Stamps, TimedSender};
 
 use crate::prelude::*;
 
-const FEATURES: &[Feature] = &[Feature::Vcan];
+const FEATURES: &[Feature] = &[Feature::Vcan, Feature::Root];
 const SPEED: u32 = 0x123;
 const GEAR: u32 = 0x321;
 const DASHBOARD: u32 = 0x500;
@@ -171,6 +171,45 @@ fn cyclic_frames_do_not_drift() {
     }
     assert!(stamps[0].len().abs_diff(stamps[1].len()) <= 1, "{stamps:?}");
     candor.stop();
+}
+
+/// Prints how steady cyclic frames are, with FIFO and beside the broadcast manager, whose timer interrupts send:
+/// `cargo xtask guest --kernel debian-7.3-rt composed::steadiness -- --nocapture`.
+#[test]
+#[ignore = "runs in a guest"]
+fn steadiness_beside_can_bcm() {
+    const FRAMES: usize = 200;
+    const EVERY_NS: i64 = 10_000_000;
+    let Some(scene) = Dashboard::new() else { return };
+    let options = Options { stamps: Stamps::On, ..Options::default() };
+    let body = CanSocket::open(scene.place.index("body"), &options).unwrap();
+    let changes =
+        [("\"mixed\"", "\"periodic\"\ncycle = \"10ms\""), ("[[frame]]", "[realtime]\nsched = \"fifo:80\"\n[[frame]]")];
+    let candor = scene.start(&scene.file(&changes));
+    let manager = TimedSender::open(scene.place.index("body")).unwrap();
+    let of_manager = bytes_of(&classic(0x7FF, &[]));
+    manager
+        .send_every(of_manager.as_slice().try_into().unwrap(), Duration::from_nanos(EVERY_NS.unsigned_abs()))
+        .unwrap();
+    let mut bytes = [0; CANFD_MTU];
+    let mut stamps: [Vec<i64>; 2] = Default::default();
+    while stamps.iter().any(|stamps| stamps.len() < FRAMES) {
+        let stamp = body.recv_stamped(&mut bytes).unwrap().at.unwrap().0;
+        stamps[usize::from(bytes[..4] == of_manager[..4])].push(stamp);
+    }
+    candor.stop();
+    for (name, stamps) in ["candor", "can-bcm"].iter().zip(&stamps) {
+        // From the middle one, so that no single frame decides.
+        let mut off: Vec<_> =
+            stamps.iter().zip(0..).map(|(stamp, number)| stamp - stamps[0] - number * EVERY_NS).collect();
+        off.sort_unstable();
+        let middle = off[off.len() / 2];
+        let mut away: Vec<_> = off.iter().map(|off| (off - middle).abs()).collect();
+        away.sort_unstable();
+        let [half, most, all] = [away.len() / 2, away.len() * 99 / 100, away.len() - 1].map(|at| away[at]);
+        println!("{name}: 50 % within {half} ns, 99 % within {most} ns, all within {all} ns");
+        assert!(middle.abs() < EVERY_NS, "{name} drifts: {middle} ns");
+    }
 }
 
 /// The broadcast manager of the kernel watches the same frames for changes, at the same least distance.
