@@ -2,6 +2,7 @@
 //!
 //! Without `--live` the answer depends only on the file and the frame.
 
+mod composed;
 pub(super) mod json;
 mod labels;
 mod live;

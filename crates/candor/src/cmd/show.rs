@@ -7,6 +7,7 @@ mod labels;
 mod realtime;
 mod tree;
 
+pub(crate) use frames::timing;
 #[cfg(test)]
 pub(super) use json::View;
 pub(crate) use labels::{matches, payloads};

@@ -83,7 +83,7 @@ fn schema(command: &Command) -> Option<Value> {
     let (_, program) = known.into_iter().find(|(path, _)| path == called)?;
     let name = stem(&command_of(program, &arguments)?);
     let published = published![
-        "apply" "check" "doctor" "down" "egress-apply" "egress-clear" "egress-plan" "egress-show" "egress-verify"
+        "apply" "check" "doctor" "down" "dump" "egress-apply" "egress-clear" "egress-plan" "egress-show" "egress-verify"
         "egress-watch" "engines" "explain" "lab-bursts" "lab-can-send" "lab-conformance" "lab-hops" "lab-measure"
         "lab-precision" "lab-soak" "lab-stream" "lab-system-calls" "lab-wire" "lab-wire-inject" "plan" "reload" "run"
         "show" "status" "top"

@@ -6,9 +6,9 @@ use candor_core::filter::ReceiveList;
 use candor_core::frame::Frame;
 use serde::Serialize;
 
-use super::labels;
 use super::signals::{self, SignalView};
 use super::view::{NotTaken, View};
+use super::{composed, labels};
 use crate::cmd::job_text::{format_name, frames_of, hex, side_name};
 
 /// The output of `candor explain --json`.
@@ -30,6 +30,7 @@ struct FrameExplained<'a> {
     frame: FrameView,
     /// `null` without a database that has it.
     message: Option<MessageView<'a>>,
+    composed: Vec<composed::ComposedView<'a>>,
     rules: Vec<RuleView<'a>>,
     /// `false` if the rest of a long chain is omitted.
     is_complete: bool,
@@ -154,6 +155,7 @@ fn one<'a>(view: &View<'a>, received: &Frame) -> FrameExplained<'a> {
     let not_taken = view.not_taken(received, &explanation);
     FrameExplained {
         frame: frame(received),
+        composed: composed::of(view.plan, view.on, received),
         message: signals::message(view.plan, view.on, received)
             .map(|message| MessageView { name: &message.name, signals: signals::of(message, received) }),
         rules: explanation.visits.iter().map(|visit| rule(view, visit)).collect(),

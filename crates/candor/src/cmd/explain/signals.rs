@@ -46,7 +46,7 @@ pub(in crate::cmd) fn decoded<'p>(message: &'p Message, codec: &MessageCodec, fr
     let mut signals = Vec::new();
     codec.decode(frame.payload(), |at, codec, bits| {
         let Signal { name, unit, .. } = &message.signals[at];
-        signals.push(SignalView { at, name, value: value_of(codec, bits), unit });
+        signals.push(SignalView::new(at, name, codec, bits, unit));
     });
     signals
 }
@@ -70,7 +70,11 @@ fn value_of(codec: &Codec, bits: u64) -> String {
     codec.name(bits).map_or_else(|| codec.scale().physical(bits).to_string(), str::to_owned)
 }
 
-impl SignalView<'_> {
+impl<'a> SignalView<'a> {
+    pub(in crate::cmd) fn new(at: usize, name: &'a str, codec: &Codec, bits: u64, unit: &'a str) -> Self {
+        Self { at, name, value: value_of(codec, bits), unit }
+    }
+
     pub(in crate::cmd) fn text(&self) -> String {
         format!("{} {}", self.name, with_unit(&self.value, self.unit))
     }

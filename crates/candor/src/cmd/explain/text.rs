@@ -8,7 +8,7 @@ use candor_config::plan::{Echo, RouteIndex};
 use candor_core::frame::{Frame, FrameFormat};
 
 use super::view::{NotTaken, View};
-use super::{labels, signals};
+use super::{composed, labels, signals};
 use crate::cmd::show;
 
 /// Misses that are shown if no route matches.
@@ -41,6 +41,8 @@ fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool)
         let texts: Vec<_> = signals::of(message, frame).iter().map(signals::SignalView::text).collect();
         line(text, 0, &format!("message {}: {}", message.name, texts.join(", ")));
     }
+    let composed = composed::of(view.plan, view.on, frame);
+    composed.iter().for_each(|composed| line(text, 0, &composed.text()));
     let explanation = view.explain(frame);
     for (position, visit) in explanation.visits.iter().enumerate() {
         text.push('\n');
@@ -48,7 +50,8 @@ fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool)
     }
     text.push('\n');
     if explanation.visits.is_empty() {
-        line(text, 0, "No route matches: nothing is sent, no counter changes.");
+        let nothing_else = if composed.is_empty() { "nothing" } else { "nothing else" };
+        line(text, 0, &format!("No route matches: {nothing_else} is sent, no counter changes."));
     } else {
         line(text, 0, &counters(view, &explanation));
     }
@@ -101,6 +104,9 @@ fn rule(text: &mut String, view: &View<'_>, frame: &Frame, visit: &Visit, number
         for change in signals::between(message, frame, sent) {
             entry(text, indent, "signal", &change.text());
         }
+    }
+    if let Some(timing) = &route.timing {
+        entry(text, indent, "timing", &show::timing(timing));
     }
     outcome(text, view, visit, indent);
     for next in &visit.next {

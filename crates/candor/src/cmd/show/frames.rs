@@ -146,7 +146,7 @@ fn origin(signal: &FrameSignal, input: &Input) -> String {
 }
 
 /// The timing of a route.
-pub(super) fn timing(timing: &Timing) -> String {
+pub(crate) fn timing(timing: &Timing) -> String {
     let mut parts = Vec::new();
     parts.extend(timing.cycle.map(|cycle| format!("the newest frame every {cycle:?}")));
     parts.extend(timing.on_change.as_ref().map(|mask| {
