@@ -64,7 +64,7 @@ pub(crate) enum Testbed {
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run the tests whose name contains this; all if left out.
+    /// Run the tests whose name contains this, with their output; all if left out.
     name: Option<String>,
     /// Testbed to run on [default: uml; icount for another processor]
     #[arg(long, value_enum)]
@@ -86,7 +86,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let tests = args.name.as_deref();
     let (lab, test) = build(args.arch)?;
-    step::run(&mut command(&lab, &test, testbed, args.arch, args.kernel.as_deref(), tests.as_slice()))
+    let mut command = command(&lab, &test, testbed, args.arch, args.kernel.as_deref(), tests.as_slice());
+    // Some print figures.
+    step::run(command.args(tests.map(|_one| "--nocapture")))
 }
 
 /// All guest tests on arm64.

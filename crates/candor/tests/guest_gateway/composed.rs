@@ -174,7 +174,7 @@ fn cyclic_frames_do_not_drift() {
 }
 
 /// Prints how steady cyclic frames are, with FIFO and beside the broadcast manager, whose timer interrupts send:
-/// `cargo xtask guest --kernel debian-7.3-rt composed::steadiness -- --nocapture`.
+/// `cargo xtask guest --testbed icount --kernel debian-7.3-rt composed::steadiness`.
 #[test]
 #[ignore = "runs in a guest"]
 fn steadiness_beside_can_bcm() {
