@@ -83,8 +83,11 @@ pub(super) fn has_effect(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     }
 }
 
-/// Returns true if some route runs in user space even on a kernel with every can-gw feature.
+/// Returns true if a frame is composed, or some route runs in user space even on a kernel with every can-gw feature.
 fn has_threads(plan: &Plan) -> bool {
+    if !plan.frames().is_empty() {
+        return true;
+    }
     let placement = Placement::of(plan, KernelAbilities::NEWEST);
     let is_user =
         |placement: Placement| (0..plan.routes().len()).any(|at| placement.side(RouteIndex(at)) == Side::User);

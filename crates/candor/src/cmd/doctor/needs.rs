@@ -1,7 +1,5 @@
 //! Requirements of a gateway file on the machine; without a file, those of any gateway.
 
-use std::collections::BTreeSet;
-
 use candor_config::engine::UserEngine;
 use candor_config::placement::{KernelAbilities, Placement, Side};
 use candor_config::plan::{Bus, BusIndex, Engine, Formats, Plan, RouteIndex, SendAs};
@@ -68,7 +66,9 @@ impl Needs {
             let side_of = |at| placement.as_ref().map(|placement| placement.side(RouteIndex(at)));
             (0..plan.routes().len()).any(|at| side_of(at) == Some(side))
         };
+        let has_only_frames = plan.routes().is_empty() && !plan.frames().is_empty();
         let runs = match plan.engine() {
+            _ if has_only_frames => Runs::User,
             Engine::Bpf => Runs::Bpf,
             Engine::Kernel => Runs::Kernel,
             Engine::Auto if is_on(Side::Kernel) => Runs::KernelIfThere,
@@ -79,7 +79,7 @@ impl Needs {
             Engine::Auto if is_on(Side::User) => Some(UserEngine::BEST),
             Engine::Auto | Engine::Bpf | Engine::Kernel => None,
         };
-        let used: BTreeSet<_> = candor_core::order::set(plan.routes().iter().flat_map(|route| [route.from, route.to]));
+        let used = (0..plan.buses().len()).map(BusIndex).filter(|bus| plan.uses(*bus));
         Self {
             runs,
             engine,
@@ -87,7 +87,7 @@ impl Needs {
             realtime: plan.realtime().clone(),
             has_arbitration: plan.has_arbitration(),
             hops: plan.routes().iter().filter_map(|route| route.hop_limit).max().unwrap_or_default(),
-            interfaces: Some(used.into_iter().map(|bus| Wanted::of(plan, bus)).collect()),
+            interfaces: Some(used.map(|bus| Wanted::of(plan, bus)).collect()),
         }
     }
 
@@ -110,14 +110,16 @@ impl Needs {
 impl Wanted {
     fn of(plan: &Plan, index: BusIndex) -> Self {
         let into = || plan.routes().iter().filter(|route| route.to == index);
+        let composed = || plan.frames().iter().filter(|frame| frame.to == index);
         let sends_fd = |formats, send_as: Option<SendAs>| match (send_as, formats) {
             (Some(send_as), _) => send_as.format() == FrameFormat::Fd,
             (None, formats) => formats == Formats::Only(FrameFormat::Fd),
         };
         Self {
             bus: plan.bus(index).clone(),
-            is_destination: into().next().is_some(),
-            wants_fd: into().any(|route| sends_fd(route.formats, route.send_as)),
+            is_destination: into().next().is_some() || composed().next().is_some(),
+            wants_fd: into().any(|route| sends_fd(route.formats, route.send_as))
+                || composed().any(|frame| frame.format == FrameFormat::Fd),
         }
     }
 }

@@ -198,6 +198,9 @@ fn mistakes_are_named() {
         file("", "") + &file("", "").split_once("[[frame]]").map(|(_, frame)| format!("[[frame]]{frame}")).unwrap();
     let found = findings(&text);
     assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), ["W0502", "E0425", "E0404"]);
+    // The thread that sends them has a priority, whatever the engine is.
+    let text = format!("[realtime]\nsched = \"fifo:80\"\n{}", file("", "Speed = { from = \"a.ABS1.VehSpd\" }"));
+    assert_eq!(findings(&text), []);
     // Without the other sections.
     let text = file("", "").replace("[database]\na = \"car.dbc\"\nb = \"body.dbc\"\n", "");
     assert_eq!(underlined(&text, &findings(&text)), [("W0502", "a"), ("E0422", "\"Dash\"")]);
