@@ -118,7 +118,10 @@ impl Interfaces {
         });
         let virtual_ones = self.there().filter(|(_bus, link)| link.kind.as_deref() == Some("vcan"));
         let unheard = virtual_ones.filter_map(|(bus, link)| {
-            let route = plan.routes().iter().find(|route| route.to == bus && route.echo == Echo::Off)?;
+            let route = plan
+                .routes()
+                .iter()
+                .find(|route| route.to == bus && route.echo == Echo::Off && route.timing.is_none())?;
             let by_programs = plan.engine() == Engine::Bpf;
             Some(Notice::NoEcho { route: route.name.clone(), interface: link.name.clone(), by_programs })
         });

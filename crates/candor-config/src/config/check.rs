@@ -183,7 +183,8 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
     }
     used.extend(spec.egress.iter().map(|egress| egress.name.value.as_str()));
     // An unknown bus of a route may be any of them, and a file without routes has a greater problem.
-    if !has_routes || !used.is_subset(&known) {
+    let has_broken = spec.frames.iter().any(|frame| frame.is_incomplete);
+    if !has_routes || has_broken || !used.is_subset(&known) {
         return;
     }
     for bus in spec.buses.specs.iter().filter(|bus| !used.contains(bus.name.value.as_str())) {

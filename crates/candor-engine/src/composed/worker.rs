@@ -138,7 +138,9 @@ impl Worker {
                 Some(earlier) => OfFrame { port, due: 0, counts: Arc::default(), ..earlier },
                 None => {
                     let composer = Composer::new(what.composition(), now).expect("the check of the file accepted it");
-                    OfFrame { what, composer, due: 0, bytes, size, port, counts: Arc::default() }
+                    let counts = before.iter().find(|earlier| what.is_named_as(&earlier.what));
+                    let counts = counts.map(|earlier| Arc::clone(&earlier.counts)).unwrap_or_default();
+                    OfFrame { what, composer, due: 0, bytes, size, port, counts }
                 }
             });
         }
@@ -313,6 +315,11 @@ fn planned(plan: &Plan) -> Vec<What> {
 }
 
 impl What {
+    /// True for composed frames with one name, whose counters go on.
+    fn is_named_as(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Composed(one), Self::Composed(other)) if one.name == other.name)
+    }
+
     fn sources(&self) -> Vec<FrameSource> {
         match self {
             Self::Composed(frame) => frame.sources.clone(),

@@ -74,7 +74,20 @@ pub(super) fn frames(spec: &Spec, checks: &Checks<'_>, findings: &mut Findings) 
         }
         found.push(frame);
     }
-    found.into_iter().collect()
+    let found: Vec<ComposedFrame> = found.into_iter().collect::<Option<_>>()?;
+    for (frame, written) in found.iter().zip(&spec.frames) {
+        let is_source = |other: &&ComposedFrame| frame.sources.contains(&FrameSource { bus: other.to, id: other.id });
+        if let Some(other) = found.iter().find(is_source) {
+            let message = format!(
+                "Frame {} takes signals from {}, which is composed here",
+                quote(&frame.name),
+                quote(&other.name)
+            );
+            let help = "take them from the frames that the other one is composed of";
+            findings.error(code::FRAME, &written.span, message, help);
+        }
+    }
+    Some(found)
 }
 
 fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) -> Option<ComposedFrame> {
@@ -112,11 +125,6 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
     // Each is set by its value.
     for update in inputs.iter().filter_map(|input| input.signal()?.update) {
         let _is_within = update.set(&mut initial, 0);
-    }
-    let own = FrameSource { bus: to, id: id.raw() };
-    if sources.contains(&own) {
-        let help = "take its signals from another bus or message";
-        findings.error(code::FRAME, &spec.span, "The frame is made of itself", help);
     }
     if findings.errors() > errors {
         return None;
@@ -235,14 +243,16 @@ impl<'c> Composing<'c, '_> {
         let (spec, timing) = (&self.spec.value, &self.message.timing);
         let cycle = self.time(&spec.cycle, SHORTEST, findings).or(timing.cycle);
         let mode = spec.send.as_ref().map(|mode| word(mode, (code::FRAME_WORD, "send mode", ""), &MODES, findings));
-        let by_cycle = if cycle.is_some() { SendMode::Mixed } else { SendMode::Direct };
+        let has_cycle = cycle.is_some() || spec.cycle.is_some();
+        let by_cycle = if has_cycle { SendMode::Mixed } else { SendMode::Direct };
         let is_cyclic = |mode: &SendMode| matches!(mode, SendMode::Periodic | SendMode::Mixed);
-        // A cycle in the file is meant, whatever the database says.
-        let of_message = timing.send_mode().filter(|mode| spec.cycle.is_none() || is_cyclic(mode));
+        // A cycle in the file is meant, whatever the database says; and who composes a frame wants it to be sent.
+        let is_meant = |mode: &SendMode| is_cyclic(mode) || *mode != SendMode::None && spec.cycle.is_none();
+        let of_message = timing.send_mode().filter(is_meant);
         let mode = mode.unwrap_or_else(|| Some(of_message.unwrap_or(by_cycle)))?;
         let is_cyclic = is_cyclic(&mode);
         let fast = self.fast(findings);
-        if is_cyclic && cycle.is_none() && fast.is_none() {
+        if is_cyclic && !has_cycle && fast.is_none() {
             let place = spec.send.as_ref().or(spec.message.as_ref()).map_or(&self.spec.span, |text| &text.span);
             findings.error(
                 code::FRAME,

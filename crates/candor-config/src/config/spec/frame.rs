@@ -2,6 +2,7 @@
 
 use toml::de::DeValue;
 
+use super::realtime::time;
 use super::{BUS_NAME, TARGET};
 use candor_core::diagnostic::Findings;
 use candor_core::document::entry::{Entry, entries, put};
@@ -9,7 +10,7 @@ use candor_core::document::keys::{Key, Keyed, Named, Shape, read};
 use candor_core::document::{Flag, Spanned, Text};
 use candor_core::keys;
 
-const TIME: Key = Key::new("a time with its unit, such as \"100ms\"");
+const TIME: Key = Key::new("a time with its unit, such as \"100ms\"").shape(Shape::Text);
 const VALUE: Key = Key::new("a value, such as 0, \"5 [km/h]\" or \"DRIVE\"");
 
 keys! {
@@ -29,21 +30,21 @@ keys! {
         .aliases(&["mode"])
         .about("what causes it to be sent: events (`\"direct\"`), time (`\"periodic\"`), both (`\"mixed\"`), or nothing \
             (`\"none\"`)")
-        .default("`GenMsgSendType`; otherwise `\"mixed\"` with a cycle, `\"direct\"` without");
-    "cycle" => cycle: Option<Text> = TIME
+        .default("`GenMsgSendType` if it means one of the first three; otherwise `\"mixed\"` with a cycle, `\"direct\"` without");
+    "cycle" => cycle: Option<Text> | time = TIME
         .aliases(&["period", "interval"])
         .about("time between two cyclic frames")
         .default("`GenMsgCycleTime`");
-    "offset" => offset: Option<Text> = TIME
+    "offset" => offset: Option<Text> | time = TIME
         .about("time from the start to the first cyclic frame")
         .default("`GenMsgStartDelayTime`, or 0");
-    "fast-cycle" => fast_cycle: Option<Text> = TIME
+    "fast-cycle" => fast_cycle: Option<Text> | time = TIME
         .about("time between two cyclic frames while `fast-while` holds")
         .default("`GenMsgCycleTimeFast`, if there is a `fast-while`");
     "fast-while" => fast_while: Option<Text> = Key::new("a comparison, such as \"Hazard == ON\"")
         .about("a signal of this message and a value, with `==` or `!=`: when the fast cycle is in force")
         .default("never");
-    "min-delay" => min_delay: Option<Text> = TIME
+    "min-delay" => min_delay: Option<Text> | time = TIME
         .aliases(&["debounce", "min-interval"])
         .about("the least time between two frames of events; a later event waits and is sent with the newest values")
         .default("`GenMsgDelayTime`, or 0");
@@ -56,7 +57,7 @@ keys! {
         .aliases(&["repetitions"])
         .about("how often the frame of an event is sent again")
         .default("`GenMsgNrOfRepetition`, or 0");
-    "repeat-after" => repeat_after: Option<Text> = TIME
+    "repeat-after" => repeat_after: Option<Text> | time = TIME
         .about("time from a frame to its repetition")
         .default("`GenMsgCycleTimeFast`");
     "unused" => unused: Option<Text> = Key::words(&["zeros", "ones"])
@@ -84,7 +85,7 @@ keys! {
         .about("the value before the first reception")
         .default("`GenSigStartValue`, or a raw value of 0");
     "required" => required: Option<Flag> = Key::new("")
-        .about("send nothing before this signal has a value")
+        .about("send nothing before this signal has a value, received or substituted")
         .default("`false`");
     "sends" => sends: Option<Text> = Key::words(&["on-change", "always", "never"])
         .aliases(&["trigger", "event"])
@@ -94,17 +95,17 @@ keys! {
         .about("`false`: its events are not repeated")
         .default("`true`");
     "map" => map: Vec<(Text, Text)> | pairs = Key::new("a table of values, such as { PARK = \"P\", 3 = \"D\" }")
-        .shape(Shape::Named("VALUE", &Shape::Text))
+        .shape(Shape::Named("VALUE", &Shape::Any))
         .about("values of the source and those that are sent for them")
         .default("the same physical value");
     "other" => other: Option<Text> | constant = VALUE
         .about("with `map`: the value for all others")
         .default("others are ignored");
     "within" => within: Option<Text> = Key::new("two values, such as \"0..250\"")
-        .about("take only values between these two, which belong to it")
+        .about("take only values between these two, which belong to it, such as `\"0..250\"`")
         .default("all");
     "outside" => outside: Option<Text> = Key::new("two values, such as \"0..250\"")
-        .about("take only values below the first or above the second one")
+        .about("take only values below the first or above the second one, such as `\"0..250\"`")
         .default("all");
     "deadband" => deadband: Option<Text> | constant = Key::new("a difference, such as 0.5 or \"0.5 [km/h]\"")
         .about("take only values that differ by more than this from the one sent last")
@@ -112,7 +113,7 @@ keys! {
     "one-of" => one_of: Option<Spanned<u32>> = Key::new("a number, such as 10")
         .range(1, 1_000_000)
         .help("with 10, the first, eleventh and twenty-first value are taken")
-        .about("take one of so many values")
+        .about("take one of so many values, beginning with the first one")
         .default("all");
     "invalid" => invalid: Option<Text> | constant = VALUE
         .about("a value of the source that means that it has none")
@@ -120,10 +121,10 @@ keys! {
     "on-invalid" => on_invalid: Option<Text> = Key::new("\"ignore\", or \"substitute:VALUE\"")
         .about("what happens then: nothing, or another value is sent")
         .default("`\"ignore\"`");
-    "timeout" => timeout: Option<Text> = TIME
+    "timeout" => timeout: Option<Text> | time = TIME
         .about("time without a reception after which `on-timeout` happens")
         .default("none");
-    "first-timeout" => first_timeout: Option<Text> = TIME
+    "first-timeout" => first_timeout: Option<Text> | time = TIME
         .about("the same from the start to the first reception")
         .default("`timeout`");
     "on-timeout" => on_timeout: Option<Text> = Key::new("\"keep\", \"stop\", \"initial\" or \"substitute:VALUE\"")

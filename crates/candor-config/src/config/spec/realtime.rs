@@ -52,6 +52,11 @@ fn latency(into: &mut Option<Text>, entry: &Entry<'_>, key: &Key, findings: &mut
     put(into, text(entry, key, ["", "us"], findings))
 }
 
+/// A time, in milliseconds if a number is written.
+pub(super) fn time(into: &mut Option<Text>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    put(into, text(entry, key, ["", "ms"], findings))
+}
+
 /// Text. The finding about a number alone says what belongs around it.
 fn text(entry: &Entry<'_>, key: &Key, [before, after]: [&str; 2], findings: &mut Findings) -> Option<Text> {
     match entry.value.get_ref() {

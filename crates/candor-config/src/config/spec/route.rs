@@ -3,6 +3,7 @@
 use toml::de::DeValue;
 
 use super::operand::operand;
+use super::realtime::time;
 use super::sections::named_text;
 use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, NamedText, SOURCE, TARGET, TEXTS};
 use candor_core::diagnostic::{Findings, Span};
@@ -11,7 +12,7 @@ use candor_core::document::keys::{Key, KeyTable, Keyed, Part, Shape, Table, Valu
 use candor_core::document::{Flag, Number, Spanned, Text};
 use candor_core::keys;
 
-const TIME: Key = Key::new("a time with its unit, such as \"20ms\"");
+const TIME: Key = Key::new("a time with its unit, such as \"20ms\"").shape(Shape::Text);
 const POSITION: Key = Key::new("a position in the payload, such as 7, or -1 for the last byte").range(-64, 63);
 const HEX_BYTE: Key = Key::new("one byte in hex, such as \"FF\"");
 const PAYLOADS: Key =
@@ -134,7 +135,7 @@ keys! {
             place of a copy; no other program and no route of another engine receives it")
         .default("`false`")
         .kernel("eBPF only: `mirred` with `redirect` in place of `mirror`");
-    "max-age" => max_age: Option<Text> = TIME
+    "max-age" => max_age: Option<Text> | time = TIME
         .about("maximum age of a frame when it is sent, counted from its reception, such as `\"20ms\"`; older frames \
             are dropped and counted as `expired`. Not with the receiver `uring`, which has no timestamps")
         .default("any age")
@@ -144,15 +145,15 @@ keys! {
             queues up to 64 frames, then drops the oldest) or `\"block\"` (stops reading from the incoming bus)")
         .default("`\"drop-newest\"`, as can-gw does")
         .kernel("user space only");
-    "block-limit" => block_limit: Option<Text> = TIME
+    "block-limit" => block_limit: Option<Text> | time = TIME
         .about("time that `when-full = \"block\"` waits before it drops the frame, at most `\"10s\"`")
         .default("`\"10ms\"`")
         .kernel("user space only");
-    "cycle" => cycle: Option<Text> = TIME
+    "cycle" => cycle: Option<Text> | time = TIME
         .about("send the newest frame at this interval, see [Timing](#timing)")
         .default("when it is received")
         .kernel("user space only");
-    "min-delay" => min_delay: Option<Text> = TIME
+    "min-delay" => min_delay: Option<Text> | time = TIME
         .aliases(&["debounce", "min-interval"])
         .about("the least time between two frames; a later frame waits, and a newer one takes its place")
         .default("0")
@@ -162,7 +163,7 @@ keys! {
         .about("send only frames that differ from the last one: `true`, or in these bits or signals")
         .default("all")
         .kernel("user space only");
-    "timeout" => timeout: Option<Text> = TIME
+    "timeout" => timeout: Option<Text> | time = TIME
         .about("time without a frame after which `on-timeout` happens")
         .default("none")
         .kernel("user space only");

@@ -134,7 +134,10 @@ fn outcome(text: &mut String, view: &View<'_>, visit: &Visit, indent: usize) {
                 Echo::On => format!("programs on {} see it", to.interface),
                 Echo::Off => format!("off: programs on {} do not see it (on vcan: no program at all)", to.interface),
             };
-            entry(text, indent, "echo", &echo);
+            // One with a timing is sent by another socket.
+            if view.route_of(visit.job).timing.is_none() {
+                entry(text, indent, "echo", &echo);
+            }
         }
         Outcome::Dropped(why) => {
             entry(text, indent, "dropped", &format!("{}; counter dropped", labels::dropped(*why, &to.interface)));

@@ -58,6 +58,7 @@ impl Inputs {
         for (signal, codec, named) in sorted {
             match (&named.from, &named.fixed) {
                 (None, Some(_)) => only_from(named, findings),
+                (None, None) if named.is_incomplete => is_sound = false,
                 (None, None) => {
                     is_sound = false;
                     let help = "add from = \"powertrain.ABS1.VehSpd\" or value = 0";
@@ -114,18 +115,14 @@ impl Inputs {
         if source == self.sources.len() {
             self.sources.push(wanted);
         }
-        if let (Some(group), Some(other)) =
-            (group, self.inputs.iter().find(|other| group.is_some() && other.group == group))
+        if let Some(other) = self.inputs.iter().find(|other| group.is_some() && other.group == group)
             && other.source != source
         {
             let what = "Signals of one group come from one message";
             let place = written.group.as_ref().map_or(&written.name.span, |group| &group.span);
-            findings.error(
-                code::FRAME,
-                place,
-                what,
-                format!("give this signal another group than number {}", group + 1),
-            );
+            let name = written.group.as_ref().map_or("", |group| &group.value);
+            let help = format!("{} has signals of another message: use another name", quote(name));
+            findings.error(code::FRAME, place, what, help);
         }
         let (units, differ) = ([&of_source.unit, &signal.unit], of_source.unit != signal.unit);
         if differ && !units.iter().any(|unit| unit.is_empty()) && written.map.is_empty() {
@@ -271,9 +268,11 @@ impl Pair<'_, '_> {
             return limits(text, findings).map(|(min, max)| Filter::Outside { min, max });
         }
         if let Some(text) = deadband {
-            let distance = self.source_value(text, findings).and_then(|value| raw_distance(signal, value));
+            let distance = raw_distance(signal, self.source_value(text, findings)?);
             if distance.is_none() {
-                unfit(text, findings);
+                let message = format!("This is no difference of values of {}", signal.name);
+                let help = "write a number that is not negative; a floating-point signal has no deadband";
+                findings.error(code::EXPRESSION, &text.span, message, help);
             }
             return distance.map(Filter::Deadband);
         }
@@ -354,6 +353,10 @@ impl Pair<'_, '_> {
         let message = self.composing.message;
         let found = message.signals.iter().find(|signal| signal.name == name.value);
         let signal = bit(found, name, &message.name, findings)?;
+        if self.composing.spec.repeat.as_ref().is_some_and(|repeat| repeat.value > 0) {
+            let help = "remove the bit, or write repeat = 0";
+            findings.error(code::FRAME, &name.span, "A repetition would send the update bit as 0", help);
+        }
         let shares =
             |(other, ..): &&(&Signal, Codec, &Named<SourceSpec>)| candor_signals::overlap(message, signal, other);
         if let Some((other, _, named)) = places.iter().find(shares) {

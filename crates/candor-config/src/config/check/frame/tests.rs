@@ -35,12 +35,13 @@ BO_ 512 Long: 10 N
  SG_ S : 0|8@1+ (1,0) [0|0] \"mph\" N
 BO_ 513 Periodic: 2 N
  SG_ S : 0|8@1+ (1,0) [0|0] \"\" N
-BA_DEF_ BO_ \"GenMsgSendType\" ENUM \"cyclic\",\"spontaneous\";
+BA_DEF_ BO_ \"GenMsgSendType\" ENUM \"cyclic\",\"spontaneous\",\"NoMsgSendType\";
 BA_DEF_ BO_ \"GenMsgCycleTime\" INT 0 65535;
 BA_DEF_ SG_ \"GenSigStartValue\" INT 0 65535;
 BA_DEF_DEF_ \"GenMsgSendType\" \"spontaneous\";
 BA_DEF_DEF_ \"GenMsgCycleTime\" 0;
 BA_ \"GenMsgSendType\" BO_ 513 0;
+BA_ \"GenMsgSendType\" BO_ 512 2;
 BA_ \"GenMsgCycleTime\" BO_ 513 50;
 BA_ \"GenSigStartValue\" SG_ 2566834685 Speed 65535;
 VAL_ 2566834685 Gear 3 \"P\" 4 \"D\" 15 \"INVALID\" ;
@@ -91,6 +92,8 @@ fn a_message_and_its_start_values() {
     let periodic = of("Periodic").composition.send;
     assert_eq!((periodic.mode, periodic.cycle), (SendMode::Periodic, Some(Duration::from_millis(50))));
     let long = of("Long");
+    // NoMsgSendType says nothing.
+    assert_eq!(long.composition.send.mode, SendMode::Direct);
     assert_eq!((long.format, long.composition.initial.len(), long.bit_rate_switch), (FrameFormat::Fd, 12, true));
 }
 
@@ -146,6 +149,7 @@ fn mistakes_are_named() {
         ("send = \"direkt\"", String::new(), "E0319", "\"direkt\""),
         ("send = \"periodic\"", String::new(), "E0425", "\"periodic\""),
         ("send = \"direct\"\ncycle = \"10ms\"", String::new(), "E0425", "\"10ms\""),
+        ("cycle = 10", String::new(), "E0202", "10"),
         ("cycle = \"10us\"", String::new(), "E0312", "\"10us\""),
         ("repeat = 3", String::new(), "E0425", "3"),
         ("fast-cycle = \"10ms\"", String::new(), "E0425", "\"10ms\""),
@@ -198,6 +202,10 @@ fn mistakes_are_named() {
         file("", "") + &file("", "").split_once("[[frame]]").map(|(_, frame)| format!("[[frame]]{frame}")).unwrap();
     let found = findings(&text);
     assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), ["W0502", "E0425", "E0404"]);
+    // The socket that sends a frame does not receive it.
+    let chain = "[[frame]]\nmessage = \"ABS2\"\nto = \"a\"\n[frame.signals]\nYaw = { from = \"b.Dash.Gear\" }\n";
+    let text = file("", "Speed = { from = \"a.ABS1.VehSpd\" }") + chain;
+    assert_eq!(findings(&text).iter().map(|finding| finding.code).collect::<Vec<_>>(), ["E0425"]);
     // The thread that sends them has a priority, whatever the engine is.
     let text = format!("[realtime]\nsched = \"fifo:80\"\n{}", file("", "Speed = { from = \"a.ABS1.VehSpd\" }"));
     assert_eq!(findings(&text), []);
