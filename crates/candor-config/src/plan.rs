@@ -266,6 +266,13 @@ pub struct ComposedFrame {
 /// No number in it is NaN.
 impl Eq for ComposedFrame {}
 
+impl ComposedFrame {
+    /// True if it is sent on a bus, or takes signals from there.
+    pub fn uses(&self, bus: BusIndex) -> bool {
+        self.to == bus || self.sources.iter().any(|source| source.bus == bus)
+    }
+}
+
 /// A message that signals of a composed frame are taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSource {
@@ -340,7 +347,7 @@ impl Plan {
     /// True if frames of this gateway come from or go to a bus.
     pub fn uses(&self, bus: BusIndex) -> bool {
         self.routes.iter().any(|route| [route.from, route.to].contains(&bus))
-            || self.frames.iter().any(|frame| frame.to == bus || frame.sources.iter().any(|source| source.bus == bus))
+            || self.frames.iter().any(|frame| frame.uses(bus))
     }
 
     /// In the order of the file; each bus at most once.

@@ -182,7 +182,7 @@ impl Drop for ComposedFrames {
 
 fn is_used(plan: &Plan, bus: BusIndex) -> bool {
     let has_timing = |route: &&Route| route.timing.is_some();
-    plan.frames().iter().any(|frame| frame.to == bus || frame.sources.iter().any(|source| source.bus == bus))
+    plan.frames().iter().any(|frame| frame.uses(bus))
         || plan.routes().iter().filter(has_timing).any(|route| [route.from, route.to].contains(&bus))
 }
 

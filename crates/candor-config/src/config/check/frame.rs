@@ -3,10 +3,8 @@
 mod input;
 
 use std::collections::HashSet;
-use std::time::Duration;
 
-use crate::config::check::timing::SHORTEST;
-use crate::config::check::value::{duration, word};
+use crate::config::check::value::{distance, duration, word};
 use crate::config::check::{Checks, buses};
 use crate::config::code;
 use crate::config::names::overlapping;
@@ -195,16 +193,6 @@ impl<'c> Composing<'c, '_> {
         Some((signal, codec?))
     }
 
-    fn time(&self, written: &Option<Text>, least: Duration, findings: &mut Findings) -> Option<Duration> {
-        let written = written.as_ref()?;
-        let time = duration(written, findings)?;
-        if time < least {
-            let message = format!("The shortest time here is {SHORTEST:?}");
-            findings.error(code::DURATION, &written.span, message, "the shortest CAN frame takes 47 µs at 1 Mbit/s");
-        }
-        Some(time)
-    }
-
     /// The payload before anything is received. Switches come before what they select.
     fn initial(&self, places: &[(&Signal, Codec, &Named<SourceSpec>)], len: usize, findings: &mut Findings) -> Vec<u8> {
         let unused = self.spec.unused.as_ref().and_then(|unused| {
@@ -241,7 +229,7 @@ impl<'c> Composing<'c, '_> {
 
     fn send(&self, findings: &mut Findings) -> Option<SendRule> {
         let (spec, timing) = (&self.spec.value, &self.message.timing);
-        let cycle = self.time(&spec.cycle, SHORTEST, findings).or(timing.cycle);
+        let cycle = spec.cycle.as_ref().and_then(|time| distance(time, findings)).or(timing.cycle);
         let mode = spec.send.as_ref().map(|mode| word(mode, (code::FRAME_WORD, "send mode", ""), &MODES, findings));
         let has_cycle = cycle.is_some() || spec.cycle.is_some();
         let by_cycle = if has_cycle { SendMode::Mixed } else { SendMode::Direct };
@@ -271,7 +259,7 @@ impl<'c> Composing<'c, '_> {
         }
         let repetitions =
             spec.repeat.as_ref().map_or_else(|| timing.repetitions.unwrap_or(0), |repeat| repeat.value.into());
-        let period = self.time(&spec.repeat_after, SHORTEST, findings).or(timing.fast_cycle);
+        let period = spec.repeat_after.as_ref().and_then(|time| distance(time, findings)).or(timing.fast_cycle);
         let sends_events = matches!(mode, SendMode::Direct | SendMode::Mixed);
         if sends_events && repetitions > 0 && period.is_none() {
             let place = spec.repeat.as_ref().map_or(&self.spec.span, |repeat| &repeat.span);
@@ -282,8 +270,18 @@ impl<'c> Composing<'c, '_> {
             mode,
             cycle,
             fast,
-            offset: self.time(&spec.offset, Duration::ZERO, findings).or(timing.start_delay).unwrap_or_default(),
-            min_delay: self.time(&spec.min_delay, Duration::ZERO, findings).or(timing.min_delay).unwrap_or_default(),
+            offset: spec
+                .offset
+                .as_ref()
+                .and_then(|time| duration(time, findings))
+                .or(timing.start_delay)
+                .unwrap_or_default(),
+            min_delay: spec
+                .min_delay
+                .as_ref()
+                .and_then(|time| duration(time, findings))
+                .or(timing.min_delay)
+                .unwrap_or_default(),
             delays_all: is_true(&spec.delay_all),
             repetitions: if sends_events { repetitions } else { 0 },
             repetition_period: period.unwrap_or_default(),
@@ -292,7 +290,7 @@ impl<'c> Composing<'c, '_> {
 
     fn fast(&self, findings: &mut Findings) -> Option<FastCycle> {
         let spec = &self.spec.value;
-        let cycle = self.time(&spec.fast_cycle, SHORTEST, findings);
+        let cycle = spec.fast_cycle.as_ref().and_then(|time| distance(time, findings));
         let Some(condition) = &spec.fast_while else {
             if let Some(written) = &spec.fast_cycle {
                 findings.error(

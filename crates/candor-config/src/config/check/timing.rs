@@ -1,7 +1,5 @@
 //! Whole frames with another timing: `cycle`, `min-delay`, `on-change` and `timeout` of a route.
 
-use std::time::Duration;
-
 use crate::config::check::{Checks, conflict, value};
 use crate::config::code;
 use crate::config::spec::RouteSpec;
@@ -12,8 +10,6 @@ use candor_core::document::{Text, quote};
 use candor_core::filter::{Filter, Normalised, ReceiveList};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, RawId};
 
-/// Shorter times are beyond what CAN can carry: the shortest frame takes 47 µs at 1 Mbit/s.
-pub(super) const SHORTEST: Duration = Duration::from_micros(50);
 /// Identifiers of a route, each with a state of its own.
 const MOST_IDENTIFIERS: usize = 256;
 
@@ -35,15 +31,7 @@ pub(super) fn timing(
         let help = format!("write match = \"123\", or a list of at most {MOST_IDENTIFIERS} identifiers");
         findings.error(code::TIMING, place, message, help);
     }
-    let mut time = |written: &Option<Text>| {
-        let time = value::duration(written.as_ref()?, findings)?;
-        if time < SHORTEST {
-            let help = "the shortest CAN frame takes 47 µs at 1 Mbit/s";
-            let place = written.as_ref().map_or(key, |text| &text.span);
-            findings.error(code::DURATION, place, format!("The shortest time here is {SHORTEST:?}"), help);
-        }
-        Some(time)
-    };
+    let mut time = |written: &Option<Text>| value::distance(written.as_ref()?, findings);
     let (cycle, min_delay, timeout) = (time(&spec.cycle), time(&spec.min_delay), time(&spec.timeout));
     let on_change = spec.on_change.as_ref().and_then(|on_change| mask(spec, on_change, checks, findings));
     let on_timeout = match spec.on_timeout.as_ref().map(|text| (text, text.value.as_str())) {

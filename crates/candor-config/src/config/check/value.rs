@@ -32,6 +32,19 @@ pub(super) fn duration(written: &Text, findings: &mut Findings) -> Option<Durati
     or_error(parse_duration(&written.value), code::DURATION, written, help, findings)
 }
 
+/// Shorter times are beyond what CAN can carry: the shortest frame takes 47 µs at 1 Mbit/s.
+const SHORTEST: Duration = Duration::from_micros(50);
+
+/// A time between two frames.
+pub(super) fn distance(written: &Text, findings: &mut Findings) -> Option<Duration> {
+    let time = duration(written, findings)?;
+    if time < SHORTEST {
+        let message = format!("The shortest time here is {SHORTEST:?}");
+        findings.error(code::DURATION, &written.span, message, "the shortest CAN frame takes 47 µs at 1 Mbit/s");
+    }
+    Some(time)
+}
+
 /// The phase of a frame that a bit rate is for.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {

@@ -2,8 +2,7 @@
 
 use super::{Composing, source};
 use crate::config::check::conflict;
-use crate::config::check::timing::SHORTEST;
-use crate::config::check::value::word;
+use crate::config::check::value::{distance, word};
 use crate::config::code;
 use crate::config::names::overlapping;
 use crate::config::spec::{SourceSpec, is_true};
@@ -283,8 +282,8 @@ impl Pair<'_, '_> {
     #[expect(clippy::option_option, reason = "an error, and no timeout")]
     fn timeout(&self, codec: &Codec, initial: &[u8], findings: &mut Findings) -> Option<Option<Timeout>> {
         let SourceSpec { timeout, first_timeout, on_timeout, .. } = &self.written.value;
-        let later = self.composing.time(timeout, SHORTEST, findings);
-        let first = self.composing.time(first_timeout, SHORTEST, findings);
+        let later = timeout.as_ref().and_then(|time| distance(time, findings));
+        let first = first_timeout.as_ref().and_then(|time| distance(time, findings));
         let Some(later) = later else {
             if let Some(other) = first_timeout.as_ref().or(on_timeout.as_ref()).filter(|_| timeout.is_none()) {
                 findings.error(code::FRAME, &other.span, "There is no `timeout`", "add timeout = \"300ms\"");
