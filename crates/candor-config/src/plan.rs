@@ -242,6 +242,9 @@ impl Route {
     }
 }
 
+/// How many buses composed frames and routes with a timing may use: one `ppoll()` waits for their sockets.
+pub const MOST_COMPOSING_BUSES: usize = 64;
+
 /// A frame that candor composes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComposedFrame {
@@ -348,6 +351,15 @@ impl Plan {
     pub fn uses(&self, bus: BusIndex) -> bool {
         self.routes.iter().any(|route| [route.from, route.to].contains(&bus))
             || self.frames.iter().any(|frame| frame.uses(bus))
+    }
+
+    /// Buses of composed frames and of routes with a timing, which one thread serves.
+    pub fn composing_buses(&self) -> impl Iterator<Item = BusIndex> + '_ {
+        let timed = |bus| {
+            let mut routes = self.routes.iter().filter(|route| route.timing.is_some());
+            routes.any(|route| [route.from, route.to].contains(&bus))
+        };
+        (0..self.buses.len()).map(BusIndex).filter(move |bus| self.frames.iter().any(|frame| frame.uses(*bus)) || timed(*bus))
     }
 
     /// In the order of the file; each bus at most once.

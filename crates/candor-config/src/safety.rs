@@ -14,6 +14,7 @@
 mod amplification;
 mod change;
 mod circulation;
+mod composed;
 mod cube;
 mod depth;
 mod edges;
@@ -37,6 +38,8 @@ use paths::Paths;
 pub enum Hazard {
     /// A received frame reaches a bus twice, by two paths, or returns to its own bus; then `other` is empty.
     ArrivesAgain { routes: Vec<RouteIndex>, other: Vec<RouteIndex>, bus: BusIndex, example: Kind },
+    /// A composed frame, by its place in the plan, comes back on these routes as one that it is composed of.
+    ComposedOfItself { frame: usize, routes: Vec<RouteIndex> },
     /// Frames loop forever. `frame` is received by the first route; `is_certain`: independent of its length and content.
     Circulates { routes: Vec<RouteIndex>, frame: Kind, is_certain: bool },
     /// The route matches only FD frames from a bus without them.
@@ -68,6 +71,8 @@ pub enum Hazard {
     Repeated { route: RouteIndex, first: RouteIndex },
     /// Different messages are sent to one bus with one identifier that the routes name or create.
     SameIdentifier { route: RouteIndex, first: RouteIndex, sent: Kind },
+    /// A route sends the identifier of a composed frame to its bus; `is_meant`: it names or makes it.
+    SentBesideComposed { route: RouteIndex, frame: usize, is_meant: bool },
     /// Two routes send a received frame to one bus with one identifier, modified differently.
     SentInTwoForms { route: RouteIndex, first: RouteIndex, example: Kind },
     /// Two routes send a received frame to one bus, modified identically.
@@ -98,12 +103,13 @@ pub enum Share {
 /// Returns the hazards of a plan, grouped by kind of analysis.
 pub fn hazards(plan: &Plan) -> Vec<Hazard> {
     let (edges, paths, mut hazards) = (Edges::of(plan), Paths::of(plan), Vec::new());
-    let mut budgets = [const { Budget::new(Budget::USUAL) }; 3];
-    let [overlap, circulation, amplification] = &mut budgets;
+    let mut budgets = [const { Budget::new(Budget::USUAL) }; 4];
+    let [overlap, circulation, amplification, composed] = &mut budgets;
     single::find(plan, &edges, &mut hazards);
     overlap::find(plan, &edges, overlap, &mut hazards);
     let in_rings = circulation::find(plan, &edges, &paths, circulation, &mut hazards);
     amplification::find(plan, &edges, &paths, &in_rings, amplification, &mut hazards);
+    composed::find(plan, &edges, &paths, composed, &mut hazards);
     if budgets.iter().any(Budget::is_spent) {
         hazards.push(Hazard::NotCompared);
     }

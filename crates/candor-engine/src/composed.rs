@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use candor_config::plan::{BusIndex, Plan, Route, RouteIndex};
+use candor_config::plan::{Plan, RouteIndex};
 use candor_io::signal::{self, WakeUp};
 
 use crate::counters::FrameCounters;
@@ -70,8 +70,7 @@ impl ComposedFrames {
     pub(crate) fn prepare(plan: &Plan, interfaces: &Interfaces, running: Option<&Self>) -> Result<Prepared, UserError> {
         signal::allow_wake_ups().map_err(SystemError::while_doing("Setting the handler of SIGUSR2"))?;
         let known = running.map_or(&[][..], |running| &running.ports);
-        let buses = (0..plan.buses().len()).map(BusIndex).filter(|bus| is_used(plan, *bus));
-        let ports = buses.map(|bus| Port::prepare(plan, bus, interfaces, known));
+        let ports = plan.composing_buses().map(|bus| Port::prepare(plan, bus, interfaces, known));
         Ok(Prepared { ports: ports.collect::<Result<_, _>>()? })
     }
 
@@ -180,12 +179,6 @@ impl Drop for ComposedFrames {
     }
 }
 
-fn is_used(plan: &Plan, bus: BusIndex) -> bool {
-    let has_timing = |route: &&Route| route.timing.is_some();
-    plan.frames().iter().any(|frame| frame.uses(bus))
-        || plan.routes().iter().filter(has_timing).any(|route| [route.from, route.to].contains(&bus))
-}
-
 /// The route of each identifier with a timing.
 pub(crate) fn timed_routes(plan: &Plan) -> impl Iterator<Item = RouteIndex> {
     let routes = plan.routes().iter().enumerate().filter(|(_, route)| route.timing.is_some());
@@ -194,7 +187,7 @@ pub(crate) fn timed_routes(plan: &Plan) -> impl Iterator<Item = RouteIndex> {
 
 /// True if a plan has frames that this thread sends.
 pub(crate) fn is_needed(plan: &Plan) -> bool {
-    !plan.frames().is_empty() || plan.routes().iter().any(|route| route.timing.is_some())
+    plan.composing_buses().next().is_some()
 }
 
 /// Wakes the supervisor when the thread ends, also by an error or a panic.

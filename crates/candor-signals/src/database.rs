@@ -152,6 +152,9 @@ pub struct Signal {
     pub inactive_value: Option<i128>,
     /// `GenSigSendType`, as the file names it.
     pub send_type: Option<String>,
+    /// `GenSigTimeoutTime`: the time without a reception after which its value is out of date; the least one of all
+    /// receivers.
+    pub timeout: Option<Duration>,
     /// Comment.
     pub comment: String,
     /// Line of the file, from 1.

@@ -43,6 +43,17 @@ fn reads_messages_signals_and_attributes() {
 }
 
 #[test]
+fn the_least_timeout_counts() {
+    let text = "BU_: A B\nBO_ 1 M: 8 A\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" B\n SG_ T : 8|8@1+ (1,0) [0|0] \"\" B\n\
+        BA_REL_ \"GenSigTimeoutTime\" BU_SG_REL_ A SG_ 1 S 300;\nBA_REL_ \"GenSigTimeoutTime\" BU_SG_REL_ B SG_ 1 S 0;\n\
+        BA_ \"GenSigTimeoutTime_B\" SG_ 1 S 200;\nBA_REL_ \"Other\" BU_BO_REL_ A 1 5;\n";
+    let database = read(text);
+    assert_eq!(database.oddities, []);
+    let timeouts: Vec<_> = database.messages[0].signals.iter().map(|signal| signal.timeout).collect();
+    assert_eq!(timeouts, [Some(Duration::from_millis(200)), None]);
+}
+
+#[test]
 fn enumerations_are_read_by_their_text() {
     let modes: Vec<_> = read(CAR).messages.iter().map(|one| one.timing.send_mode()).collect();
     assert_eq!(modes, [Some(SendMode::Mixed), Some(SendMode::None)]);

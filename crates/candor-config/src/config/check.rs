@@ -100,6 +100,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     if findings.has_errors() {
         return None;
     }
+    frame::can_wait_for_all(&plan, spec, findings);
     engine::has_place_for_all(&plan, spec, findings);
     egress::are_forwarded(&plan, spec, findings);
     realtime::has_effect(&plan, spec, findings);

@@ -84,6 +84,7 @@ candor_core::codes! {
     IDLE_EXCLUSIVE = "W0515";
     SLOW_SOURCE = "W0516";
     UNITS = "W0517";
+    SENDER_ELSEWHERE = "W0518";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

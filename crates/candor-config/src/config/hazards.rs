@@ -11,6 +11,7 @@ use crate::plan::{BusIndex, Plan, RouteIndex};
 use crate::safety::{self, Hazard, Kind, Malformed, Share};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::quote;
+use candor_core::frame::FrameFormat;
 use spans::Spans;
 
 pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
@@ -40,7 +41,7 @@ pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 
 /// Returns true if hazards of this kind always have the same code and are always reported.
 const fn has_one_code(hazard: &Hazard) -> bool {
-    !matches!(hazard, Hazard::Circulates { .. } | Hazard::NoFrame(_))
+    !matches!(hazard, Hazard::Circulates { .. } | Hazard::NoFrame(_) | Hazard::SentBesideComposed { .. })
 }
 
 struct Words<'s> {
@@ -54,6 +55,7 @@ impl Words<'_> {
             Hazard::ArrivesAgain { ref routes, ref other, bus, example } => {
                 self.arrives_again(routes, other, bus, example)
             }
+            Hazard::ComposedOfItself { frame, ref routes } => self.composed_of_itself(frame, routes),
             Hazard::Circulates { ref routes, frame, is_certain } => self.circulates(routes, Some(frame), is_certain),
             Hazard::MayCirculate { ref routes } => self.circulates(routes, None, false),
             Hazard::FdFromClassicBus(route) => {
@@ -122,6 +124,7 @@ impl Words<'_> {
                     .help("the kernel does not detect this; remove one of the two")
             }
             Hazard::SameIdentifier { route, first, sent } => self.same_identifier(route, first, sent),
+            Hazard::SentBesideComposed { route, frame, is_meant } => self.beside_composed(route, frame, is_meant),
             Hazard::SentInTwoForms { route, first, example } => {
                 let to = self.to(route);
                 let message = format!("Two routes send frame {example} to bus {to}, with different content");
@@ -237,6 +240,34 @@ impl Words<'_> {
                 "on a CAN bus every identifier has one sender; list the identifiers that come from each bus with `allow`, \
                  exclude some from a route (`deny`), or move them (`to-id`)",
             )
+    }
+
+    fn beside_composed(&self, route: RouteIndex, frame: usize, is_meant: bool) -> Diagnostic {
+        let (composed, name) = (&self.plan.frames()[frame], self.route(route));
+        let message = format!("Route {name} may send the identifier of frame {}, too", quote(&composed.name));
+        let diagnostic = if is_meant {
+            Diagnostic::warning(code::SAME_IDENTIFIER, self.spans.identifier(route), message)
+        } else {
+            Diagnostic::note(code::IDENTIFIERS_MEET, self.spans.taken(route), message)
+        };
+        let id = Kind { id: composed.id, format: FrameFormat::Classic, is_xl: false };
+        let help = if is_meant {
+            format!("on a CAN bus every identifier has one sender; take {id} out of the route, or remove the frame")
+        } else {
+            format!("on a CAN bus every identifier has one sender; exclude this one from the route: deny = [\"{id}\"]")
+        };
+        diagnostic.label(self.route_and_bus(route)).also(self.spans.frame(frame), "composed here").help(help)
+    }
+
+    fn composed_of_itself(&self, frame: usize, routes: &[RouteIndex]) -> Diagnostic {
+        let name = quote(&self.plan.frames()[frame].name);
+        let via = if routes.is_empty() { "a vxcan pair".to_owned() } else { self.path(routes) };
+        let message = format!("Frame {name} comes back as one that it is composed of: via {via}");
+        let diagnostic = Diagnostic::warning(code::MAY_CIRCULATE, self.spans.frame(frame), message);
+        routes
+            .iter()
+            .fold(diagnostic, |diagnostic, &route| diagnostic.also(self.spans.header(route), "on this path"))
+            .help("it may be sent again and again; exclude its identifier from a route (`deny`), or write echo = false")
     }
 
     /// Two routes and what each matches.

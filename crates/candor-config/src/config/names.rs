@@ -10,7 +10,7 @@ use super::spec::{EntrySpec, ListSpec, NamedText, RouteSpec, Spec};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::{Text, quote};
-use candor_core::filter::Filter;
+use candor_core::filter::{Filter, ReceiveList};
 use candor_core::frame::RawId;
 use candor_core::ids::IdRange;
 use candor_core::payload::PayloadPattern;
@@ -116,6 +116,16 @@ impl Names {
         let table = &mut route.value;
         for list in [&mut table.filter, &mut table.allow, &mut table.deny].into_iter().flatten() {
             self.put_identifiers(&bus, list, findings);
+        }
+        for entry in table.filter.iter().flat_map(|list| &list.entries) {
+            let EntrySpec::Text(text) = entry else { continue };
+            let Some(filter) = Filter::parse(&text.value).ok().map(Filter::normalise) else { continue };
+            let is_it = |message: &&Message| {
+                filter.list == ReceiveList::Exact && message.id.is_some_and(|id| id.raw().0 == filter.id)
+            };
+            if let Some(message) = self.of_bus(&bus).iter().find_map(|database| database.messages.iter().find(is_it)) {
+                self.sender_is_elsewhere(&bus, message, &text.span, findings);
+            }
         }
         for NamedText { name, texts } in &table.change {
             if let [text] = texts.as_slice()
@@ -248,6 +258,28 @@ impl Names {
             None
         })?;
         Some((id.raw(), change))
+    }
+
+    /// Warns of a message that another bus has from a node of its own, and this one only from a node of both.
+    pub(super) fn sender_is_elsewhere(&self, bus: &str, message: &Message, place: &Span, findings: &mut Findings) {
+        let is_on = |bus: &str, node: &String| self.of_bus(bus).iter().any(|database| database.nodes.contains(node));
+        let same = |other: &Message| (other.id, &other.name) == (message.id, &message.name);
+        let mut others: Vec<&String> = self.databases.keys().filter(|other| *other != bus).collect();
+        candor_core::order::sort(&mut others);
+        for other in others {
+            let is_repeated = !message.senders.is_empty() && message.senders.iter().all(|node| is_on(other, node));
+            let there = self.of_bus(other).iter().find_map(|database| database.messages.iter().find(|one| same(one)));
+            let Some(there) = there.filter(|there| is_repeated && !there.senders.is_empty()) else { continue };
+            if !there.senders.iter().any(|node| is_on(bus, node)) {
+                let (here, origin) = (message.senders.join(", "), there.senders.join(", "));
+                let (bus, other) = (quote(bus), quote(other));
+                let what =
+                    format!("Message {} comes from bus {other}, where {origin} sends it; {here} sends it to {bus}", message.name);
+                let help = format!("take it from {other}, unless {here} stays beside candor");
+                findings.report(Diagnostic::warning(code::SENDER_ELSEWHERE, place.clone(), what).help(help));
+                return;
+            }
+        }
     }
 
     /// Signals that share bits, and are both written.

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use candor_config::plan::{BusIndex, ComposedFrame, FrameSource, Plan, RouteIndex, Timing};
-use candor_core::frame::{CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_config::plan::{BusIndex, ComposedFrame, FrameSource, MOST_COMPOSING_BUSES, Plan, RouteIndex, Timing};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::rule::Verdict;
 use candor_io::can::{MAX_POLLED, poll_each};
@@ -24,6 +24,8 @@ use crate::user::{Count, Disposition, UserError, is_passing};
 const PAYLOAD: usize = 8;
 /// Offset of its length.
 const LEN: usize = 4;
+/// `candor_config` refuses a file with more buses.
+const _: () = assert!(MOST_COMPOSING_BUSES <= MAX_POLLED);
 /// Frames read from a socket before others have their turn.
 const MOST_AT_ONCE: usize = 64;
 
@@ -172,7 +174,7 @@ impl Worker {
                 next = next.min(frame.due);
             }
             let wait = (next != u64::MAX).then(|| Duration::from_nanos(next.saturating_sub(now.nanos())));
-            let sockets = self.ports.iter().take(MAX_POLLED).map(|port| &*port.socket);
+            let sockets = self.ports.iter().map(|port| &*port.socket);
             match poll_each(sockets, wait) {
                 Ok(ready) => {
                     for at in (0..self.ports.len()).filter(|at| ready.contains(*at)) {
@@ -346,13 +348,15 @@ impl What {
     /// The bytes of a frame without its payload, and how many the kernel takes. Those of a route come with the first frame.
     fn template(&self) -> ([u8; CANFD_MTU], usize) {
         let mut bytes = [0; CANFD_MTU];
-        let Self::Composed(frame) = self else { return (bytes, CAN_MTU) };
-        bytes[..4].copy_from_slice(&frame.id.0.to_ne_bytes());
-        if frame.format == FrameFormat::Classic {
-            return (bytes, CAN_MTU);
-        }
-        bytes[5] = CANFD_FDF | if frame.bit_rate_switch { CANFD_BRS } else { 0 };
-        (bytes, CANFD_MTU)
+        let Self::Composed(ComposedFrame { id, format, bit_rate_switch, .. }) = self else { return (bytes, CAN_MTU) };
+        let flags = match (format, bit_rate_switch) {
+            (FrameFormat::Classic, _) => 0,
+            (FrameFormat::Fd, false) => CANFD_FDF,
+            (FrameFormat::Fd, true) => CANFD_FDF | CANFD_BRS,
+        };
+        let frame = Frame { format: *format, id: *id, len: 0, len8_dlc: 0, flags, data: [0; CANFD_MAX_DLEN] };
+        let size = frame.to_kernel(&mut bytes);
+        (bytes, size)
     }
 }
 

@@ -251,7 +251,7 @@ impl Assembly {
                 self.find_signal("BA_", &at).map(|(message, signal)| (message, Some(signal)))
             };
             let Some((message, signal)) = found else { continue };
-            if !USED.contains(&name.as_str()) {
+            if !USED.contains(&name.as_str()) && !name.starts_with(TIMEOUT) {
                 continue;
             }
             if name.ends_with("LongSymbol") {
@@ -311,6 +311,7 @@ fn signal(from: SignalLine) -> Signal {
         start_value: None,
         inactive_value: None,
         send_type: None,
+        timeout: None,
         comment: String::new(),
         line: from.line,
         refusal,
@@ -332,6 +333,9 @@ const USED: [&str; 12] = [
     "SystemSignalLongSymbol",
     "VFrameFormat",
 ];
+
+/// The beginning of attributes with the timeout of a signal; nodes may follow.
+const TIMEOUT: &str = "GenSigTimeoutTime";
 
 /// The value as text; that of an enumeration by its list, whatever its number.
 fn text_of(name: &str, value: Value, definitions: &[(String, Vec<String>)]) -> Result<String, String> {
@@ -366,6 +370,9 @@ fn set_of_message(message: &mut Message, name: &str, value: &str) {
 fn set_of_signal(signal: &mut Signal, name: &str, value: String) -> Result<(), OddityKind> {
     match name {
         "GenSigSendType" => signal.send_type = Some(value),
+        _ if name.starts_with(TIMEOUT) => {
+            signal.timeout = signal.timeout.into_iter().chain(milliseconds(&value)).min();
+        }
         "GenSigStartValue" | "GenSigInactiveValue" => {
             let raw = Some(whole(&value).ok_or(OddityKind::NotANumber(value))?);
             if name == "GenSigStartValue" {

@@ -170,6 +170,7 @@ impl Reader<'_> {
             "BA_DEF_" => self.definition()?,
             "BA_DEF_DEF_" => self.default()?,
             "BA_" => self.attribute(line)?,
+            "BA_REL_" => self.attribute_of_node(line)?,
             _ => self.scanner.skip_statement(),
         }
         Ok(())
@@ -438,6 +439,20 @@ impl Reader<'_> {
         if let Some(at) = at {
             self.all.attributes.push((name, at, value));
         }
+        self.semicolon(line)
+    }
+
+    /// An attribute of a signal and a node that receives it. Those of other pairs are skipped.
+    fn attribute_of_node(&mut self, line: u32) -> Scanned<()> {
+        let name = self.scanner.text("the name of an attribute in quotes")?;
+        if self.scanner.word("BU_SG_REL_")? != "BU_SG_REL_" {
+            self.scanner.skip_statement();
+            return Ok(());
+        }
+        self.scanner.word("a node")?;
+        let at = self.object(line)?;
+        let value = self.value()?;
+        self.all.attributes.push((name, at, value));
         self.semicolon(line)
     }
 

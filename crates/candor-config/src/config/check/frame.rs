@@ -9,7 +9,7 @@ use crate::config::check::{Checks, buses};
 use crate::config::code;
 use crate::config::names::overlapping;
 use crate::config::spec::{FrameSpec, Spec, is_true};
-use crate::plan::{BusIndex, ComposedFrame, FrameSource};
+use crate::plan::{BusIndex, ComposedFrame, FrameSource, MOST_COMPOSING_BUSES, Plan};
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::keys::{Named, Table};
 use candor_core::document::{Text, quote};
@@ -86,6 +86,20 @@ pub(super) fn frames(spec: &Spec, checks: &Checks<'_>, findings: &mut Findings) 
         }
     }
     Some(found)
+}
+
+/// Reports more buses than one thread can wait for.
+pub(super) fn can_wait_for_all(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    let count = plan.composing_buses().count();
+    if count > MOST_COMPOSING_BUSES {
+        let is_timed = |at: &usize| plan.routes()[*at].timing.is_some();
+        let route = (0..plan.routes().len()).find(is_timed).and_then(|at| spec.by_route().get(at).map(|route| &route.span));
+        let place = spec.frames.first().map(|frame| &frame.span).or(route).cloned().unwrap_or_default();
+        let message = format!(
+            "Composed frames and routes with a timing use {count} buses; at most {MOST_COMPOSING_BUSES} are possible"
+        );
+        findings.error(code::FRAME, &place, message, "run a second candor for some of the buses");
+    }
 }
 
 fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) -> Option<ComposedFrame> {
@@ -346,7 +360,10 @@ fn source<'c>(
         return None;
     };
     match checks.names.signal(of_bus, name) {
-        Ok((message, signal)) => Some((bus, message, signal)),
+        Ok((message, signal)) => {
+            checks.names.sender_is_elsewhere(of_bus, message, &written.span, findings);
+            Some((bus, message, signal))
+        }
         Err(why) => {
             if !checks.names.is_incomplete() {
                 let start = written.value.len() - name.len();

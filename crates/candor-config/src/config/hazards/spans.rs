@@ -27,6 +27,11 @@ impl<'s> Spans<'s> {
         self.routes.get(index.0).map_or(0..0, |route| route.span.clone())
     }
 
+    /// `[[frame]]`.
+    pub(super) fn frame(&self, frame: usize) -> Span {
+        self.spec.frames.get(frame).map_or(0..0, |frame| frame.span.clone())
+    }
+
     /// `match` or `errors`.
     pub(super) fn taken(&self, index: RouteIndex) -> Span {
         self.routes.get(index.0).map_or(0..0, |route| place(route))

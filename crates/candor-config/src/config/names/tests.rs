@@ -178,3 +178,34 @@ fn names_of_two_databases_are_ambiguous() {
     let text = file("match = \"ABS1\"").replace("a = \"car.dbc\"", "a = [\"car.dbc\", \"car.dbc\"]");
     assert_eq!(underlined(&text, &findings(&text)), [("E0422", "\"ABS1\"")]);
 }
+
+#[test]
+fn a_message_of_another_bus() {
+    // GW repeats ABS1 on bus b; ESP sends it on bus a only. Both send Other.
+    const A: &str = "BU_: ESP GW\nBO_ 291 ABS1: 8 ESP\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" GW\nBO_ 292 Other: 8 GW\n";
+    const B: &str = "BU_: GW DASH\nBO_ 291 ABS1: 8 GW\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" DASH\nBO_ 292 Other: 8 DASH\n
+BO_ 512 Dash: 8 GW\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" DASH\n";
+    let found = |lines: &str| {
+        let head = "engine = \"auto\"\n[database]\na = \"a.dbc\"\nb = \"b.dbc\"\n[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n";
+        let text = format!("{head}{lines}");
+        let read: &mut Read<'_> = &mut |path| Ok(if path == "a.dbc" { A.into() } else { B.into() });
+        let loaded = load_for(text.as_bytes(), None, read).unwrap_or_else(|findings| panic!("{text}: {findings:#?}"));
+        let codes = underlined(&text, &loaded.warnings).into_iter().map(|(code, place)| (code, place.to_owned()));
+        codes.collect::<Vec<_>>()
+    };
+    let route = |from: &str, to: &str, lines: &str| {
+        format!("[[route]]\nname = \"r\"\nfrom = \"{from}\"\nto = \"{to}\"\nmatch = {lines}\n")
+    };
+    assert_eq!(found(&route("a", "b", "\"ABS1\"")), []);
+    assert_eq!(found(&route("b", "a", "\"ABS1\"")), [("W0518", "\"ABS1\"".into())]);
+    assert_eq!(found(&route("b", "a", "\"ABS1.S > 5\"")), [("W0518", "\"ABS1.S > 5\"".into())]);
+    assert_eq!(found(&route("b", "a", "[\"123\", \"Dash\"]")), [("W0518", "\"123\"".into())]);
+    assert_eq!(found(&route("b", "a", "\"Other\"")), []);
+    assert_eq!(found(&route("b", "a", "\"100..12F\"")), []);
+    let frame = |from: &str| {
+        let head = "[[frame]]\nmessage = \"Dash\"\nto = \"b\"\nsend = \"direct\"\nsignals = { S = { from = ";
+        format!("{head}\"{from}\" }} }}\n")
+    };
+    assert_eq!(found(&frame("a.ABS1.S")), []);
+    assert_eq!(found(&frame("b.ABS1.S")), [("W0502", "a".into()), ("W0518", "\"b.ABS1.S\"".into())]);
+}

@@ -123,7 +123,7 @@ keys! {
         .default("`\"ignore\"`");
     "timeout" => timeout: Option<Text> | time = TIME
         .about("time without a reception after which `on-timeout` happens")
-        .default("none");
+        .default("`GenSigTimeoutTime` of the source, the least one of its receivers; otherwise none");
     "first-timeout" => first_timeout: Option<Text> | time = TIME
         .about("the same from the start to the first reception")
         .default("`timeout`");

@@ -144,6 +144,9 @@ fn signals(message: &Message) -> String {
         for (what, value) in raw.iter().filter_map(|(what, value)| Some((what, (*value)?))) {
             text += &format!("  {value}  ({what} value)\n");
         }
+        if let Some(timeout) = signal.timeout {
+            text += &format!("  {timeout:?}  (timeout)\n");
+        }
         text.extend(signal.values.iter().map(|value| format!("  {}  {}\n", value.raw, value.name)));
     }
     text
@@ -154,6 +157,7 @@ const fn is_described(signal: &Signal) -> bool {
         || !signal.values.is_empty()
         || signal.start_value.is_some()
         || signal.inactive_value.is_some()
+        || signal.timeout.is_some()
 }
 
 /// `Mode = 0, 3-5`, and what selects the switch itself.

@@ -282,7 +282,8 @@ impl Pair<'_, '_> {
     #[expect(clippy::option_option, reason = "an error, and no timeout")]
     fn timeout(&self, codec: &Codec, initial: &[u8], findings: &mut Findings) -> Option<Option<Timeout>> {
         let SourceSpec { timeout, first_timeout, on_timeout, .. } = &self.written.value;
-        let later = timeout.as_ref().and_then(|time| distance(time, findings));
+        let (message, source) = self.from;
+        let later = timeout.as_ref().map_or(source.timeout, |time| distance(time, findings));
         let first = first_timeout.as_ref().and_then(|time| distance(time, findings));
         let Some(later) = later else {
             if let Some(other) = first_timeout.as_ref().or(on_timeout.as_ref()).filter(|_| timeout.is_none()) {
@@ -290,7 +291,6 @@ impl Pair<'_, '_> {
             }
             return if timeout.is_none() { Some(None) } else { None };
         };
-        let (message, _) = self.from;
         if let (Some(cycle), Some(written)) = (message.timing.cycle.filter(|cycle| *cycle >= later), timeout) {
             let what =
                 format!("Message {} comes every {cycle:?}, so the timeout ends before the next one", message.name);

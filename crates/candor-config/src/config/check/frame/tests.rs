@@ -213,3 +213,21 @@ fn mistakes_are_named() {
     let text = file("", "").replace("[database]\na = \"car.dbc\"\nb = \"body.dbc\"\n", "");
     assert_eq!(underlined(&text, &findings(&text)), [("W0502", "a"), ("E0422", "\"Dash\"")]);
 }
+
+#[test]
+fn one_thread_waits_for_a_limited_number_of_buses() {
+    let buses = |count: usize| (0..count).map(|at| format!("[bus.n{at}]\ninterface = \"vcan{at}\"\n")).collect::<String>();
+    let routes = |count: usize| {
+        let route = |at: usize| {
+            format!("[[route]]\nname = \"r{at}\"\nfrom = \"n0\"\nto = \"n{at}\"\nmatch = \"123\"\ncycle = \"10ms\"\n")
+        };
+        (1..count).map(route).collect::<String>()
+    };
+    let found = |count: usize| {
+        let text = format!("engine = \"auto\"\n{}{}", buses(count), routes(count));
+        let errors = findings(&text).into_iter().filter(|finding| finding.code.starts_with('E'));
+        errors.map(|error| (error.code, text[error.primary.span].to_owned())).collect::<Vec<_>>()
+    };
+    assert_eq!(found(64), []);
+    assert_eq!(found(65), [("E0425", "[[route]]".to_owned())]);
+}
