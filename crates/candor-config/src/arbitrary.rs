@@ -23,6 +23,7 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
         buses: interfaces.iter().map(|interface| Bus::on(interface)).collect(),
         routes: jobs.iter().enumerate().map(route).collect(),
         frames: Vec::new(),
+        watched: Vec::new(),
         egress: Vec::new(),
     };
     debug_assert!(crate::lower(&plan).iter().zip(jobs).enumerate().all(|(index, (lowered, job))| {

@@ -308,6 +308,7 @@ pub struct Plan {
     pub(crate) databases: Vec<Vec<Arc<Database>>>,
     pub(crate) routes: Vec<Route>,
     pub(crate) frames: Vec<ComposedFrame>,
+    pub(crate) watched: Vec<ComposedFrame>,
     pub(crate) egress: Vec<Egress>,
 }
 
@@ -347,19 +348,31 @@ impl Plan {
         &self.frames
     }
 
+    /// Messages of buses whose signals are shown and reported: composed frames that are never sent, each of one source. Their
+    /// layout is not that of the message.
+    pub fn watched(&self) -> &[ComposedFrame] {
+        &self.watched
+    }
+
     /// True if frames of this gateway come from or go to a bus.
     pub fn uses(&self, bus: BusIndex) -> bool {
         self.routes.iter().any(|route| [route.from, route.to].contains(&bus))
-            || self.frames.iter().any(|frame| frame.uses(bus))
+            || self.frames.iter().chain(&self.watched).any(|frame| frame.uses(bus))
     }
 
-    /// Buses of composed frames and of routes with a timing, which one thread serves.
+    /// Buses of composed frames, of watched signals and of routes with a timing, which one thread serves.
     pub fn composing_buses(&self) -> impl Iterator<Item = BusIndex> + '_ {
         let timed = |bus| {
             let mut routes = self.routes.iter().filter(|route| route.timing.is_some());
             routes.any(|route| [route.from, route.to].contains(&bus))
         };
-        (0..self.buses.len()).map(BusIndex).filter(move |bus| self.frames.iter().any(|frame| frame.uses(*bus)) || timed(*bus))
+        let composed = |bus| self.frames.iter().chain(&self.watched).any(|frame| frame.uses(bus));
+        (0..self.buses.len()).map(BusIndex).filter(move |bus| composed(*bus) || timed(*bus))
+    }
+
+    /// True if frames are composed or signals watched, and there is no route.
+    pub fn only_composes(&self) -> bool {
+        self.routes.is_empty() && self.composing_buses().next().is_some()
     }
 
     /// In the order of the file; each bus at most once.

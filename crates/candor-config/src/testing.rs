@@ -71,6 +71,7 @@ pub(crate) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
         databases: Vec::new(),
         routes,
         frames: Vec::new(),
+        watched: Vec::new(),
         egress: Vec::new(),
     }
 }

@@ -345,7 +345,9 @@ impl Gateway {
 
     /// The counters of composed frames, and those of the routes with a timing.
     fn split_counters(&self, mut all: Vec<FrameCounters>) -> (Vec<FrameCounters>, Vec<(RouteIndex, RouteCounters)>) {
-        let timed = all.split_off(self.plan.frames().len().min(all.len()));
+        let (frames, watched) = (self.plan.frames().len(), self.plan.watched().len());
+        let timed = all.split_off((frames + watched).min(all.len()));
+        all.truncate(frames);
         let routes = composed::timed_routes(&self.plan);
         let counters = |FrameCounters { sent, drops, .. }: FrameCounters| RouteCounters {
             handled: sent,
@@ -356,7 +358,7 @@ impl Gateway {
         (all, routes.zip(timed.into_iter().map(counters)).collect())
     }
 
-    /// The composed frames as they are now, in plan order.
+    /// The composed frames as they are now, in plan order, and then the watched messages.
     ///
     /// # Errors
     /// [`GatewayError`] if their thread cannot be woken.

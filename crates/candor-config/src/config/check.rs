@@ -82,6 +82,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
         route::routes(index, written, &mut checks, findings, &mut routes);
     }
     let frames = frame::frames(spec, &checks, findings);
+    let watched = frame::watched(spec, &checks, findings);
     let egress = egress::egress(spec, &buses, &mut checks, findings);
     route::names_are_unique(&spec.routes, findings);
     handling::uids_are_unique(spec, &routes, findings);
@@ -96,7 +97,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     if databases.iter().all(Vec::is_empty) {
         databases.clear();
     }
-    let plan = Plan { engine: engine?, realtime, buses, databases, routes, frames: frames?, egress };
+    let plan = Plan { engine: engine?, realtime, buses, databases, routes, frames: frames?, watched, egress };
     if findings.has_errors() {
         return None;
     }
@@ -151,7 +152,8 @@ fn has_sections(spec: &Spec, findings: &mut Findings) {
         let help = "add a table [bus.NAME] with interface = \"can0\" for each CAN network";
         findings.error(code::NO_BUS, &(0..0), "The file has no bus", help);
     }
-    if !spec.sections.route && !spec.sections.egress && !spec.sections.frame {
+    let is_watching = spec.buses.specs.iter().any(|bus| bus.watch.is_some());
+    if !spec.sections.route && !spec.sections.egress && !spec.sections.frame && !is_watching {
         let help = "add a table [[route]] with name = \"…\", from = \"BUS\" and to = \"BUS\"";
         findings.error(code::NO_ROUTE, &(0..0), "The file has no route", help);
     }
@@ -178,6 +180,7 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
     }
     let has_routes = !used.is_empty();
     for bus in &spec.buses.specs {
+        used.extend(bus.watch.as_ref().map(|_| bus.name.value.as_str()));
         if let Some(peer) = &bus.vxcan_peer {
             used.extend([bus.name.value.as_str(), peer.value.as_str()]);
         }

@@ -22,7 +22,7 @@ use toml::de::{DeTable, DeValue};
 
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::entry::Entry;
-use candor_core::document::keys::{Key, Keyed, Named, Shape, Table, Value, read};
+use candor_core::document::keys::{Key, Keyed, Named, Shape, Table, Value, one_or_list, read};
 use candor_core::document::{Flag, Text, limits, syntax};
 use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 use candor_core::keys;
@@ -122,6 +122,14 @@ keys! {
         .about("identifiers that no route from this bus may match")
         .default("none")
         .kernel("fewer or other filters");
+    "watch" => watch: Option<Vec<Text>> | one_or_list =
+        Key::new("a signal such as \"ABS1.VehSpd\", a message, or a list of them")
+        .shape(TEXTS)
+        .aliases(&["signals"])
+        .about("signals of the database of this bus whose values `candor top --signals` shows and the metrics have while \
+            `candor run` runs; a message stands for all its signals, see [Signals](signals.md#looking-at-signals)")
+        .default("none")
+        .kernel("user space only");
     "vxcan-peer" => vxcan_peer: Option<Text> = BUS_NAME
         .aliases(&["peer"])
         .about("name of the bus at the other end, if the interface is one end of a vxcan pair: frames sent on one end \

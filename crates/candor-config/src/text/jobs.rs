@@ -42,6 +42,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         buses,
         routes,
         frames: Vec::new(),
+        watched: Vec::new(),
         egress: Vec::new(),
     }
 }

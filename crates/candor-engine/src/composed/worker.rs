@@ -301,10 +301,11 @@ fn now() -> Result<Time, UserError> {
     Ok(Time::from_nanos(now.0.unsigned_abs()))
 }
 
-/// What a plan has: composed frames, then the identifiers of routes with a timing.
+/// What a plan has: composed frames, watched ones, then the identifiers of routes with a timing.
 fn planned(plan: &Plan) -> Vec<What> {
     let jobs = candor_config::lower(plan);
-    let mut all: Vec<_> = plan.frames().iter().cloned().map(What::Composed).collect();
+    let composed = plan.frames().iter().chain(plan.watched());
+    let mut all: Vec<_> = composed.cloned().map(What::Composed).collect();
     for (at, route) in plan.routes().iter().enumerate() {
         let Some(timing) = &route.timing else { continue };
         for selection in &route.selections {

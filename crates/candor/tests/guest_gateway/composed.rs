@@ -360,6 +360,33 @@ fn whole_frames_are_sent_at_other_times() {
 
 #[test]
 #[ignore = "runs in a guest"]
+fn signals_are_watched_without_a_route() {
+    let Some(scene) = Dashboard::new() else { return };
+    let folder = scene.place.files.path().display();
+    let candor = scene.start(&format!(
+        "engine = \"auto\"\n[database]\npowertrain = \"{folder}/powertrain.dbc\"\n\
+         [bus.powertrain]\ninterface = \"t-powertrain\"\nwatch = [\"ABS1\", \"TCU1.Gear\"]\n"
+    ));
+    scene.speed(90, true);
+    scene.gear(3);
+    let labels = |message: &str, signal: &str| {
+        format!("{{frame=\"powertrain.{message}\",signal=\"{signal}\",from=\"powertrain.{message}.{signal}\"}}")
+    };
+    let value = |message, signal, value: &str| format!("candor_signal_value{} {value}\n", labels(message, signal));
+    let all = [value("ABS1", "VehSpd", "90.0"), value("ABS1", "Braking", "1.0"), value("TCU1", "Gear", "3.0")];
+    let mut text = String::new();
+    wait_until("the values in the metrics", || {
+        text = crate::metrics::of_run_dir(scene.place.run_dir.path());
+        all.iter().all(|line| text.contains(line))
+    });
+    assert!(!text.contains("candor_frame_sent_frames_total{"), "{text}");
+    let words = ["powertrain.ABS1  VehSpd   powertrain.ABS1.VehSpd   received      90 km/h", "DRIVE (3)"];
+    scene.place.candor(&["top", "--signals", "--once", "--interval", "100ms"]).assert(0, &words);
+    candor.stop();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
 fn apply_has_no_process_that_composes() {
     let Some(scene) = Dashboard::new() else { return };
     let file = scene.place.file("gateway.toml", &scene.file(&[]));

@@ -1,6 +1,7 @@
 //! `[[frame]]`: frames that candor composes of signals of other frames.
 
 mod input;
+mod watch;
 
 use std::collections::HashSet;
 
@@ -19,6 +20,7 @@ use candor_signals::{Codec, Message, SendMode, Signal, constant_bits};
 
 use crate::config::spec::SourceSpec;
 use input::Inputs;
+pub(super) use watch::watched;
 
 const MODES: [(&str, SendMode); 4] = [
     ("direct", SendMode::Direct),

@@ -85,7 +85,7 @@ pub(super) fn has_effect(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 
 /// Returns true if a frame is composed, or some route runs in user space even on a kernel with every can-gw feature.
 fn has_threads(plan: &Plan) -> bool {
-    if !plan.frames().is_empty() {
+    if plan.composing_buses().next().is_some() {
         return true;
     }
     let placement = Placement::of(plan, KernelAbilities::NEWEST);

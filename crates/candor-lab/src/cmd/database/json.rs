@@ -142,7 +142,7 @@ fn signal<'a>(message: &'a Message, at: usize, from: &'a Signal) -> SignalView<'
         values: from.values.iter().map(|one| ValueView { raw: one.raw.to_string(), name: &one.name }).collect(),
         start_raw: from.start_value.map(|raw| raw.to_string()),
         inactive_raw: from.inactive_value.map(|raw| raw.to_string()),
-        timeout_s: seconds(from.timeout),
+        timeout_s: from.timeout.map(|time| time.as_secs_f64()),
         send_type: from.send_type.as_deref(),
         comment: &from.comment,
         line: from.line,

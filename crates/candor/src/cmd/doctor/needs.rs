@@ -66,7 +66,7 @@ impl Needs {
             let side_of = |at| placement.as_ref().map(|placement| placement.side(RouteIndex(at)));
             (0..plan.routes().len()).any(|at| side_of(at) == Some(side))
         };
-        let has_only_frames = plan.routes().is_empty() && !plan.frames().is_empty();
+        let has_only_frames = plan.only_composes();
         let runs = match plan.engine() {
             _ if has_only_frames => Runs::User,
             Engine::Bpf => Runs::Bpf,

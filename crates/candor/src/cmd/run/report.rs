@@ -267,6 +267,7 @@ pub(super) fn what_runs(gateway: &Gateway) -> String {
         (Engine::User(_), _, routes) => plural(routes, "route"),
     };
     match (routes.is_empty(), plan.frames().is_empty()) {
+        (true, true) if !plan.watched().is_empty() => "no route".to_owned(),
         (_, true) => routes,
         (true, false) => composed,
         (false, false) => format!("{routes} and {composed}"),

@@ -62,12 +62,12 @@ pub(super) fn view<'a>(plan: &'a Plan, frame: &'a ComposedFrame) -> FrameView<'a
     }
 }
 
-/// A tree of the composed frames; empty if there are none.
+/// A tree of the composed frames, and the watched signals; empty if there are none.
 pub(super) fn tree(plan: &Plan) -> String {
-    if plan.frames().is_empty() {
-        return String::new();
+    let mut text = String::new();
+    if !plan.frames().is_empty() {
+        text.push_str("\ncomposed in user space\n");
     }
-    let mut text = "\ncomposed in user space\n".to_owned();
     for (position, frame) in plan.frames().iter().enumerate() {
         let (fork, rail) = if position + 1 == plan.frames().len() { ("└", " ") } else { ("├", "│") };
         let to = plan.bus(frame.to);
@@ -80,6 +80,13 @@ pub(super) fn tree(plan: &Plan) -> String {
         for (label, meaning) in labels.into_iter().chain(signals) {
             text.push_str(&format!("{rail}       {label:<9} {meaning}\n"));
         }
+    }
+    if !plan.watched().is_empty() {
+        text.push_str("\nwatched by `candor top --signals` and the metrics\n");
+    }
+    for frame in plan.watched() {
+        let signals: Vec<_> = frame.signals.iter().map(|signal| signal.name.as_str()).collect();
+        text.push_str(&format!("└── {}: {}\n", frame.name, signals.join(", ")));
     }
     text
 }

@@ -43,6 +43,8 @@ struct BusView<'a> {
     restart_after_s: Option<f64>,
     /// The bus at the other end of the pair.
     vxcan_peer: Option<&'a str>,
+    /// Bus, message and signal.
+    watch: Vec<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -202,6 +204,7 @@ pub(super) fn plan(plan: &Plan) -> View<'_> {
 }
 
 fn bus<'a>(plan: &'a Plan, bus: &'a Bus) -> BusView<'a> {
+    let watched = plan.watched().iter().filter(|frame| std::ptr::eq(plan.bus(frame.to), bus));
     BusView {
         name: &bus.name,
         interface: &bus.interface,
@@ -209,6 +212,7 @@ fn bus<'a>(plan: &'a Plan, bus: &'a Bus) -> BusView<'a> {
         data_bitrate_bit_per_s: bus.data_bitrate.map(|rate| rate.bits_per_second()),
         restart_after_s: bus.restart_after.map(|wait| wait.as_secs_f64()),
         vxcan_peer: bus.vxcan_peer.map(|peer| plan.bus(peer).name.as_str()),
+        watch: watched.flat_map(|frame| &frame.signals).map(|signal| signal.from.as_str()).collect(),
     }
 }
 

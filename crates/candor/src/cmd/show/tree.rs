@@ -16,8 +16,7 @@ pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
         Engine::Kernel => "kernel engine: can-gw jobs forward the frames in the kernel".to_owned(),
         Engine::User(engine) => format!("{engine} engine: candor receives each frame and sends it again"),
     };
-    let has_only_frames = plan.routes().is_empty() && !plan.frames().is_empty();
-    let engine = if has_only_frames { "no route".to_owned() } else { engine };
+    let engine = if plan.only_composes() { "no route".to_owned() } else { engine };
     let mut text = format!("{engine}\n{realtime}");
     // Other engines have no placement.
     let placement = (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten();
@@ -28,7 +27,7 @@ pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
         for (position, &route) in from_here.iter().enumerate() {
             branch(&mut text, plan, route, placement.as_ref(), position + 1 == from_here.len());
         }
-        if from_here.is_empty() && !has_only_frames {
+        if from_here.is_empty() && !plan.only_composes() {
             text.push_str("└── no route from this bus\n");
         }
     }

@@ -58,7 +58,7 @@ fn routes(model: &Model) -> String {
 
 /// The composed frames and their signals.
 fn signals(model: &Model) -> String {
-    if model.frames().is_empty() {
+    if model.frames().is_empty() && model.signals().is_empty() {
         return format!("{NO_FRAMES}\n");
     }
     let titles = cells(["frame", "to", "sent/s", "received", "sent", "dropped", "silent"]);
@@ -81,11 +81,12 @@ fn signals(model: &Model) -> String {
         vec![frame, name, from, state, display::value(signal), display::age(signal.age_s)]
     };
     let signals: Vec<_> = [titles].into_iter().chain(model.signals().iter().map(signal)).collect();
-    table(&frames, 2..6) + "\n" + &table(&signals, 4..6)
+    let frames = if model.frames().is_empty() { String::new() } else { table(&frames, 2..6) + "\n" };
+    frames + &table(&signals, 4..6)
 }
 
 /// In place of the lists of frames and signals.
-pub(super) const NO_FRAMES: &str = "This gateway composes no frames";
+pub(super) const NO_FRAMES: &str = "This gateway composes no frames and watches no signals";
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

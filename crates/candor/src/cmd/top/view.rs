@@ -148,7 +148,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, contact: &
     frame.render_widget(contact_line(contact, view, model, paint), state);
     let hidden = if view.shows_signals {
         let hidden = frame_table(frame, upper_area, &frames, view, paint);
-        if frames.is_empty() && model.now().is_some() {
+        if frames.is_empty() && model.signals().is_empty() && model.now().is_some() {
             frame.render_widget(Paragraph::new(NO_FRAMES), lower_area);
             [0; 2]
         } else {

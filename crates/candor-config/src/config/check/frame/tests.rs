@@ -231,3 +231,30 @@ fn one_thread_waits_for_a_limited_number_of_buses() {
     assert_eq!(found(64), []);
     assert_eq!(found(65), [("E0425", "[[route]]".to_owned())]);
 }
+
+#[test]
+fn watched_signals_have_a_place_each() {
+    let with = |watch: &str| {
+        format!("engine = \"auto\"\n[database]\nb = \"body.dbc\"\n[bus.b]\ninterface = \"can1\"\nwatch = {watch}\n")
+    };
+    let plan = loaded(&with("[\"Dash.Second\", \"Dash\", \"Long.S\"]"));
+    let [dash, long] = plan.watched() else { panic!("{:?}", plan.watched()) };
+    let names: Vec<_> = dash.signals.iter().map(|signal| signal.name.as_str()).collect();
+    assert_eq!(names, ["Second", "Speed", "Gear", "Over", "Fresh", "Mode", "First"]);
+    assert_eq!((dash.name.as_str(), long.name.as_str(), long.signals[0].from.as_str()), ("b.Dash", "b.Long", "b.Long.S"));
+    assert!(plan.frames().is_empty() && plan.only_composes() && plan.uses(dash.to));
+    // Mode 1 selects First, mode 2 Second, which keeps its value.
+    let mut composer = Composer::new(dash.composition.clone(), Time::from_nanos(0)).unwrap();
+    for (at, payload) in [[0, 0, 0x34, 2, 0, 7, 0, 0], [1, 0, 0x34, 1, 9, 0, 0, 0]].iter().enumerate() {
+        assert!(composer.received(Time::from_nanos(1 + at as u64), 0, payload).is_none());
+    }
+    let bits: Vec<_> = composer.statuses().map(|status| status.bits.unwrap()).collect();
+    assert_eq!(bits, [7, 1, 4, 0xD, 0, 1, 9]);
+    let found = |watch: &str| {
+        let text = with(watch);
+        let findings = findings(&text);
+        underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
+    };
+    assert_eq!(found("[\"Dash.Secnd\", \"Nothing\"]"), ["E0422 \"Dash.Secnd\"", "E0422 \"Nothing\""]);
+    assert_eq!(found("[]"), Vec::<String>::new());
+}

@@ -37,7 +37,7 @@ pub(super) struct Signal {
     age_s: Option<f64>,
 }
 
-/// The composed frames of a gateway and their signals, as they are now.
+/// The composed frames of a gateway, their signals and those that are watched, as they are now.
 pub(super) fn of(gateway: &Gateway) -> (Vec<Frame>, Vec<Signal>) {
     let (mut frames, mut signals) = (Vec::new(), Vec::new());
     // Without their state the counters are still reported.
@@ -48,6 +48,9 @@ pub(super) fn of(gateway: &Gateway) -> (Vec<Frame>, Vec<Signal>) {
         let to = gateway.plan().bus(planned.to).name.clone();
         frames.push(Frame { name: planned.name.clone(), to, counters, is_silent });
         status.iter().for_each(|status| signals.extend(of_frame(planned, status)));
+    }
+    for (watched, status) in gateway.plan().watched().iter().zip(statuses) {
+        signals.extend(of_frame(watched, &status));
     }
     (frames, signals)
 }
