@@ -1,7 +1,8 @@
 //! A message of 8 signals, decoded and encoded by candor and by cantools in one run: `cargo bench -p candor-signals`
 //!
-//! `CANDOR_CANTOOLS` is what `cargo xtask cantools` prints. Without it, only candor is measured. The runs take turns, and
-//! the smallest time of each counts: other load of the machine only adds.
+//! `CANDOR_CANTOOLS` is what `cargo xtask cantools` prints, and `CANDOR_PEERS` the program that
+//! `cargo build --release --manifest-path peers/Cargo.toml` makes. Without them, only candor is measured. The runs take
+//! turns, and the smallest time of each counts: other load of the machine only adds.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a benchmark")]
 
@@ -31,31 +32,36 @@ fn main() {
     // cargo passes --bench, and names of benchmarks that this program does not have.
     let database = dbc::read(MESSAGE.as_bytes());
     assert!(database.oddities.is_empty(), "{:?}", database.oddities);
-    let mut best = [f64::INFINITY; 5];
+    let peers = [("cantools", cantools as fn() -> Option<[f64; 2]>), ("can_decode", can_decode)];
+    let mut ours = [f64::INFINITY; 3];
+    let mut theirs = [None; 2];
     for _ in 0..TURNS {
-        let candor = candor(&database);
-        let cantools = cantools().unwrap_or([f64::INFINITY; 2]);
-        for (best, time) in best.iter_mut().zip(candor.into_iter().chain(cantools)) {
-            *best = best.min(time);
+        ours = least(ours, candor(&database));
+        for ((_, peer), before) in peers.iter().zip(&mut theirs) {
+            *before = peer().map(|times| least(before.unwrap_or([f64::INFINITY; 2]), times));
         }
     }
-    let [raw, physical, encode, cantools_decode, cantools_encode] = best;
+    let [raw, physical, encode] = ours;
     println!("8 signals, nanoseconds per frame, the smallest of {TURNS} runs:");
-    println!("  candor    raw       {raw:10.1}");
-    println!("  candor    physical  {physical:10.1}");
-    println!("  candor    encode    {encode:10.1}");
-    if cantools_decode.is_finite() {
-        println!(
-            "  cantools  decode    {cantools_decode:10.1}   {:.0} times candor's physical",
-            cantools_decode / physical
-        );
-        println!(
-            "  cantools  encode    {cantools_encode:10.1}   {:.0} times candor's encode",
-            cantools_encode / encode
-        );
-    } else {
-        println!("  cantools  left out: CANDOR_CANTOOLS is not set (cargo xtask cantools)");
+    println!("  candor      raw     {raw:10.1}");
+    println!("  candor      physical{physical:10.1}");
+    println!("  candor      encode  {encode:10.1}");
+    for ((name, _), times) in peers.iter().zip(theirs) {
+        let Some([decoded, encoded]) = times else {
+            println!("  {name:<12}left out: its variable is not set, see the first lines of this benchmark");
+            continue;
+        };
+        println!("  {name:<12}decode  {decoded:10.1}   {:.0} times candor's physical", decoded / physical);
+        if encoded.is_finite() {
+            println!("  {name:<12}encode  {encoded:10.1}   {:.0} times candor's encode", encoded / encode);
+        } else {
+            println!("  {name:<12}cannot encode this message");
+        }
     }
+}
+
+fn least<const N: usize>(one: [f64; N], other: [f64; N]) -> [f64; N] {
+    std::array::from_fn(|at| one[at].min(other[at]))
 }
 
 /// Nanoseconds per frame: raw values, physical values, and raw bits from physical values.
@@ -117,7 +123,17 @@ best = lambda work: min(timeit.repeat(work, number=500, repeat=10)) / 500 * 1e9
 print(best(lambda: message.decode(payload)), best(lambda: message.encode(values, strict=False)))
 ";
     let python = Path::new(&std::env::var_os("CANDOR_CANTOOLS")?).join("venv/bin/python");
-    let output = Command::new(python).args(["-c", SCRIPT, MESSAGE]).output().expect("cannot start Python");
+    run(Command::new(python).args(["-c", SCRIPT, MESSAGE]))
+}
+
+/// The same message in `can_decode`, on top of `can-dbc`. `None` if its program is not there.
+fn can_decode() -> Option<[f64; 2]> {
+    run(Command::new(std::env::var_os("CANDOR_PEERS")?).args([MESSAGE, "291"]))
+}
+
+/// The two numbers that a program prints.
+fn run(command: &mut Command) -> Option<[f64; 2]> {
+    let output = command.output().expect("cannot start the program");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("numbers");
     let mut numbers = text.split_whitespace().map(|one| one.parse().expect("a number"));
