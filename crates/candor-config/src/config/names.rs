@@ -273,8 +273,10 @@ impl Names {
             if !there.senders.iter().any(|node| is_on(bus, node)) {
                 let (here, origin) = (message.senders.join(", "), there.senders.join(", "));
                 let (bus, other) = (quote(bus), quote(other));
-                let what =
-                    format!("Message {} comes from bus {other}, where {origin} sends it; {here} sends it to {bus}", message.name);
+                let what = format!(
+                    "Message {} comes from bus {other}, where {origin} sends it; {here} sends it to {bus}",
+                    message.name
+                );
                 let help = format!("take it from {other}, unless {here} stays beside candor");
                 findings.report(Diagnostic::warning(code::SENDER_ELSEWHERE, place.clone(), what).help(help));
                 return;

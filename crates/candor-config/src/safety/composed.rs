@@ -106,7 +106,8 @@ impl Way<'_> {
     /// The frames that are composed of this one are sent. True if the first one is among them.
     fn receive(&mut self, bus: BusIndex, kind: u64, routes: &[RouteIndex]) -> bool {
         for (index, frame) in self.plan.frames().iter().enumerate() {
-            let is_source = frame.sources.iter().any(|source| source.bus == bus && u64::from(source.id.0) == kind & !FD);
+            let is_source =
+                frame.sources.iter().any(|source| source.bus == bus && u64::from(source.id.0) == kind & !FD);
             if is_source && (index == self.start || self.composed.insert(index) && self.compose(index, routes)) {
                 return true;
             }

@@ -6,7 +6,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use candor_config::plan::{BusIndex, ComposedFrame, FrameSource, MOST_COMPOSING_BUSES, Plan, RouteIndex, Timing};
-use candor_core::frame::{CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_core::frame::{
+    CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId,
+};
 use candor_core::job::Job;
 use candor_core::rule::Verdict;
 use candor_io::can::{MAX_POLLED, poll_each};

@@ -35,7 +35,10 @@ fn a_route_with_the_identifier_of_a_composed_frame() {
     assert_eq!(found(&route("a", "b", "match = \"123\"\nto-id = \"200\"")), [("W0603", "\"200\"".into())]);
     assert_eq!(found(&route("a", "b", "match = \"100..2FF\"")), [("N0604", "\"100..2FF\"".into())]);
     assert_eq!(found(&route("a", "b", "match = \"100..2FF\"\ndeny = [\"200\"]")), []);
-    assert_eq!(found(&route("a", "b", "match = \"100..2FF\"\ndeny = [\"@sent\"]\n[ids]\nsent = [\"200\", \"201\"]")), []);
+    assert_eq!(
+        found(&route("a", "b", "match = \"100..2FF\"\ndeny = [\"@sent\"]\n[ids]\nsent = [\"200\", \"201\"]")),
+        []
+    );
 }
 
 #[test]

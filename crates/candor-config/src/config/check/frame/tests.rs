@@ -216,7 +216,8 @@ fn mistakes_are_named() {
 
 #[test]
 fn one_thread_waits_for_a_limited_number_of_buses() {
-    let buses = |count: usize| (0..count).map(|at| format!("[bus.n{at}]\ninterface = \"vcan{at}\"\n")).collect::<String>();
+    let buses =
+        |count: usize| (0..count).map(|at| format!("[bus.n{at}]\ninterface = \"vcan{at}\"\n")).collect::<String>();
     let routes = |count: usize| {
         let route = |at: usize| {
             format!("[[route]]\nname = \"r{at}\"\nfrom = \"n0\"\nto = \"n{at}\"\nmatch = \"123\"\ncycle = \"10ms\"\n")
@@ -241,7 +242,10 @@ fn watched_signals_have_a_place_each() {
     let [dash, long] = plan.watched() else { panic!("{:?}", plan.watched()) };
     let names: Vec<_> = dash.signals.iter().map(|signal| signal.name.as_str()).collect();
     assert_eq!(names, ["Second", "Speed", "Gear", "Over", "Fresh", "Mode", "First"]);
-    assert_eq!((dash.name.as_str(), long.name.as_str(), long.signals[0].from.as_str()), ("b.Dash", "b.Long", "b.Long.S"));
+    assert_eq!(
+        (dash.name.as_str(), long.name.as_str(), long.signals[0].from.as_str()),
+        ("b.Dash", "b.Long", "b.Long.S")
+    );
     assert!(plan.frames().is_empty() && plan.only_composes() && plan.uses(dash.to));
     // Mode 1 selects First, mode 2 Second, which keeps its value.
     let mut composer = Composer::new(dash.composition.clone(), Time::from_nanos(0)).unwrap();
