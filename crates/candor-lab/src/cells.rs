@@ -20,7 +20,9 @@ use crate::arch::Arch;
 use crate::device::OWN_PROGRAMS;
 use crate::experiment::load::Load;
 use crate::experiment::traffic::Traffic;
-use crate::experiment::{Bench, Block, Cell, Conditions, Gateway, Plan, StampSource, Testbed, Topology, Wire};
+use crate::experiment::{
+    Bench, Block, Cell, Conditions, DATABASE, Gateway, Plan, StampSource, Testbed, Topology, Wire,
+};
 use crate::guest::GuestSpec;
 use crate::{device, job, kernel};
 
@@ -112,6 +114,9 @@ pub enum Device {
     Candor {
         engine: String,
         file: String,
+        /// The database that the file names, as text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        database: Option<String>,
     },
     /// `candor-lab baseline`.
     #[serde(rename = "bare")]
@@ -226,8 +231,9 @@ impl CellOrder {
             }
             Gateway::Candor(engine) => {
                 interfaces.check_echo(*engine, cell)?;
-                let file = plan.rules(cell).gateway_file(*engine, between, interfaces.echo(*engine), &cell.frame);
-                Device::Candor { engine: engine.name().to_owned(), file }
+                let rules = plan.rules(cell);
+                let file = rules.gateway_file(*engine, between, interfaces.echo(*engine), &cell.frame);
+                Device::Candor { engine: engine.name().to_owned(), file, database: rules.database.clone() }
             }
         };
         let of_bench = plan.bench.as_ref().and_then(|bench| bench.wire).filter(|_| !cell.conditions.testbed.is_guest());
@@ -261,7 +267,10 @@ impl Device {
     pub fn gateway(&self, folder: &Path, name: &str) -> Result<Option<device::Gateway>, String> {
         match self {
             Self::None | Self::External => Ok(None),
-            Self::Candor { engine, file } => {
+            Self::Candor { engine, file, database } => {
+                if let Some(database) = database {
+                    write_to(&folder.join(DATABASE), database)?;
+                }
                 Ok(Some(device::Gateway::of_file(&written(folder, name, file)?).called(engine)))
             }
             Self::BareMetal { file } => Ok(Some(device::Gateway::bare_metal(&written(folder, name, file)?))),
@@ -277,8 +286,12 @@ impl Device {
 /// Writes a gateway file.
 fn written(folder: &Path, name: &str, file: &str) -> Result<PathBuf, String> {
     let path = folder.join(format!("{name}.toml"));
-    fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
+    write_to(&path, file)?;
     Ok(path)
+}
+
+fn write_to(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("Cannot write {}: {error}", path.display()))
 }
 
 /// `None` if cells run without a guest.
@@ -432,7 +445,7 @@ mod tests {
         assert_eq!(of("none").ends.receive, "can2");
         let start = ["cangw", "-s", "can2"].map(str::to_owned).into();
         assert_eq!(of("x").device, Device::Command { start, stop: Vec::new() });
-        let Device::Candor { engine, file } = &of("read-write").device else { panic!("it is candor") };
+        let Device::Candor { engine, file, .. } = &of("read-write").device else { panic!("it is candor") };
         assert!(engine == "read-write" && file.contains("interface = \"can3\""), "{file}");
         assert!(order.cells.iter().all(|cell| !cell.from_timer));
         assert_eq!(programs(&order), ["cangw"]);

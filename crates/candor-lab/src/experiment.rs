@@ -23,7 +23,7 @@ mod rules;
 
 pub use blocks::{Block, Shard, ShardError, name_of};
 pub use cells::{Bench, Cell, Conditions, Ssh, StampSource, Testbed, Topology, Wire};
-pub use rules::{Decoys, Rules};
+pub use rules::{DATABASE, Decoys, Rules};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

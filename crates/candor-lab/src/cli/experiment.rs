@@ -98,6 +98,8 @@ pub(crate) enum Preset {
     RulesNonblocking,
     /// eBPF programs beside can-gw on Linux 7.3: a table of docs/engines.md.
     Programs,
+    /// Changed signals and composed frames beside plain forwarding: figures of docs/signals.md.
+    Signals,
 }
 
 /// Repeat the measurements of the four papers on current kernels, and report which of their claims still hold.

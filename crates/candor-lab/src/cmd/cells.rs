@@ -299,8 +299,16 @@ struct Prediction {
 impl Prediction {
     /// `None` if the rules are not known.
     fn of(device: &Device) -> Option<Self> {
-        let (Device::Candor { file, .. } | Device::BareMetal { file }) = device else { return None };
-        let plan = config::load(file.as_bytes()).ok()?.plan;
+        let (file, database) = match device {
+            Device::Candor { file, database, .. } => (file, database.as_deref()),
+            Device::BareMetal { file } => (file, None),
+            _ => return None,
+        };
+        let mut read = |_: &str| database.map(Into::into).ok_or_else(String::new);
+        let plan = config::load_for(file.as_bytes(), None, &mut read).ok()?.plan;
+        if plan.composing_buses().next().is_some() {
+            return None;
+        }
         let bus = |name: &str| plan.buses().iter().position(|bus| bus.name == name).map(BusIndex);
         let (from, to) = (bus("first")?, bus("second")?);
         let rules = RuleSet::compile(&candor_config::lower(&plan), plan.buses().len());
@@ -379,7 +387,7 @@ mod tests {
     fn prediction_applies_the_rules() {
         let file = "engine = \"read-write\"\n[bus.first]\ninterface = \"a\"\n[bus.second]\ninterface = \"b\"\n\
                     [[route]]\nname = \"r\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"123\"\nframes = \"classic\"\nset = { data = \"FF00000000000000\" }\n";
-        let device = Device::Candor { engine: "read-write".into(), file: file.into() };
+        let device = Device::Candor { engine: "read-write".into(), file: file.into(), database: None };
         let prediction = Prediction::of(&device).unwrap();
         let frame: Frame = "123#1122334455667788".parse().unwrap();
         assert_eq!(prediction.of_frame(&frame).unwrap().to_string(), "123#FF00000000000000");

@@ -210,6 +210,7 @@ impl Preset {
             Self::Rules => include_str!("measure/presets/rules.toml"),
             Self::RulesNonblocking => include_str!("measure/presets/rules-nonblocking.toml"),
             Self::Programs => include_str!("measure/presets/programs.toml"),
+            Self::Signals => include_str!("measure/presets/signals.toml"),
         }
     }
 }

@@ -73,6 +73,7 @@ keys! {
         is_broken: bool,
     }
     "routes" => routes: Option<Text> = Key::new("routes as in a gateway file, in '''");
+    "database" => database: Option<Text> = Key::new("a DBC file of both buses, in '''");
     "decoys" => decoys: Count | count =
         Key::new("a number of routes, such as 255").range(0, MOST_DECOYS as i64).default("0");
     "decoys-masked" => decoys_masked: Count | masks =

@@ -6,14 +6,19 @@ use candor_config::engine::Engine;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, Frame};
 
 /// Routes between the buses `first` and `second`; the testbed adds their interfaces.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Rules {
     /// `[[route]]` tables of a gateway file. `{echo}` stands for the setting that the testbed needs, `{match}` for a
     /// filter that matches only the sent frame, of the kind of the decoys.
     pub routes: String,
     /// Additional routes that never match.
     pub decoys: Option<Decoys>,
+    /// A DBC file for both buses.
+    pub database: Option<String>,
 }
+
+/// The name of the file with the database, beside the gateway file.
+pub const DATABASE: &str = "signals.dbc";
 
 /// Routes for identifiers that are not sent, in the format of the frame. They come first in the file, so that the
 /// matching route is tried last.
@@ -41,7 +46,7 @@ impl Rules {
     /// Forwards all frames from one bus to the other.
     pub fn all() -> Self {
         let routes = "[[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\necho = {echo}\n".to_owned();
-        Self { routes, decoys: None }
+        Self { routes, decoys: None, database: None }
     }
 
     /// The last route takes its frames away from other programs.
@@ -54,7 +59,7 @@ impl Rules {
     pub(super) fn one(decoys: Decoys) -> Self {
         let routes =
             "[[route]]\nname = \"one\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"{match}\"\necho = {echo}\n";
-        Self { routes: routes.to_owned() + decoys.frames(), decoys: Some(decoys) }
+        Self { routes: routes.to_owned() + decoys.frames(), decoys: Some(decoys), database: None }
     }
 
     pub fn gateway_file(&self, engine: Engine, (from, to): (&str, &str), echo: bool, frame: &Frame) -> String {
@@ -62,6 +67,10 @@ impl Rules {
             "engine = \"{}\"\n[bus.first]\ninterface = \"{from}\"\n[bus.second]\ninterface = \"{to}\"\n",
             engine.name()
         );
+        if self.database.is_some() {
+            write!(text, "[database]\nfirst = \"{DATABASE}\"\nsecond = \"{DATABASE}\"\n")
+                .expect("writing to a String cannot fail");
+        }
         let decoys = self.decoys.iter().flat_map(|decoys| decoys.filters(frame));
         let decoys = match engine {
             // One route: a program has few steps, of any number of filters.
@@ -83,6 +92,18 @@ impl Rules {
         let routes = self.routes.replace("{echo}", if echo { "true" } else { "false" });
         text.push_str(&routes.replace("{match}", &filter(frame.id.0, mask)));
         text
+    }
+}
+
+impl fmt::Debug for Rules {
+    /// As that of [`Decoys`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Rules");
+        text.field("routes", &self.routes).field("decoys", &self.decoys);
+        if let Some(database) = &self.database {
+            text.field("database", database);
+        }
+        text.finish()
     }
 }
 

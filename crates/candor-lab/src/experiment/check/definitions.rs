@@ -9,9 +9,9 @@ use crate::experiment::code::{self, error};
 use crate::experiment::parse::{GatewaySpec, RulesSpec, Spec};
 use crate::experiment::rules::Decoys;
 use crate::experiment::{Bench, Gateway, Rules, Ssh, Wire};
-use candor_config::config;
+use candor_config::config::{self, Loaded};
 use candor_config::engine::Engine;
-use candor_core::diagnostic::{Findings, Severity, Span};
+use candor_core::diagnostic::{Diagnostic, Findings, Severity, Span};
 use candor_core::document::{Text, quote};
 
 /// Those of the file, and the engines named as levels.
@@ -71,12 +71,14 @@ pub(super) fn all_rules(written: &[RulesSpec], findings: &mut Findings) -> BTree
         let classic_only = spec.classic_only.as_ref().is_some_and(|only| only.value);
         let decoys = spec.decoys.as_ref().map(|decoys| Decoys { count: decoys.value, masks, classic_only });
         let rules = match (&spec.routes, decoys) {
-            (Some(routes), decoys) => Rules { routes: routes.value.clone(), decoys },
+            (Some(routes), decoys) => Rules { routes: routes.value.clone(), decoys, database: None },
             (None, Some(decoys)) => Rules::one(decoys),
             (None, None) => Rules::all(),
         };
         let is_exclusive = spec.exclusive.as_ref().is_some_and(|exclusive| exclusive.value);
         let rules = if is_exclusive { rules.exclusive() } else { rules };
+        let database = spec.database.as_ref().map(|text| text.value.clone());
+        let rules = Rules { database, ..rules };
         // Before a guest is booted for it.
         let file = Rules { decoys: None, ..rules.clone() }.gateway_file(
             Engine::named("read-write").unwrap_or(Engine::Auto),
@@ -84,7 +86,7 @@ pub(super) fn all_rules(written: &[RulesSpec], findings: &mut Findings) -> BTree
             true,
             &default_frame(),
         );
-        if let (Some(routes), Err(wrong)) = (&spec.routes, config::load(file.as_bytes())) {
+        if let (Some(routes), Err(wrong)) = (&spec.routes, loaded(&file, rules.database.as_deref())) {
             let first = wrong.iter().find(|finding| finding.severity == Severity::Error);
             let why = first.map_or_else(String::new, |finding| finding.message.clone());
             let message = format!("The routes of rules {} are not a gateway: {why}", quote(&spec.name.value));
@@ -95,6 +97,12 @@ pub(super) fn all_rules(written: &[RulesSpec], findings: &mut Findings) -> BTree
         all.insert(spec.name.value.clone(), rules);
     }
     all
+}
+
+/// A gateway file whose database is this one.
+fn loaded(file: &str, database: Option<&str>) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut read = |_: &str| database.map(Into::into).ok_or_else(|| "there is no `database`".to_owned());
+    config::load_for(file.as_bytes(), None, &mut read)
 }
 
 pub(super) const BENCH_EXAMPLE: &str = "write [bench] with send = \"can0\", receive = \"can1\" (the tester's) and, for a gateway \
