@@ -5,19 +5,19 @@ use crate::condition::{Comparison, raw_ranges};
 use crate::database::{Message, Signal};
 use crate::expression::{ExpressionError, constant, whole};
 use crate::ratio::{Ratio, floor};
-use crate::scale::{Fit, Physical};
+use crate::scale::{Encoded, Fit, Physical};
 
-/// The bits of the constant that a text gives, rounded to the nearest raw value.
+/// The bits of the constant that a text gives, rounded to the nearest raw value; and whether they are it exactly.
 ///
 /// # Errors
 /// What is wrong, and where; also if the value is beyond the bits of the signal.
-pub fn constant_bits(text: &str, message: &Message, signal: &Signal) -> Result<u64, ExpressionError> {
+pub fn constant_bits(text: &str, message: &Message, signal: &Signal) -> Result<Encoded, ExpressionError> {
     let unusable =
         || whole(text, &format!("Signal {} cannot be used", signal.name), "`candor-lab database FILE` says why");
     let codec = Codec::new(message, signal).ok_or_else(unusable)?;
     let value = constant(text, message, signal)?;
     match codec.encode(Physical::Exact(value)) {
-        Ok(encoded) if encoded.fit != Fit::Saturated => Ok(encoded.bits),
+        Ok(encoded) if encoded.fit != Fit::Saturated => Ok(encoded),
         Ok(_) => Err(whole(
             text,
             &format!("{value} is beyond the bits of {}", signal.name),
@@ -66,9 +66,11 @@ VAL_ 291 Up 255 \"SNA\" ;
         let of = |name: &str| database.signal(name).unwrap();
         let (message, up) = of("M.Up");
         let (_, down) = of("M.Down");
-        assert_eq!(constant_bits("0 [km/h]", message, up), Ok(20));
-        assert_eq!(constant_bits("SNA", message, up), Ok(255));
-        assert_eq!(constant_bits("-4", message, down), Ok(2));
+        let encoded = |bits, fit| Ok(Encoded { bits, fit });
+        assert_eq!(constant_bits("0 [km/h]", message, up), encoded(20, Fit::Exact));
+        assert_eq!(constant_bits("0.2 [km/h]", message, up), encoded(20, Fit::Rounded));
+        assert_eq!(constant_bits("SNA", message, up), encoded(255, Fit::Exact));
+        assert_eq!(constant_bits("-4", message, down), encoded(2, Fit::Exact));
         for (text, wanted) in
             [("118", "beyond the bits"), ("x", "no constant"), ("Down", "no constant"), ("5 [mph]", "mph")]
         {

@@ -85,6 +85,7 @@ candor_core::codes! {
     SLOW_SOURCE = "W0516";
     UNITS = "W0517";
     SENDER_ELSEWHERE = "W0518";
+    ROUNDED = "W0519";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

@@ -14,7 +14,9 @@ use candor_core::filter::{Filter, ReceiveList};
 use candor_core::frame::RawId;
 use candor_core::ids::IdRange;
 use candor_core::payload::PayloadPattern;
-use candor_signals::{Change, Condition, Database, ExpressionError, FindError, Message, MessageId, Signal, dbc};
+use candor_signals::{
+    Change, Codec, Condition, Database, ExpressionError, FindError, Fit, Message, MessageId, Signal, constant_bits, dbc,
+};
 
 /// Reads a database by its path as written in the file; the error says why not.
 pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
@@ -302,6 +304,20 @@ impl Names {
         if !self.is_incomplete {
             findings.error(code, &text.part(wrong.range), wrong.message, wrong.help);
         }
+    }
+
+    /// The bits of a constant of a signal. `None` after an error.
+    pub(super) fn constant(&self, text: &Text, of: (&Message, &Signal), findings: &mut Findings) -> Option<u64> {
+        let (message, signal) = of;
+        let encoded = constant_bits(&text.value, message, signal);
+        let encoded = encoded.map_err(|wrong| self.wrong(text, code::EXPRESSION, wrong, findings)).ok()?;
+        if encoded.fit == Fit::Rounded && !signal.kind.is_float() {
+            let value = Codec::new(message, signal)?.scale().physical_f64(encoded.bits);
+            let what = format!("Signal {} cannot have {}, and becomes {value}", signal.name, quote(&text.value));
+            let help = format!("its values are {} apart", signal.factor);
+            findings.report(Diagnostic::warning(code::ROUNDED, text.span.clone(), what).help(help));
+        }
+        Some(encoded.bits)
     }
 
     pub(super) fn message(&self, bus: &str, name: &str) -> Result<&Message, String> {

@@ -4,6 +4,7 @@ mod input;
 mod watch;
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use crate::config::check::value::{distance, duration, word};
 use crate::config::check::{Checks, buses};
@@ -16,7 +17,7 @@ use candor_core::document::keys::{Named, Table};
 use candor_core::document::{Text, quote};
 use candor_core::frame::{CAN_MAX_DLEN, CANFD_MAX_DLEN, FD_LENGTHS, FrameFormat};
 use candor_signals::compose::{Activity, Composer, Composition, FastCycle, SendRule, Time};
-use candor_signals::{Codec, Message, SendMode, Signal, constant_bits};
+use candor_signals::{Codec, Message, SendMode, Signal};
 
 use crate::config::spec::SourceSpec;
 use input::Inputs;
@@ -240,8 +241,7 @@ impl<'c> Composing<'c, '_> {
 
     /// The bits of a constant of a signal of this message.
     fn bits(&self, text: &Text, signal: &Signal, findings: &mut Findings) -> Option<u64> {
-        let bits = constant_bits(&text.value, self.message, signal);
-        bits.map_err(|wrong| self.checks.names.wrong(text, code::EXPRESSION, wrong, findings)).ok()
+        self.checks.names.constant(text, (self.message, signal), findings)
     }
 
     fn send(&self, findings: &mut Findings) -> Option<SendRule> {
@@ -256,7 +256,7 @@ impl<'c> Composing<'c, '_> {
         let of_message = timing.send_mode().filter(is_meant);
         let mode = mode.unwrap_or_else(|| Some(of_message.unwrap_or(by_cycle)))?;
         let is_cyclic = is_cyclic(&mode);
-        let fast = self.fast(findings);
+        let fast = self.fast(cycle, findings);
         if is_cyclic && !has_cycle && fast.is_none() {
             let place = spec.send.as_ref().or(spec.message.as_ref()).map_or(&self.spec.span, |text| &text.span);
             findings.error(
@@ -305,7 +305,7 @@ impl<'c> Composing<'c, '_> {
         })
     }
 
-    fn fast(&self, findings: &mut Findings) -> Option<FastCycle> {
+    fn fast(&self, slow: Option<Duration>, findings: &mut Findings) -> Option<FastCycle> {
         let spec = &self.spec.value;
         let cycle = spec.fast_cycle.as_ref().and_then(|time| distance(time, findings));
         let Some(condition) = &spec.fast_while else {
@@ -343,6 +343,12 @@ impl<'c> Composing<'c, '_> {
             findings.error(code::FRAME, &condition.span, "There is no fast cycle", "add fast-cycle = \"20ms\"");
             return None;
         };
+        if let Some(written) = &spec.fast_cycle
+            && slow.is_some_and(|slow| slow < cycle)
+        {
+            let what = "The fast cycle is longer than the other one";
+            findings.error(code::FRAME, &written.span, what, "exchange the two times");
+        }
         let active = if is_equal == Some(true) { Activity::Equals(bits) } else { Activity::Differs(bits) };
         Some(FastCycle { cycle, field: *codec.field(), active })
     }

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::stray::STRAY_ROUTE;
-use super::{BusSpec, Buses, FILTERS, FrameSpec, IdsSpec, NamedText, RouteSpec, Spec};
+use super::{BusSpec, Buses, FILTERS, FrameSpec, IdsSpec, NamedText, RouteSpec, SourceSpec, Spec};
 use crate::config::code;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::Text;
@@ -141,7 +141,7 @@ pub(super) fn routes(into: &mut Vec<Table<RouteSpec>>, entry: &Entry<'_>, key: &
 
 pub(super) fn frames(into: &mut Vec<Table<FrameSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let frame = |header: &Span, keys: &DeTable<'_>, findings: &mut Findings| {
-        read_with(keys, header, ["A frame", "The frame"], unknown, findings)
+        read_with(keys, header, ["A frame", "The frame"], of_signal, findings)
     };
     list(into, entry, key, frame, findings)
 }
@@ -184,6 +184,17 @@ fn unknown(entry: &Entry<'_>, place: &str, keys: &KeyTable, findings: &mut Findi
     let message = format!("{place} has no key {}", quote(entry.key));
     let help = "it belongs to the whole file: move it above the first line that begins with [";
     findings.error(code::UNKNOWN_KEY, &entry.key_span(), message, help);
+    None
+}
+
+/// A key that a frame does not have may be one of its signals.
+fn of_signal(entry: &Entry<'_>, place: &str, keys: &KeyTable, findings: &mut Findings) -> Option<&'static str> {
+    if !SourceSpec::KEYS.has(entry.key) || findings.is_full() {
+        return unknown(entry, place, keys, findings);
+    }
+    let message = format!("{place} has no key {}", quote(entry.key));
+    let help = format!("it belongs to a signal: Speed = {{ from = \"…\", {} = … }} below [frame.signals]", entry.key);
+    findings.error(code::UNKNOWN_KEY, &entry.key_span(), message, &help);
     None
 }
 

@@ -15,7 +15,7 @@ use candor_signals::compose::{
     Conversion, Filter, Input, Invalid, InvalidAction, Other, Rescale, SignalInput, Timeout, TimeoutAction, Trigger,
     Value,
 };
-use candor_signals::{Codec, Field, Message, Ratio, Signal, constant, constant_bits, raw_distance, raw_within};
+use candor_signals::{Codec, Field, Message, Ratio, Signal, constant, raw_distance, raw_within};
 
 /// The inputs of a composition, and what they are called.
 pub(super) struct Inputs {
@@ -177,9 +177,7 @@ fn only_from(named: &Named<SourceSpec>, findings: &mut Findings) {
 impl Pair<'_, '_> {
     /// The bits of a constant of the source.
     fn source_bits(&self, text: &Text, findings: &mut Findings) -> Option<u64> {
-        let (message, signal) = self.from;
-        let bits = constant_bits(&text.value, message, signal);
-        bits.map_err(|wrong| self.composing.checks.names.wrong(text, code::EXPRESSION, wrong, findings)).ok()
+        self.composing.checks.names.constant(text, self.from, findings)
     }
 
     /// A constant of the source.

@@ -262,3 +262,19 @@ fn watched_signals_have_a_place_each() {
     assert_eq!(found("[\"Dash.Secnd\", \"Nothing\"]"), ["E0422 \"Dash.Secnd\"", "E0422 \"Nothing\""]);
     assert_eq!(found("[]"), Vec::<String>::new());
 }
+
+#[test]
+fn what_was_probably_not_meant() {
+    let found = |keys: &str, signals: &str| {
+        let text = file(keys, signals);
+        let findings = findings(&text);
+        underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
+    };
+    let speed = "Speed = { from = \"a.ABS1.VehSpd\" }";
+    assert_eq!(found("timeout = \"1s\"", speed), ["E0201 timeout"]);
+    let fast = |slow: &str| format!("send = \"mixed\"\n{slow}\nfast-cycle = \"20ms\"\nfast-while = \"Gear == D\"");
+    assert_eq!(found(&fast("cycle = \"10ms\""), speed), ["E0425 \"20ms\""]);
+    assert_eq!(found(&fast("cycle = \"100ms\""), speed), Vec::<String>::new());
+    assert_eq!(found("", "Gear = { value = 2.4 }"), ["W0502 a", "W0519 2.4"]);
+    assert_eq!(found("", "Speed = { from = \"a.ABS1.VehSpd\", initial = \"0.25\" }"), ["W0519 \"0.25\""]);
+}
