@@ -380,7 +380,7 @@ fn signals_are_watched_without_a_route() {
         all.iter().all(|line| text.contains(line))
     });
     assert!(!text.contains("candor_frame_sent_frames_total{"), "{text}");
-    let words = ["powertrain.ABS1  VehSpd   powertrain.ABS1.VehSpd   received      90 km/h", "DRIVE (3)"];
+    let words = ["powertrain.ABS1  VehSpd   powertrain.ABS1.VehSpd   received    90 km/h", "DRIVE (3)"];
     scene.place.candor(&["top", "--signals", "--once", "--interval", "100ms"]).assert(0, &words);
     candor.stop();
 }
