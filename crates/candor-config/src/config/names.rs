@@ -14,7 +14,7 @@ use candor_core::filter::{Filter, ReceiveList};
 use candor_core::frame::RawId;
 use candor_core::ids::IdRange;
 use candor_core::payload::PayloadPattern;
-use candor_signals::{Change, Condition, Database, ExpressionError, FindError, Message, MessageId, Signal, dbc};
+use candor_signals::{Change, Condition, Database, ExpressionError, FindError, Message, MessageId, Signal};
 
 /// Reads a database by its path as written in the file; the error says why not.
 pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
@@ -352,15 +352,12 @@ fn database(path: &Text, read: &mut Read<'_>, findings: &mut Findings) -> Option
             return None;
         }
     };
-    let database = dbc::read(&bytes);
+    let database = candor_signals::read(&bytes);
     if database.messages.is_empty() {
-        let message = format!("{} has no message", quote(&path.value));
-        findings.error(
-            code::DATABASE,
-            &path.span,
-            message,
-            "candor reads DBC files; `candor-lab database FILE` says what is odd in one",
-        );
+        let why = database.refusal().map_or_else(String::new, |one| format!(": line {}: {}", one.line, one.kind));
+        let message = format!("{} has no message{why}", quote(&path.value));
+        let help = "candor reads DBC and KCD files; `candor-lab database FILE` says what is odd in one";
+        findings.error(code::DATABASE, &path.span, message, help);
         return None;
     }
     Some(database)
