@@ -395,9 +395,11 @@ fn join(signals: &mut Vec<Signal>) {
         }
         let first =
             names.at(index::of_name(&signal.name)).next().filter(|first| *first < at).map(|first| numbers[first]);
-        if let Some(first) = first.filter(|first| is_same(&joined[*first], &signal)) {
-            let ranges = signal.present.into_iter().flat_map(|presence| presence.ranges);
-            joined[first].present.iter_mut().for_each(|one| one.ranges.extend(ranges.clone()));
+        if let Some(first) = first.filter(|first| is_same(&mut joined[*first], &mut signal)) {
+            let ranges = signal.present.map(|presence| presence.ranges);
+            if let (Some(of_first), Some(ranges)) = (&mut joined[first].present, ranges) {
+                of_first.ranges.extend_from_slice(&ranges);
+            }
             numbers.push(first);
         } else {
             numbers.push(joined.len());
@@ -408,10 +410,17 @@ fn join(signals: &mut Vec<Signal>) {
 }
 
 /// True if two signals differ in nothing but their lines and the group of one multiplexer.
-fn is_same(one: &Signal, other: &Signal) -> bool {
-    let anywhere = |signal: &Signal| Signal { present: None, line: 0, ..signal.clone() };
+fn is_same(one: &mut Signal, other: &mut Signal) -> bool {
     let switch = |signal: &Signal| signal.present.as_ref().map(|presence| presence.switch);
-    switch(one).is_some() && switch(one) == switch(other) && !one.is_switch && anywhere(one) == anywhere(other)
+    if switch(one).is_none() || switch(one) != switch(other) || one.is_switch {
+        return false;
+    }
+    let take = |signal: &mut Signal| (signal.present.take(), std::mem::take(&mut signal.line));
+    let (of_one, of_other) = (take(one), take(other));
+    let is_same = one == other;
+    (one.present, one.line) = of_one;
+    (other.present, other.line) = of_other;
+    is_same
 }
 
 /// What the element declares for this prefix.

@@ -188,3 +188,9 @@ fn a_file_that_is_not_well_formed_has_no_messages() {
         assert_eq!(database.refusal().unwrap().kind.code(), "not-well-formed");
     }
 }
+
+#[test]
+fn deep_elements_are_refused_and_need_no_stack() {
+    let deep = format!("<NetworkDefinition>{}", "<a>".repeat(3_000_000));
+    assert_eq!(candor_signals::read(deep.as_bytes()).refusal().unwrap().kind.code(), "not-well-formed");
+}
