@@ -119,12 +119,12 @@ impl<'a> Network<'a> {
         let at = element.name.rfind(':').map_or(0, |colon| colon + 1);
         let (prefix, name) = element.name.split_at(at);
         if name != "NetworkDefinition" {
-            let what = match name {
-                "AUTOSAR" => "an ARXML file",
-                "FIBEX" => "a FIBEX file",
-                _ => "XML, but not a KCD file",
+            let (what, help) = match name {
+                "AUTOSAR" => ("an ARXML file", OddityKind::CANTOOLS),
+                "FIBEX" => ("a FIBEX file", OddityKind::CANMATRIX),
+                _ => ("XML, but not a KCD file", ""),
             };
-            return Err(Oddity { line, subject: None, kind: OddityKind::OtherFormat(what) });
+            return Err(Oddity { line, subject: None, kind: OddityKind::OtherFormat { what, help } });
         }
         self.prefix = prefix;
         let namespace = namespace(element, prefix).unwrap_or_default();

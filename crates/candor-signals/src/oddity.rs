@@ -28,7 +28,7 @@ impl Oddity {
             | OddityKind::Attribute { .. } => Effect::Ignored,
             OddityKind::Refused(_) => Effect::SignalRefused,
             OddityKind::IdTooWide(_) | OddityKind::NoId(_) => Effect::MessageRefused,
-            OddityKind::NotWellFormed { .. } | OddityKind::OtherFormat(_) => Effect::FileRefused,
+            OddityKind::NotWellFormed { .. } | OddityKind::OtherFormat { .. } => Effect::FileRefused,
             _ => Effect::Noted,
         }
     }
@@ -127,8 +127,13 @@ pub enum OddityKind {
         index: String,
     },
     /// A file of another format.
-    #[error("this is {0}; candor reads DBC and KCD files, and canconvert (canmatrix) makes DBC files of others")]
-    OtherFormat(&'static str),
+    #[error("this is {what}; candor reads DBC and KCD files{help}")]
+    OtherFormat {
+        /// What it is.
+        what: &'static str,
+        /// What to do, after a colon; or nothing.
+        help: &'static str,
+    },
     /// An XML file that no program reads.
     #[error("the XML is not well-formed: expected {expected}, found `{found}`; nothing of the file is used")]
     NotWellFormed {
@@ -163,6 +168,10 @@ pub enum OddityKind {
 }
 
 impl OddityKind {
+    /// A format that a program converts, by the name of its command.
+    pub(crate) const CANTOOLS: &'static str = ": convert it with `cantools convert FILE OUT.dbc`";
+    pub(crate) const CANMATRIX: &'static str = ": convert it with `canconvert FILE OUT.dbc` of canmatrix";
+
     /// A short name for programs.
     #[must_use]
     pub const fn code(&self) -> &'static str {
@@ -185,7 +194,7 @@ impl OddityKind {
             Self::UnknownMessage { .. } => "unknown-message",
             Self::UnknownSignal { .. } => "unknown-signal",
             Self::UnknownChoice { .. } => "unknown-choice",
-            Self::OtherFormat(_) => "other-format",
+            Self::OtherFormat { .. } => "other-format",
             Self::NotWellFormed { .. } => "not-well-formed",
             Self::Namespace(_) => "namespace",
             Self::Attribute { .. } => "attribute",

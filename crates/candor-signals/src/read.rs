@@ -16,18 +16,18 @@ use crate::{dbc, kcd};
 /// ```
 #[must_use]
 pub fn read(bytes: &[u8]) -> Database {
-    let other = |what| {
-        let oddity = Oddity { line: 1, subject: None, kind: OddityKind::OtherFormat(what) };
+    let other = |what, help| {
+        let oddity = Oddity { line: 1, subject: None, kind: OddityKind::OtherFormat { what, help } };
         Database { oddities: vec![oddity], ..Database::default() }
     };
     if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
-        return other("a text in UTF-16");
+        return other("a text in UTF-16", "");
     }
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
     if text.starts_with(b"<") {
         kcd::read(bytes)
     } else if text.starts_with(b"FormatVersion=") {
-        other("a SYM file")
+        other("a SYM file", OddityKind::CANTOOLS)
     } else {
         dbc::read(bytes)
     }
