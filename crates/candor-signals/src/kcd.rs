@@ -21,6 +21,8 @@ use crate::place::{Unexpected, beginning};
 use crate::text;
 use crate::xml::{Element, Event, Reader};
 
+mod join;
+
 const NAMESPACE: &str = "http://kayak.2codeornot2code.org/1.0";
 
 /// Reads a KCD file: the messages of all its buses. Bytes that are not UTF-8 are read as Windows-1252.
@@ -127,7 +129,7 @@ impl<'a> Network<'a> {
             return Err(Oddity { line, subject: None, kind: OddityKind::OtherFormat { what, help } });
         }
         self.prefix = prefix;
-        let namespace = namespace(element, prefix).unwrap_or_default();
+        let namespace = element.namespace(prefix).unwrap_or_default();
         if namespace != NAMESPACE {
             self.odd(line, None, OddityKind::Namespace(beginning(namespace)));
         }
@@ -136,7 +138,7 @@ impl<'a> Network<'a> {
 
     fn start(&mut self, outer: Open, element: &Element<'_>) -> Open {
         let Some(name) = element.name.strip_prefix(self.prefix) else { return Open::Other };
-        if namespace(element, self.prefix).is_some_and(|own| own != NAMESPACE) {
+        if element.namespace(self.prefix).is_some_and(|own| own != NAMESPACE) {
             return Open::Other;
         }
         match (outer, name) {
@@ -195,7 +197,7 @@ impl<'a> Network<'a> {
                     let bits = message.signals.iter().map(end).max().unwrap_or(0);
                     message.len = bits.div_ceil(8).try_into().unwrap_or(u16::MAX);
                 }
-                join(&mut message.signals);
+                join::groups(&mut message.signals);
             }
             Some(Open::Notes(of)) => {
                 let comment = self.comment(of);
@@ -380,57 +382,6 @@ fn value(signal: &mut Signal, element: &Element<'_>) {
             return;
         }
     };
-}
-
-/// Makes one signal of those that are the same in several groups of a multiplexer.
-fn join(signals: &mut Vec<Signal>) {
-    let names = Index::new(signals.iter().map(|one| index::of_name(&one.name)));
-    let mut joined: Vec<Signal> = Vec::with_capacity(signals.len());
-    // The new number of each.
-    let mut numbers: Vec<usize> = Vec::with_capacity(signals.len());
-    for (at, mut signal) in signals.drain(..).enumerate() {
-        if let Some(presence) = &mut signal.present {
-            // A multiplexer is before its groups.
-            presence.switch = numbers[presence.switch];
-        }
-        let first =
-            names.at(index::of_name(&signal.name)).next().filter(|first| *first < at).map(|first| numbers[first]);
-        if let Some(first) = first.filter(|first| is_same(&mut joined[*first], &mut signal)) {
-            let ranges = signal.present.map(|presence| presence.ranges);
-            if let (Some(of_first), Some(ranges)) = (&mut joined[first].present, ranges) {
-                of_first.ranges.extend_from_slice(&ranges);
-            }
-            numbers.push(first);
-        } else {
-            numbers.push(joined.len());
-            joined.push(signal);
-        }
-    }
-    *signals = joined;
-}
-
-/// True if two signals differ in nothing but their lines and the group of one multiplexer.
-fn is_same(one: &mut Signal, other: &mut Signal) -> bool {
-    let switch = |signal: &Signal| signal.present.as_ref().map(|presence| presence.switch);
-    if switch(one).is_none() || switch(one) != switch(other) || one.is_switch {
-        return false;
-    }
-    let take = |signal: &mut Signal| (signal.present.take(), std::mem::take(&mut signal.line));
-    let (of_one, of_other) = (take(one), take(other));
-    let is_same = one == other;
-    (one.present, one.line) = of_one;
-    (other.present, other.line) = of_other;
-    is_same
-}
-
-/// What the element declares for this prefix.
-fn namespace<'e>(element: &'e Element<'_>, prefix: &str) -> Option<&'e str> {
-    let is_own = |name: &str| match name.strip_prefix("xmlns") {
-        Some("") => prefix.is_empty(),
-        Some(own) => own.strip_prefix(':').is_some_and(|own| prefix.strip_suffix(':') == Some(own)),
-        None => false,
-    };
-    element.attributes.iter().find(|(name, _)| is_own(name)).map(|(_, value)| value.as_ref())
 }
 
 /// A name in one line.

@@ -36,6 +36,16 @@ impl Element<'_> {
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(one, _)| *one == name).map(|(_, value)| value.as_ref())
     }
+
+    /// What it declares for a prefix, which is empty or ends with a colon.
+    pub(crate) fn namespace(&self, prefix: &str) -> Option<&str> {
+        let is_own = |name: &str| match name.strip_prefix("xmlns") {
+            Some("") => prefix.is_empty(),
+            Some(own) => own.strip_prefix(':').is_some_and(|own| prefix.strip_suffix(':') == Some(own)),
+            None => false,
+        };
+        self.attributes.iter().find(|(name, _)| is_own(name)).map(|(_, value)| value.as_ref())
+    }
 }
 
 pub(crate) struct Reader<'a> {

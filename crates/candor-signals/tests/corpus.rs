@@ -1,4 +1,5 @@
 //! Replays the corpora of the fuzz targets `signals_dbc` and `signals_kcd`, with files cut short and with words exchanged.
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use candor_core::random::SplitMix64;
 use candor_signals::invariants;
