@@ -138,6 +138,7 @@ fn signal() -> impl Strategy<Value = Signal> {
                 start_value: None,
                 inactive_value: None,
                 send_type: None,
+                timeout: None,
                 comment,
                 line: 0,
                 refusal: None,
