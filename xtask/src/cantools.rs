@@ -8,6 +8,8 @@ use crate::{step, tools};
 const VERSION: &str = "45.1.0";
 /// Of the source package, as its registry gives it.
 const SHA256: &str = "ea1619f3d6108a1c3ecd0f81c952ff2dffd023b244704f6f7a17c4f4dca75f73";
+/// The file that says that the directory is complete. Its number grows with what the directory holds.
+const COMPLETE: &str = "complete-2";
 /// cantools needs these.
 const REQUIREMENTS: [&str; 8] = [
     "argparse-addons==0.12.0",
@@ -33,7 +35,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
 pub(crate) fn obtain() -> anyhow::Result<Option<PathBuf>> {
     let folder = step::metadata()?.target_directory.join("tools").join(format!("cantools-{VERSION}"));
     let folder = folder.into_std_path_buf();
-    if folder.join("complete").exists() {
+    if folder.join(COMPLETE).exists() {
         return Ok(Some(folder));
     }
     println!("xtask: installing cantools {VERSION}");
@@ -41,7 +43,7 @@ pub(crate) fn obtain() -> anyhow::Result<Option<PathBuf>> {
         tools::left_out("cantools", &format!("{error:#}; needs python3-venv, and a registry of Python packages"))?;
         return Ok(None);
     }
-    std::fs::write(folder.join("complete"), "")?;
+    std::fs::write(folder.join(COMPLETE), "")?;
     Ok(Some(folder))
 }
 
@@ -66,8 +68,10 @@ fn install(folder: &Path) -> anyhow::Result<()> {
             .arg(folder),
     )?;
     let archive = folder.join(format!("cantools-{VERSION}.tar.gz"));
-    let files = format!("cantools-{VERSION}/tests/files");
-    step::run(
-        Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(folder).args(["--strip-components=2", &files]),
-    )
+    let extract = |to: &Path, skipped: &str, part: &str| {
+        let part = format!("cantools-{VERSION}/{part}");
+        step::run(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(to).args([skipped, &part]))
+    };
+    extract(folder, "--strip-components=2", "tests/files")?;
+    extract(&folder.join("files"), "--strip-components=1", "examples/motor_tester")
 }

@@ -57,6 +57,8 @@ fn output_has_the_published_schema() {
         "papers --json --list",
         "database --json tests/cmd/car.dbc",
         "database --json tests/cmd/car.dbc ABS1",
+        "database --json ../candor-signals/tests/car.kcd",
+        "database --json tests/cmd/cut.kcd",
     ] {
         let words = arguments.split(' ').map(|word| word.replace('\u{a0}', " "));
         let output = Command::new(env!("CARGO_BIN_EXE_candor-lab")).args(words).stdin(Stdio::null()).output().unwrap();

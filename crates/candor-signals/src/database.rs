@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::id::MessageId;
-use crate::oddity::{Oddity, Refusal};
+use crate::oddity::{Effect, Oddity, Refusal};
 use crate::ratio::Ratio;
 
 mod find;
@@ -20,6 +20,14 @@ pub struct Database {
     pub messages: Vec<Message>,
     /// What is odd in the file, by line.
     pub oddities: Vec<Oddity>,
+}
+
+impl Database {
+    /// Why nothing of the file can be used, if that is so.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Oddity> {
+        self.oddities.iter().find(|one| one.effect() == Effect::FileRefused)
+    }
 }
 
 /// A message: the layout of the frames with one identifier.

@@ -1,23 +1,36 @@
-//! Invariants of [`dbc::read`] and the codec for any file.
+//! Invariants of [`dbc::read`], [`kcd::read`] and the codec for any file.
 
 use crate::codec::{Codec, MessageCodec};
 use crate::database::{Database, Message};
 use crate::scale::{Fit, Physical};
-use crate::{dbc, oracle};
+use crate::{dbc, kcd, oracle};
 
 /// Reads a DBC file and checks the invariants: the body of the fuzz target `signals_dbc`.
 ///
 /// # Panics
 /// If an invariant is violated.
 pub fn check(bytes: &[u8]) {
-    let database = dbc::read(bytes);
+    database(&dbc::read(bytes), bytes);
+}
+
+/// The same for a KCD file: the body of the fuzz target `signals_kcd`.
+///
+/// # Panics
+/// If an invariant is violated.
+pub fn check_kcd(bytes: &[u8]) {
+    let read = kcd::read(bytes);
+    assert!(read.refusal().is_none() || read.messages.is_empty(), "a file is used or not");
+    database(&read, bytes);
+}
+
+fn database(database: &Database, bytes: &[u8]) {
     assert!(database.oddities.is_sorted_by_key(|one| one.line), "oddities are in the order of the file");
     for oddity in &database.oddities {
         let text = oddity.kind.to_string();
         assert!(oddity.line > 0 && !text.is_empty() && !oddity.kind.code().is_empty(), "{oddity:?}");
     }
     for message in &database.messages {
-        self::message(&database, message, bytes);
+        self::message(database, message, bytes);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Signals of CAN frames: databases, and a codec compiled from them.
 //!
 //! ```text
-//!  DBC file ──dbc::read──▶ Database ──Codec::new──▶ Codec ─┬─ get ──▶ bits ──scale──▶ physical value, name
+//!  DBC, KCD ────read─────▶ Database ──Codec::new──▶ Codec ─┬─ get ──▶ bits ──scale──▶ physical value, name
 //!                            └─ oddities                   └─ set ◀── bits ◀─encode── physical value
 //! ```
 //!
@@ -34,12 +34,17 @@ mod id;
 mod index;
 #[cfg(any(test, feature = "testing"))]
 pub mod invariants;
+pub mod kcd;
+mod number;
 mod oddity;
 #[cfg(any(test, feature = "testing"))]
 pub mod oracle;
+mod place;
 mod ratio;
+mod read;
 mod scale;
 mod text;
+mod xml;
 
 pub use change::{Change, Changes};
 pub use check::overlap;
@@ -52,4 +57,5 @@ pub use field::Field;
 pub use id::MessageId;
 pub use oddity::{Effect, Oddity, OddityKind, Refusal};
 pub use ratio::{Ratio, RatioError};
+pub use read::read;
 pub use scale::{EncodeError, Encoded, Fit, Physical, Scale};

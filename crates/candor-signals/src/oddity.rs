@@ -23,9 +23,12 @@ impl Oddity {
             | OddityKind::NotANumber(_)
             | OddityKind::UnknownMessage { .. }
             | OddityKind::UnknownSignal { .. }
-            | OddityKind::UnknownChoice { .. } => Effect::Ignored,
+            | OddityKind::UnknownChoice { .. }
+            | OddityKind::UnknownNode(_)
+            | OddityKind::Attribute { .. } => Effect::Ignored,
             OddityKind::Refused(_) => Effect::SignalRefused,
-            OddityKind::IdTooWide(_) => Effect::MessageRefused,
+            OddityKind::IdTooWide(_) | OddityKind::NoId(_) => Effect::MessageRefused,
+            OddityKind::NotWellFormed { .. } | OddityKind::OtherFormat { .. } => Effect::FileRefused,
             _ => Effect::Noted,
         }
     }
@@ -34,6 +37,8 @@ impl Oddity {
 /// The consequence of an [`Oddity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// Nothing of the file can be used.
+    FileRefused,
     /// The statement has no effect.
     Ignored,
     /// The message cannot be used.
@@ -121,12 +126,52 @@ pub enum OddityKind {
         /// As written.
         index: String,
     },
+    /// A file of another format.
+    #[error("this is {what}; candor reads DBC and KCD files{help}")]
+    OtherFormat {
+        /// What it is.
+        what: &'static str,
+        /// What to do, after a colon; or nothing.
+        help: &'static str,
+    },
+    /// An XML file that no program reads.
+    #[error("the XML is not well-formed: expected {expected}, found `{found}`; nothing of the file is used")]
+    NotWellFormed {
+        /// What should be there.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// Another version of KCD, or none.
+    #[error("the namespace is `{0}`, not that of KCD 1.0")]
+    Namespace(String),
+    /// An attribute of KCD with a value that it cannot have.
+    #[error("expected {expected}, found `{found}`; it is ignored")]
+    Attribute {
+        /// What should be there.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// A message of KCD without an identifier.
+    #[error("expected an identifier such as 0x123, found `{0}`; the message cannot be used")]
+    NoId(String),
+    /// 29 bits in the standard format of KCD.
+    #[error("the identifier is wider than 11 bits, but the format is not extended: it is read as {0}, with 29 bits")]
+    NotExtended(MessageId),
+    /// A reference to a node that is not in the file.
+    #[error("node {0}, which the file does not have, is ignored")]
+    UnknownNode(String),
     /// The signal cannot be used.
     #[error("{0}; the signal cannot be used")]
     Refused(Refusal),
 }
 
 impl OddityKind {
+    /// A format that a program converts, by the name of its command.
+    pub(crate) const CANTOOLS: &'static str = ": convert it with `cantools convert FILE OUT.dbc`";
+    pub(crate) const CANMATRIX: &'static str = ": convert it with `canconvert FILE OUT.dbc` of canmatrix";
+
     /// A short name for programs.
     #[must_use]
     pub const fn code(&self) -> &'static str {
@@ -149,6 +194,13 @@ impl OddityKind {
             Self::UnknownMessage { .. } => "unknown-message",
             Self::UnknownSignal { .. } => "unknown-signal",
             Self::UnknownChoice { .. } => "unknown-choice",
+            Self::OtherFormat { .. } => "other-format",
+            Self::NotWellFormed { .. } => "not-well-formed",
+            Self::Namespace(_) => "namespace",
+            Self::Attribute { .. } => "attribute",
+            Self::NoId(_) => "no-id",
+            Self::NotExtended(_) => "not-extended",
+            Self::UnknownNode(_) => "unknown-node",
             Self::Refused(reason) => reason.code(),
         }
     }
@@ -157,6 +209,14 @@ impl OddityKind {
 /// Why a signal cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// An attribute of KCD that is missing, or has a value without a meaning.
+    #[error("expected {expected}, found `{found}`")]
+    Attribute {
+        /// What should be there.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
     /// 0 or more than 64 bits.
     #[error("{0} bits are not 1 to 64")]
     Width(u16),
@@ -196,7 +256,7 @@ pub enum Refusal {
     #[error("factor and offset have too many digits for {0} bits")]
     TooPrecise(u16),
     /// Its message cannot be used.
-    #[error("its message has an identifier of more than 29 bits")]
+    #[error("its message has no identifier that a frame can have")]
     Message,
 }
 
@@ -205,6 +265,7 @@ impl Refusal {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
+            Self::Attribute { .. } => "attribute",
             Self::Width(_) => "width",
             Self::FloatWidth(_) => "float-width",
             Self::OutsideFrame { .. } => "outside-frame",

@@ -15,7 +15,7 @@ use candor_core::frame::RawId;
 use candor_core::ids::IdRange;
 use candor_core::payload::PayloadPattern;
 use candor_signals::{
-    Change, Codec, Condition, Database, ExpressionError, FindError, Fit, Message, MessageId, Signal, constant_bits, dbc,
+    Change, Codec, Condition, Database, ExpressionError, FindError, Fit, Message, MessageId, Signal, constant_bits,
 };
 
 /// Reads a database by its path as written in the file; the error says why not.
@@ -368,15 +368,12 @@ fn database(path: &Text, read: &mut Read<'_>, findings: &mut Findings) -> Option
             return None;
         }
     };
-    let database = dbc::read(&bytes);
+    let database = candor_signals::read(&bytes);
     if database.messages.is_empty() {
-        let message = format!("{} has no message", quote(&path.value));
-        findings.error(
-            code::DATABASE,
-            &path.span,
-            message,
-            "candor reads DBC files; `candor-lab database FILE` says what is odd in one",
-        );
+        let why = database.refusal().map_or_else(String::new, |one| format!(": line {}: {}", one.line, one.kind));
+        let message = format!("{} has no message{why}", quote(&path.value));
+        let help = "candor reads DBC and KCD files; `candor-lab database FILE` says what is odd in one";
+        findings.error(code::DATABASE, &path.span, message, help);
         return None;
     }
     Some(database)

@@ -67,7 +67,7 @@ keys! {
         Key::new("a table of files by bus, such as powertrain = \"powertrain.dbc\"")
         .shape(Shape::Named("BUS", &TEXTS))
         .aliases(&["databases", "dbc"])
-        .about("the DBC file of a bus, or several: names for `match`, `allow`, `deny` and `change`, see \
+        .about("the DBC or KCD file of a bus, or several: names for `match`, `allow`, `deny` and `change`, see \
             [Signals](signals.md). A path is relative to the folder of this file")
         .default("none");
     "bus" => buses: Buses | sections::buses = Key::new("a table of named buses")

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Show the messages and signals of a CAN database (DBC), and what is odd in it.
+/// Show the messages and signals of a CAN database (DBC, KCD), and what is odd in it.
 ///
 /// Without MESSAGE, lists the messages, their cycle times and their senders. With MESSAGE, draws where its signals are in the
 /// frame, and lists their types, scaling, ranges, units and named values. Both list oddities with their line: a statement that
@@ -20,7 +20,7 @@ Examples:
   candor-lab database car.dbc 123           the same by identifier: 3 or 8 hexadecimal digits
   candor-lab database --json car.dbc | jq -r '.messages[] | select(.cycle_s) | .name'")]
 pub(crate) struct DatabaseArgs {
-    /// DBC file; - reads standard input.
+    /// DBC or KCD file; - reads standard input.
     pub(crate) file: PathBuf,
     /// Name or identifier of a message (default: list all).
     pub(crate) message: Option<String>,

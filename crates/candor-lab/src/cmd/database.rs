@@ -6,7 +6,7 @@ mod text;
 
 use candor_cli::gateway_file::read_bytes;
 use candor_cli::{Exit, Outcome, render};
-use candor_signals::{Database, FindError, Message, dbc};
+use candor_signals::{Database, FindError, Message};
 #[cfg(test)]
 pub(super) use json::View;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &DatabaseArgs) -> Outcome {
     if bytes.len() > MOST_BYTES {
         return Err(TooLarge(name).into());
     }
-    let database = dbc::read(&bytes);
+    let database = candor_signals::read(&bytes);
     let wanted = args.message.as_ref().map(|message| find(&database, message)).transpose()?;
     let exit = if database.messages.is_empty() { Exit::No } else { Exit::Fine };
     let shown = if args.json {

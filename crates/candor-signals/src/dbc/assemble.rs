@@ -1,14 +1,12 @@
 //! From the statements of a DBC file to a database.
 
-use std::time::Duration;
-
-use super::scan::Unexpected;
 use super::statement::{At, Choices, MessageLine, Mux, SignalLine, Statements, SwitchLine, Value};
 use crate::database::{ByteOrder, Database, Kind, Message, NamedValue, Presence, Signal, Timing};
 use crate::id::MessageId;
 use crate::index::Index;
+use crate::number::{milliseconds, whole};
 use crate::oddity::{Oddity, OddityKind, Refusal};
-use crate::ratio::{Ratio, RatioError};
+use crate::place::Unexpected;
 
 /// Bit 31 of an identifier: it has 29 bits.
 const EXTENDED: u32 = 1 << 31;
@@ -282,40 +280,15 @@ impl Assembly {
 }
 
 fn signal(from: SignalLine) -> Signal {
-    let number = |text: &str, refusal: &mut Option<Refusal>| {
-        text.parse().unwrap_or_else(|error: RatioError| {
-            *refusal = Some(Refusal::Number(error));
-            Ratio::ONE
-        })
-    };
-    let mut refusal = None;
-    let (factor, offset) = (number(&from.factor, &mut refusal), number(&from.offset, &mut refusal));
-    let (min, max): (Option<Ratio>, Option<Ratio>) = (from.min.parse().ok(), from.max.parse().ok());
-    let has_range = min != max || !min.is_some_and(Ratio::is_zero);
-    let kind = if from.is_signed { Kind::Signed } else { Kind::Unsigned };
-    Signal {
-        name: from.name,
-        start: from.start,
-        bits: from.bits,
-        order: if from.is_little { ByteOrder::Little } else { ByteOrder::Big },
-        kind,
-        factor,
-        offset,
-        min: min.filter(|_min| has_range),
-        max: max.filter(|_max| has_range),
-        unit: from.unit,
-        receivers: from.receivers.into_iter().filter(|one| one != NO_NODE).collect(),
-        values: Vec::new(),
-        is_switch: false,
-        present: None,
-        start_value: None,
-        inactive_value: None,
-        send_type: None,
-        timeout: None,
-        comment: String::new(),
-        line: from.line,
-        refusal,
-    }
+    let mut signal = Signal::plain(from.name, from.line);
+    (signal.start, signal.bits) = (from.start, from.bits);
+    signal.order = if from.is_little { ByteOrder::Little } else { ByteOrder::Big };
+    signal.kind = if from.is_signed { Kind::Signed } else { Kind::Unsigned };
+    signal.set_scale(&from.factor, &from.offset);
+    signal.set_range(&from.min, &from.max);
+    signal.unit = from.unit;
+    signal.receivers = from.receivers.into_iter().filter(|one| one != NO_NODE).collect();
+    signal
 }
 
 /// Attributes that have a place in the model.
@@ -384,15 +357,4 @@ fn set_of_signal(signal: &mut Signal, name: &str, value: String) -> Result<(), O
         _ => {}
     }
     Ok(())
-}
-
-/// A time in milliseconds. 0 means that there is none.
-fn milliseconds(value: &str) -> Option<Duration> {
-    let nanoseconds = value.parse::<Ratio>().ok()?.checked_mul(Ratio::integer(1_000_000))?.round();
-    u64::try_from(nanoseconds).ok().filter(|time| *time > 0).map(Duration::from_nanos)
-}
-
-/// A whole number, also if it is written as `1.0` or `1E+09`.
-fn whole(text: &str) -> Option<i128> {
-    text.parse::<Ratio>().ok().filter(|ratio| ratio.denominator() == 1).map(Ratio::numerator)
 }

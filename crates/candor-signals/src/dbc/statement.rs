@@ -1,6 +1,7 @@
 //! The statements of a DBC file, as written.
 
-use super::scan::{Scanned, Scanner, Unexpected};
+use super::scan::Scanner;
+use crate::place::{Scanned, Unexpected};
 
 /// The statements that matter, in the order of the file.
 #[derive(Default)]

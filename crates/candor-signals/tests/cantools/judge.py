@@ -16,6 +16,8 @@ from cantools.database.utils import create_encode_decode_formats
 logging.disable(logging.CRITICAL)
 counts = Counter()
 printed = set()
+# Of the databases in the other format than DBC, in addition to those of all.
+kcd_counts = Counter()
 
 
 def report(*parts):
@@ -64,15 +66,26 @@ class Judge:
     def __init__(self):
         self.file = self.database = self.message = None
         self.position = 0
+        self.compared = set()
 
     def line(self, fields):
+        before = counts.copy()
         getattr(self, "on_" + fields[0])(*fields[1:])
+        if self.file.endswith(".kcd"):
+            kcd_counts.update(counts - before)
+
+    def end_of_file(self):
+        """Names the messages of the last file that candor does not have."""
+        for index, message in enumerate(self.database.messages if self.database is not None else ()):
+            if index not in self.compared:
+                report(self.file, message.name, "DIFFERS: only cantools has it")
 
     def on_F(self, path, name):
-        self.file, self.message, self.position = name, None, 0
+        self.end_of_file()
+        self.file, self.message, self.position, self.compared = name, None, 0, set()
         counts["files"] += 1
         try:
-            self.database = cantools.database.load_string(text_of(path), "dbc", strict=False)
+            self.database = cantools.database.load_string(text_of(path), path[-3:].lower(), strict=False)
         except Exception as error:
             self.database = None
             counts["files-refused-by-cantools"] += 1
@@ -91,11 +104,14 @@ class Judge:
             report(self.file, name, "DIFFERS: cantools does not have it")
             return
         self.message = same[0]
-        self.position = messages.index(same[0]) + 1
+        self.position = next(at for at, one in enumerate(messages) if one is same[0]) + 1
+        self.compared.add(self.position - 1)
         self.signals = {one.name: one for one in same[0].signals}
         self.names, self.refused = {}, set()
         counts["messages"] += 1
         found = (same[0].is_extended_frame, same[0].length, same[0].cycle_time or None, same[0].send_type)
+        # cantools does not read when messages of KCD files are triggered.
+        send = "-" if self.file.endswith(".kcd") else send
         expected = (bool(identifier >> 31), int(length), None if cycle == "-" else int(cycle), None if send == "-" else send)
         for what, left, right in zip(("identifier", "length", "period", "send type"), expected, found):
             if left != right:
@@ -256,5 +272,7 @@ class Judge:
 judge = Judge()
 for line in sys.stdin:
     judge.line(line.rstrip("\n").split("\t"))
+judge.end_of_file()
+counts.update({"kcd-" + name: count for name, count in kcd_counts.items()})
 for name, count in sorted(counts.items()):
     print("COUNT", name, count)

@@ -2,7 +2,7 @@
 //!
 //! `CANDOR_CANTOOLS` is a directory with `venv`, in which cantools is installed, and `files`, the databases of its source
 //! package. `cargo xtask test` makes it and sets the variable; without it, the test prints `SKIP` and the reason. If
-//! `CANDOR_DATABASES` is a directory, all its DBC files are compared, too.
+//! `CANDOR_DATABASES` is a directory, all its DBC and KCD files are compared, too.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
@@ -33,12 +33,13 @@ fn databases_of_cantools_mean_the_same() {
     assert_eq!(gone, [""; 0], "differences of tests/cantools/known.txt that do not exist any more");
     assert!(summary.counts["messages"] > 400, "{:?}", summary.counts);
     assert!(summary.counts["signals-changed"] > 4000, "{:?}", summary.counts);
+    assert!(summary.counts["kcd-files"] >= 10 && summary.counts["kcd-messages"] > 250, "{:?}", summary.counts);
 }
 
 #[test]
 fn databases_of_a_checkout_mean_the_same() {
     let Some(folder) = std::env::var_os("CANDOR_DATABASES") else {
-        println!("SKIP needs CANDOR_DATABASES, a directory of DBC files");
+        println!("SKIP needs CANDOR_DATABASES, a directory of DBC or KCD files");
         return;
     };
     let Some(peer) = peer() else { return };
@@ -74,7 +75,7 @@ fn compare(peer: &Path, folder: &Path) -> Summary {
     let mut files = Vec::new();
     collect(folder, &mut files);
     files.sort();
-    assert!(!files.is_empty(), "{} has no DBC files", folder.display());
+    assert!(!files.is_empty(), "{} has no DBC or KCD files", folder.display());
     let judge = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cantools/judge.py");
     let mut child = Command::new(peer.join("venv/bin/python"))
         .arg(judge)
@@ -89,7 +90,7 @@ fn compare(peer: &Path, folder: &Path) -> Summary {
             let name = file.strip_prefix(&folder).unwrap_or(&file).display().to_string();
             let bytes = std::fs::read(&file).unwrap();
             let mut text = format!("F\t{}\t{name}\n", file.display());
-            cases::write(&candor_signals::dbc::read(&bytes), &mut text);
+            cases::write(&candor_signals::read(&bytes), &mut text);
             stdin.write_all(text.as_bytes()).unwrap();
         }
     });
@@ -112,7 +113,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|one| one.eq_ignore_ascii_case("dbc")) {
+        } else if path.extension().is_some_and(|one| one.eq_ignore_ascii_case("dbc") || one.eq_ignore_ascii_case("kcd"))
+        {
             files.push(path);
         }
     }

@@ -34,7 +34,7 @@ pub(crate) struct DumpArgs {
     /// Gateway file, for the names of its buses and their databases.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Database (DBC file) of all buses, in addition to those of --config (repeatable).
+    /// Database (DBC or KCD file) of all buses, in addition to those of --config (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) database: Vec<PathBuf>,
     /// Print only these frames: a filter such as 123 or 100..1FF, a message, a condition such as "ABS1.VehSpd > 50", or errors

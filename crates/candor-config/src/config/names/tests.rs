@@ -23,10 +23,17 @@ BO_ 512 ABC: 8 N
  SG_ S : 0|8@1+ (1,0) [0|0] \"\" N
 ";
 
+/// The message ABS1 as it is in [`DBC`].
+const KCD: &[u8] = br#"<NetworkDefinition xmlns="http://kayak.2codeornot2code.org/1.0"><Bus name="B">
+<Message id="0x123" name="ABS1" length="8">
+<Signal name="VehSpd" offset="0" length="16" endianess="big"><Value slope="0.01"/></Signal></Message></Bus></NetworkDefinition>"#;
+
 fn read(path: &str) -> Result<Vec<u8>, String> {
     match path {
         "car.dbc" => Ok(DBC.to_vec()),
         "empty.dbc" => Ok(Vec::new()),
+        "car.kcd" => Ok(KCD.to_vec()),
+        "car.arxml" => Ok(b"<?xml version='1.0'?>\n<AUTOSAR/>".to_vec()),
         _ => Err("No such file".to_owned()),
     }
 }
@@ -148,7 +155,7 @@ fn mistakes_are_named() {
         let found = findings(&text);
         assert_eq!(underlined(&text, &found), [(code, place)], "{lines}");
     }
-    for (path, code) in [("missing.dbc", "E0421"), ("empty.dbc", "E0421")] {
+    for (path, code) in [("missing.dbc", "E0421"), ("empty.dbc", "E0421"), ("car.arxml", "E0421")] {
         let text = file("match = \"ABS1\"").replace("car.dbc", path);
         assert_eq!(underlined(&text, &findings(&text)), [(code, format!("{path:?}").as_str())]);
     }
@@ -208,4 +215,24 @@ BO_ 512 Dash: 8 GW\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" DASH\n";
     };
     assert_eq!(found(&frame("a.ABS1.S")), []);
     assert_eq!(found(&frame("b.ABS1.S")), [("W0502", "a".into()), ("W0518", "\"b.ABS1.S\"".into())]);
+}
+
+#[test]
+fn a_kcd_file_names_what_a_dbc_file_does() {
+    let lines = "match = \"ABS1.VehSpd > 50\"\nchange = { \"ABS1.VehSpd\" = \"x * 2\" }";
+    let text = file(lines).replace("car.dbc", "car.kcd");
+    let of_kcd = load_for(text.as_bytes(), None, &mut read).unwrap().plan;
+    for speed in [0, 5000, 5001, 6000, 60_000u16] {
+        let payload = [&speed.to_be_bytes()[..], &[1, 2, 3, 4, 5, 6]].concat();
+        assert_eq!(sent(&of_kcd, 0x123, &payload), sent(&loaded(lines), 0x123, &payload), "{speed}");
+        assert_eq!(sent(&of_kcd, 0x123, &payload).is_some(), speed > 5000);
+    }
+}
+
+#[test]
+fn a_file_of_another_format_says_what_to_do() {
+    let found = findings(&file("match = \"ABS1\"").replace("car.dbc", "car.arxml"));
+    let expected = "`car.arxml` has no message: line 2: this is an ARXML file; candor reads DBC and KCD files: convert it with \
+                    `cantools convert FILE OUT.dbc`";
+    assert_eq!(found[0].message, expected);
 }

@@ -156,6 +156,7 @@ fn oddity(from: &Oddity) -> OddityView<'_> {
         subject: from.subject.as_deref(),
         code: from.kind.code(),
         effect: match from.effect() {
+            Effect::FileRefused => "file-refused",
             Effect::Ignored => "ignored",
             Effect::MessageRefused => "message-refused",
             Effect::Noted => "noted",

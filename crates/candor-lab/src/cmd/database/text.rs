@@ -39,7 +39,7 @@ pub(super) fn overview(file: &str, database: &Database) -> String {
     if rows.len() > 1 {
         text += &format!("\n{}", table(&rows, 2..5));
     } else {
-        text += "no messages: is it a DBC file?\n";
+        text += if database.refusal().is_some() { "no messages\n" } else { "no messages: is it a DBC or KCD file?\n" };
     }
     text + &oddities(file, database.oddities.iter(), MOST_ODDITIES)
 }

@@ -13,7 +13,6 @@ use candor_io::can::{self, CanSocket};
 use candor_io::poll::MAX_WATCHED;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
-use candor_signals::dbc;
 
 use super::wanted::Wanted;
 use super::{Bus, Port};
@@ -36,9 +35,10 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>>
     let mut given = Vec::new();
     for path in &args.database {
         let (name, bytes) = gateway_file::read_bytes(path, MAX_DATABASE_BYTES)?;
-        let database = dbc::read(&bytes);
+        let database = candor_signals::read(&bytes);
         if bytes.len() > MAX_DATABASE_BYTES || database.messages.is_empty() {
-            return Err(format!("{name} has no message; candor reads DBC files of up to 32 MiB").into());
+            let why = database.refusal().map_or_else(String::new, |one| format!(": line {}: {}", one.line, one.kind));
+            return Err(format!("{name} has no message{why}; candor reads DBC and KCD files of up to 32 MiB").into());
         }
         given.push(Arc::new(database));
     }
