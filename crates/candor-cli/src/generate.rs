@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use clap::{Command, Subcommand};
+use clap::{Command, Subcommand, ValueEnum};
+use clap_complete::{generate, shells};
 
 use crate::{Exit, Outcome, render};
 
@@ -18,8 +19,16 @@ pub enum GenerateCommand {
     /// Print completions for a shell.
     Completions {
         /// Shell that reads the completions.
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
+}
+
+/// A shell of Linux.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Fish,
+    Zsh,
 }
 
 /// Runs `generate` for a program.
@@ -31,7 +40,11 @@ pub fn run(command: &GenerateCommand, name: &'static str, program: &Command) -> 
     match command {
         GenerateCommand::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut program, name, &mut script);
+            match shell {
+                Shell::Bash => generate(shells::Bash, &mut program, name, &mut script),
+                Shell::Fish => generate(shells::Fish, &mut program, name, &mut script),
+                Shell::Zsh => generate(shells::Zsh, &mut program, name, &mut script),
+            }
             render::out(&String::from_utf8(script)?)?;
         }
         GenerateCommand::Man { dir } => man(dir, program)?,

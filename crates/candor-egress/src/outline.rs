@@ -105,7 +105,8 @@ fn bands(tree: &Tree, handle: Handle, discipline: &Discipline) -> BTreeSet<Handl
     let is_made = |parent: Handle| tree.classes.iter().any(|class| class.handle == parent);
     let taken = tree.qdiscs.iter().map(|qdisc| qdisc.parent);
     let taken = taken.filter(|parent| parent.minor() != 0 && parent.qdisc() == handle && !is_made(*parent));
-    (1..=discipline.bands()).map(|band| Handle::new(handle.major(), u16::from(band))).chain(taken).collect()
+    let own = (1..=discipline.bands()).map(|band| Handle::new(handle.major(), u16::from(band)));
+    candor_core::order::set(own.chain(taken))
 }
 
 #[cfg(test)]

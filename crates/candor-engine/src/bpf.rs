@@ -489,7 +489,7 @@ impl Drop for BpfGateway {
 type Ends = BTreeMap<BusIndex, (InterfaceIndex, u32)>;
 
 fn ends(interfaces: &Interfaces) -> Ends {
-    interfaces.there().map(|(bus, link)| (bus, (link.index, link.mtu))).collect()
+    candor_core::order::map(interfaces.there().map(|(bus, link)| (bus, (link.index, link.mtu))))
 }
 
 fn up(interfaces: &Interfaces) -> Vec<InterfaceIndex> {
@@ -504,7 +504,7 @@ fn has_room(interfaces: &Interfaces, job: &Job) -> bool {
 
 /// The interfaces that exist, by bus.
 fn there(interfaces: &Interfaces) -> BTreeMap<BusIndex, InterfaceIndex> {
-    interfaces.there().map(|(bus, link)| (bus, link.index)).collect()
+    candor_core::order::map(interfaces.there().map(|(bus, link)| (bus, link.index)))
 }
 
 /// Fails if another owner has programs on one of the interfaces that frames come from.

@@ -78,7 +78,7 @@ impl Counts {
             let theirs = other.0.get(identity).copied().unwrap_or_default();
             (identity.clone(), count(*mine, theirs))
         };
-        Self(self.0.iter().map(of).collect())
+        Self(candor_core::order::map(self.0.iter().map(of)))
     }
 }
 

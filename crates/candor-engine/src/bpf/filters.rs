@@ -460,7 +460,7 @@ impl Installed {
         let further = further.map(|number| self.source.further(self.generation, number));
         let guard = needs_guard.then(|| self.source.guard());
         let wanted: BTreeSet<_> = candor_core::order::set(further.chain([self.source.head()]).chain(guard));
-        self.made_from == made_from && wanted == self.places.iter().copied().collect()
+        self.made_from == made_from && wanted == candor_core::order::set(self.places.iter().copied())
     }
 
     pub(super) fn has_guard(&self) -> bool {

@@ -147,7 +147,7 @@ pub(super) struct Names(BTreeMap<InterfaceIndex, String>);
 impl Names {
     pub(super) fn read(client: &mut Client) -> Result<Self, ReconcileError> {
         let links = link::list(client).map_err(InterfaceError::List)?;
-        Ok(Self(links.into_iter().map(|link| (link.index, link.name)).collect()))
+        Ok(Self(candor_core::order::map(links.into_iter().map(|link| (link.index, link.name)))))
     }
 
     /// The name, or the index of an interface that has just disappeared.

@@ -125,7 +125,7 @@ impl Composer {
                 _ => units.push(Unit { source: input.source, inputs: at..at + 1 }),
             }
         }
-        units.sort_by_key(|one| one.source);
+        candor_core::order::sort_by_key(&mut units, |one| one.source);
         let state = |input: &Input| State {
             required: input.required,
             stops: matches!(&input.timeout, Some(timeout) if timeout.action == TimeoutAction::Stop),

@@ -102,7 +102,7 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
         let egress = plan.egress().iter().find(|egress| egress.bus == index);
         let names = match egress.map(|egress| &egress.queueing) {
             Some(Queueing::Bands(policy)) => {
-                compile::band_places(policy).map(|(place, name)| (place, name.to_owned())).collect()
+                candor_core::order::map(compile::band_places(policy).map(|(place, name)| (place, name.to_owned())))
             }
             Some(Queueing::Arbitration { .. } | Queueing::Tree(_)) | None => BTreeMap::new(),
         };

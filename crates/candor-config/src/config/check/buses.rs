@@ -26,7 +26,7 @@ impl<'s> BusNames<'s> {
     pub(super) fn new(spec: &'s Spec) -> Self {
         let names = spec.buses.specs.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index)));
         let broken = spec.buses.broken.iter().map(String::as_str).collect();
-        Self { spec: &spec.buses, by_name: names.collect(), broken }
+        Self { spec: &spec.buses, by_name: candor_core::order::map(names), broken }
     }
 
     /// The bus whose name and a dot a text begins with; the longest one.
