@@ -5,7 +5,6 @@
 mod arrows;
 mod bursts;
 mod can_send;
-mod cantools;
 mod circles;
 mod demo;
 mod docs;
@@ -14,6 +13,7 @@ mod lab;
 mod modules;
 mod nightly;
 mod package_test;
+mod peers;
 mod pins;
 mod processors;
 mod pure;
@@ -69,6 +69,9 @@ enum Command {
     Msrv,
     /// Install cantools, which the tests of candor-signals compare with, and print its directory for CANDOR_CANTOOLS.
     Cantools,
+    /// Install autosar-e2e, which the tests of candor-e2e compare with, and print its directory for CANDOR_AUTOSAR_E2E.
+    #[command(name = "autosar-e2e")]
+    AutosarE2e,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -127,7 +130,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Site(args) => site::run(&args),
         Command::Deny => tools::deny(),
         Command::Msrv => tools::msrv(),
-        Command::Cantools => cantools::run(),
+        Command::Cantools => peers::CANTOOLS.run(),
+        Command::AutosarE2e => peers::AUTOSAR_E2E.run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -5,8 +5,16 @@ use crate::{static_build, step};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// No clock, file, socket or environment.
-pub(crate) const PURE: [&str; 7] =
-    ["candor-core", "candor-bus", "candor-bpf", "candor-signals", "candor-sja1000", "candor-egress", "candor-config"];
+pub(crate) const PURE: [&str; 8] = [
+    "candor-core",
+    "candor-bus",
+    "candor-bpf",
+    "candor-signals",
+    "candor-e2e",
+    "candor-sja1000",
+    "candor-egress",
+    "candor-config",
+];
 
 pub(crate) fn run() -> anyhow::Result<()> {
     static_build::ensure_target(TARGET)?;

@@ -1,6 +1,6 @@
 //! Every check, those that fail fastest first.
 
-use crate::{arrows, cantools, circles, docs, guest, pure, site, sizes, static_build, step};
+use crate::{arrows, circles, docs, guest, peers, pure, site, sizes, static_build, step};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -30,8 +30,8 @@ fn all(args: &Args) -> anyhow::Result<()> {
     })?;
     let mut tests = step::cargo();
     tests.args(["test", "--workspace"]).env("CANDOR_REQUIRE", "candor,netlink");
-    let cantools = cantools::obtain()?;
-    tests.envs(cantools.iter().map(|folder| ("CANDOR_CANTOOLS", folder)));
+    let peers = peers::variables()?;
+    tests.envs(peers.clone());
     let tests = step::Logged { name: "unit and property tests".to_owned(), command: tests };
     if args.host_only {
         step::lanes(vec![vec![tests]])?;
@@ -48,7 +48,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
     user_mode.extend([ignored("book", "laboratory"), browser]);
     for step in user_mode.iter_mut().chain(&mut counting) {
         step.command.env("CANDOR_STATIC", lab.with_file_name(""));
-        step.command.envs(cantools.iter().map(|folder| ("CANDOR_CANTOOLS", folder)));
+        step.command.envs(peers.clone());
     }
     step::lanes(vec![user_mode, counting])
 }

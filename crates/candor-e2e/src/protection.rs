@@ -1,0 +1,238 @@
+//! What is done with a payload.
+
+use alloc::boxed::Box;
+use core::ops::Range;
+
+use crate::checksum::Engine;
+use crate::crc::Narrow;
+use crate::place::Field;
+use crate::verdict::Verdict;
+
+/// A compiled [`Scheme`](crate::Scheme): immutable, and shared by senders and receivers.
+///
+/// # Frame path
+/// No function but [`new`](Self::new) allocates, locks, formats or loops longer than the payload.
+#[derive(Clone, Debug)]
+pub struct Protection {
+    /// The Data-ID, if there is no list.
+    pub(crate) choice: Choice,
+    /// One for each value of the counter.
+    pub(crate) list: Box<[Choice]>,
+    /// For most schemes of frames.
+    pub(crate) short: Option<Short>,
+    /// For all schemes.
+    pub(crate) engine: Engine,
+    /// Bytes of the payload, clipped to its length.
+    pub(crate) over: Range<usize>,
+    /// The bytes with the result among these.
+    pub(crate) own: Range<usize>,
+    pub(crate) zeroed: bool,
+    pub(crate) result: Field,
+    pub(crate) counter: Option<Counting>,
+    pub(crate) constants: Box<[(Field, u64)]>,
+    pub(crate) length: Option<Field>,
+    /// There are constants or a length.
+    pub(crate) has_header: bool,
+    pub(crate) min: usize,
+    pub(crate) max: usize,
+}
+
+/// A CRC of 8 bits in a byte of its own, which is not between those that it covers.
+#[derive(Clone, Debug)]
+pub(crate) struct Short {
+    pub(crate) crc: Narrow,
+    /// What it covers, clipped to the length of the payload.
+    pub(crate) over: Range<usize>,
+}
+
+impl Short {
+    #[inline]
+    fn of(&self, choice: &Choice, payload: &[u8]) -> u8 {
+        let covered = payload.get(self.over.start..self.over.end.min(payload.len())).unwrap_or_default();
+        self.crc.of(choice.start, [covered, &choice.after])
+    }
+}
+
+/// A compiled Data-ID.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    /// The register after the part before the payload.
+    pub(crate) start: u64,
+    /// The part after the payload.
+    pub(crate) after: Box<[u8]>,
+}
+
+/// A compiled counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counting {
+    pub(crate) field: Field,
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+    /// The largest number of steps from one value to another.
+    pub(crate) most: u32,
+    pub(crate) first: u32,
+    pub(crate) max_delta: u32,
+    pub(crate) widens: bool,
+    pub(crate) resync: u32,
+}
+
+impl Counting {
+    /// The counter in a payload, also one that is never sent.
+    #[inline]
+    pub(crate) fn value(&self, payload: &[u8]) -> u32 {
+        let [low @ .., _, _, _, _] = self.field.get(payload).to_le_bytes();
+        u32::from_le_bytes(low)
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, value: u32) -> bool {
+        value.wrapping_sub(self.min) <= self.most
+    }
+
+    /// The value after this one.
+    #[inline]
+    pub(crate) const fn after(&self, value: u32) -> u32 {
+        if value == self.max { self.min } else { value + 1 }
+    }
+
+    /// The number of steps from one value to another.
+    #[inline]
+    pub(crate) const fn steps(&self, from: u32, to: u32) -> u32 {
+        if to >= from { to - from } else { self.most - (from - to) + 1 }
+    }
+}
+
+impl Protection {
+    /// True if payloads of this length can be protected.
+    #[inline]
+    #[must_use]
+    pub const fn fits(&self, len: usize) -> bool {
+        self.min <= len && len <= self.max
+    }
+
+    /// True if the scheme has a counter.
+    #[must_use]
+    pub const fn has_counter(&self) -> bool {
+        self.counter.is_some()
+    }
+
+    /// The counter in a payload. `None` if the scheme has none, if the length does not fit, or if it is a value that a sender
+    /// never sends, for example 15 in P01.
+    #[inline]
+    #[must_use]
+    pub fn counter(&self, payload: &[u8]) -> Option<u32> {
+        let counting = self.counter.as_ref().filter(|_| self.fits(payload.len()))?;
+        Some(counting.value(payload)).filter(|value| counting.contains(*value))
+    }
+
+    /// Writes this counter, the constants and the checksum. False, without a change, if the length does not fit or if the
+    /// counter is a value that is never sent. Without a counter in the scheme, the number is ignored.
+    #[inline]
+    #[must_use]
+    pub fn protect_with(&self, counter: u32, payload: &mut [u8]) -> bool {
+        if !self.fits(payload.len()) || self.counter.as_ref().is_some_and(|counting| !counting.contains(counter)) {
+            return false;
+        }
+        if let Some(counting) = &self.counter {
+            counting.field.set(payload, counter.into());
+        }
+        if self.has_header {
+            self.write_header(payload);
+        }
+        let choice = self.choice(counter);
+        match &self.short {
+            Some(short) => {
+                let crc = short.of(choice, payload);
+                if let Some(own) = payload.get_mut(self.result.first()) {
+                    *own = crc;
+                }
+            }
+            None => self.write_checksum(choice, payload),
+        }
+        true
+    }
+
+    /// Makes a changed payload valid again and leaves its counter as it is. False, without a change, as
+    /// [`protect_with`](Self::protect_with).
+    #[inline]
+    #[must_use]
+    pub fn follow(&self, payload: &mut [u8]) -> bool {
+        match self.counter(payload) {
+            Some(counter) => self.protect_with(counter, payload),
+            None => !self.has_counter() && self.protect_with(0, payload),
+        }
+    }
+
+    /// The Data-ID of a counter.
+    #[inline]
+    fn choice(&self, counter: u32) -> &Choice {
+        if self.list.is_empty() {
+            return &self.choice;
+        }
+        let first = self.counter.as_ref().map_or(0, |counting| counting.min);
+        // A counter that is never sent has no Data-ID.
+        self.list.get(counter.wrapping_sub(first) as usize).unwrap_or(&self.choice)
+    }
+
+    // Separate, so that the short form is a part of its callers.
+    #[inline(never)]
+    fn write_checksum(&self, choice: &Choice, payload: &mut [u8]) {
+        self.result.set(payload, self.checksum(choice, payload));
+    }
+
+    #[inline(never)]
+    fn has_right_checksum(&self, choice: &Choice, payload: &[u8]) -> bool {
+        self.result.get(payload) == self.checksum(choice, payload)
+    }
+
+    /// What the checksum of this payload must be. The length fits.
+    fn checksum(&self, choice: &Choice, payload: &[u8]) -> u64 {
+        let end = self.over.end.min(payload.len());
+        let part = |range: Range<usize>| payload.get(range).unwrap_or_default();
+        let mut own = [0; 8];
+        let mut zeroed: &[u8] = &[];
+        if self.zeroed {
+            for (own, at) in own.iter_mut().zip(self.own.clone()) {
+                *own = payload.get(at).copied().unwrap_or_default() & !self.result.bits_in(at);
+            }
+            zeroed = own.get(..self.own.len()).unwrap_or_default();
+        }
+        let (before, after) = (part(self.over.start..self.own.start), part(self.own.end..end));
+        let register = self.engine.feed(choice.start, [before, zeroed, after, &choice.after]);
+        self.engine.finish(register) & self.result.max()
+    }
+
+    #[inline]
+    fn write_header(&self, payload: &mut [u8]) {
+        for (field, value) in &self.constants {
+            field.set(payload, *value);
+        }
+        if let Some(field) = &self.length {
+            field.set(payload, payload.len() as u64);
+        }
+    }
+
+    #[inline]
+    fn has_right_header(&self, payload: &[u8]) -> bool {
+        let holds = |(field, value): &(Field, u64)| field.get(payload) == *value;
+        let is_long = |field: &Field| field.get(payload) == payload.len() as u64;
+        self.constants.iter().all(holds) && self.length.as_ref().is_none_or(is_long)
+    }
+
+    /// What is wrong with a payload with this counter, without its history.
+    #[inline]
+    pub(crate) fn fault(&self, payload: &[u8], counter: u32) -> Option<Verdict> {
+        if !self.fits(payload.len()) {
+            return Some(Verdict::WrongLength);
+        }
+        let choice = self.choice(counter);
+        let is_right = match &self.short {
+            Some(short) => payload.get(self.result.first()) == Some(&short.of(choice, payload)),
+            None => self.has_right_checksum(choice, payload),
+        };
+        if !is_right {
+            return Some(Verdict::WrongChecksum);
+        }
+        (self.has_header && !self.has_right_header(payload)).then_some(Verdict::WrongHeader)
+    }
+}
