@@ -34,7 +34,7 @@ pub use worker::{FrameStatus, InputStatus};
 
 /// Interval between wake-ups of a thread that has not reacted.
 const WAKE_INTERVAL: Duration = Duration::from_millis(1);
-const THREAD: &str = "frames";
+pub(crate) const THREAD: &str = "frames";
 
 /// What the supervisor and the thread share.
 #[derive(Debug, Default)]

@@ -91,7 +91,7 @@ impl Port {
             let frames = now.wrapping_sub(self.lost.swap(now, Ordering::Relaxed));
             if frames != 0 {
                 let interface = interface.clone();
-                notices.push(Notice::ReceiveOverflow { interface, frames: frames.into() });
+                notices.push(Notice::SignalsOverflow { interface, frames: frames.into() });
             }
         }
         notices

@@ -24,7 +24,7 @@ pub struct Obtained {
 pub fn obtained(machine: &Machine, pid: u32) -> Obtained {
     let process = machine.process(pid);
     let mut threads = process.threads();
-    threads.retain(|thread| thread.name.starts_with(THREAD_PREFIX));
+    threads.retain(|thread| thread.name.starts_with(THREAD_PREFIX) || thread.name == crate::composed::THREAD);
     let locked = process.status("VmLck").and_then(|text| text.split_whitespace().next()?.parse().ok());
     Obtained { threads, locked_kib: locked.unwrap_or_default(), keeps_awake: process.has_open(CPU_DMA_LATENCY) }
 }

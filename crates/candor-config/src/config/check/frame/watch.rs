@@ -29,6 +29,10 @@ pub(in crate::config::check) fn watched(
                 false => checks.names.message(name, &text.value).map(|message| (message, usable(message))),
             };
             match found {
+                Ok((message, signals)) if signals.is_empty() => {
+                    let what = format!("Message {} has no signal that can be used", message.name);
+                    findings.error(code::NOT_IN_DATABASE, &text.span, what, "`candor-lab database FILE` says why");
+                }
                 Ok((message, signals)) => {
                     for signal in signals {
                         watch(&mut all, (BusIndex(at), name), (message, signal), text, findings);
@@ -36,7 +40,10 @@ pub(in crate::config::check) fn watched(
                 }
                 Err(_) if checks.names.is_incomplete() => {}
                 Err(why) => {
-                    let help = "write a message or Message.Signal of the database of this bus";
+                    let help = match checks.names.of_bus(name) {
+                        [] => "name the file of this bus in [database]",
+                        _ => "write a message or Message.Signal of the database of this bus",
+                    };
                     findings.error(code::NOT_IN_DATABASE, &text.span, why, help);
                 }
             }
