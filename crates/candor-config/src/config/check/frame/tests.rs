@@ -292,8 +292,7 @@ BA_ \"GenMsgCycleTime\" BO_ 512 100;\nBA_ \"GenMsgCycleTimeFast\" BO_ 512 200;\n
     let found = |keys: &str| {
         let text = file("", "S = { from = \"a.ABS1.S\" }").replace("to = \"b\"\n", &format!("to = \"b\"\n{keys}\n"));
         let read: &mut Read<'_> = &mut |path| Ok(if path == "car.dbc" { CAR.into() } else { BODY.into() });
-        let findings =
-            load_for(text.as_bytes(), None, read).map_or_else(|findings| findings, |loaded| loaded.warnings);
+        let findings = load_for(text.as_bytes(), None, read).map_or_else(|findings| findings, |loaded| loaded.warnings);
         underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
     };
     assert_eq!(found(""), ["W0516 S"]);
@@ -310,9 +309,8 @@ fn exclusive_routes_take_the_frames_of_signals() {
         let findings = findings(&text);
         underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
     };
-    let route = |id: &str| {
-        format!("[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"{id}\"\nexclusive = true\n")
-    };
+    let route =
+        |id: &str| format!("[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"{id}\"\nexclusive = true\n");
     assert_eq!(found(&format!("watch = \"ABS1\"\n{}", route("123"))), ["W0513 true"]);
     assert_eq!(found(&format!("watch = \"ABS1\"\n{}", route("124"))), Vec::<String>::new());
     let frame = "[[frame]]\nmessage = \"Dash\"\nto = \"b\"\nsignals = { Speed = { from = \"a.ABS1.VehSpd\" } }\n";
