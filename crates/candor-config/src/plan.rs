@@ -187,9 +187,13 @@ pub struct Route {
     pub signals: Vec<(String, String)>,
     /// Change of signals, before the conversion. User space only.
     pub computed: Option<Computed>,
+    /// Check of the checksum and counter of received frames. User space only.
+    pub checked: Option<Computed>,
     pub modifications: Modifications,
     /// Computed after the modifications. Empty without a modification, as in the kernel.
     pub checksums: Checksums,
+    /// Checksum and counter, written last. User space only.
+    pub protected: Option<Computed>,
     pub echo: Echo,
     /// Limit of gateway hops, this one included, 1 to 6 (`cangw -l`).
     pub hop_limit: Option<u8>,
@@ -225,8 +229,10 @@ impl Route {
             send_as: None,
             signals: Vec::new(),
             computed: None,
+            checked: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
+            protected: None,
             echo: Echo::Off,
             hop_limit: None,
             timestamp: Timestamp::Fresh,
