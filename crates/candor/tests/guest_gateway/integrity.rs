@@ -9,7 +9,7 @@ const ID: u32 = 0x123;
 const GOLDEN: [[u8; 2]; 3] = [[0xCC, 0], [0x91, 1], [0x76, 2]];
 
 fn file(further: &str) -> String {
-    let keys = "match = \"123\"\nframes = \"classic\"\ncheck = { e2e = \"P01\", data-id = 0x123 }\n\
+    let keys = "match = \"123\"\necho = true\nframes = \"classic\"\ncheck = { e2e = \"P01\", data-id = 0x123 }\n\
                 and = { data = \"FFFF000000000000\" }\nprotect = { e2e = \"P01\", data-id = 0x123 }";
     LEFT_RIGHT.to_owned() + &route("speed", "left", "right", keys) + further
 }
