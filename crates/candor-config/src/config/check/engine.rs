@@ -193,13 +193,12 @@ fn takes_from_signals(plan: &Plan, spec: &Spec, findings: &mut Findings) {
             let is_taken = |selection: &Selection| selection.filter.normalise().matches(source.id);
             source.bus == route.from && route.selections.iter().any(is_taken)
         };
-        let composed = plan.frames().iter().map(|frame| (frame, false));
-        let mut all = composed.chain(plan.watched().iter().map(|frame| (frame, true)));
-        let loser = all.find(|(frame, _)| frame.sources.iter().any(takes));
-        let (Some((loser, is_watched)), Some(spec)) = (loser, specs.get(at)) else { continue };
+        let mut all = plan.compositions().enumerate();
+        let loser = all.find(|(_, frame)| frame.sources.iter().any(takes));
+        let (Some((number, loser)), Some(spec)) = (loser, specs.get(at)) else { continue };
         let place = spec.exclusive.as_ref().map_or(&spec.span, |exclusive| &exclusive.span).clone();
         let name = quote(&loser.name);
-        let message = if is_watched {
+        let message = if number >= plan.frames().len() {
             format!("The watched signals of {name} are in frames that this exclusive route takes")
         } else {
             format!("Frame {name} is composed of frames that this exclusive route takes")
