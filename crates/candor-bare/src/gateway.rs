@@ -2,7 +2,6 @@
 
 use alloc::collections::VecDeque;
 
-use candor_core::frame::{CANFD_MTU, Frame, FrameFormat};
 use candor_core::job::{BusIndex, Job};
 use candor_core::ruleset::{RuleSet, Visit};
 use candor_sja1000::{FRAME_BYTES, Registers, Sja1000};
@@ -190,12 +189,10 @@ impl<R: Registers, F: FnMut()> Visit for Outlet<'_, R, F> {
         }
     }
 
-    fn send(&mut self, _job: usize, to: BusIndex, frame: &Frame) {
-        let mut bytes = [0; CANFD_MTU];
-        frame.to_kernel(&mut bytes);
-        match bytes.first_chunk() {
-            Some(classic) if frame.format == FrameFormat::Classic => self.put(to.0, classic),
-            _ => self.counters.dropped += 1,
+    fn send(&mut self, _job: usize, to: BusIndex, bytes: &[u8]) {
+        match bytes.try_into() {
+            Ok(classic) => self.put(to.0, classic),
+            Err(_) => self.counters.dropped += 1,
         }
     }
 

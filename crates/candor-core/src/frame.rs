@@ -180,6 +180,12 @@ impl Frame {
         &self.data[..len]
     }
 
+    /// The payload, to change it.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        let len = usize::from(self.len).min(self.format.max_len());
+        &mut self.data[..len]
+    }
+
     /// The data length code of a classic frame on the wire: the length, or 9 to 15 if a frame of 8 bytes has such a
     /// `len8_dlc`. The length of an FD frame in bytes.
     #[must_use]

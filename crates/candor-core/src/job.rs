@@ -7,7 +7,7 @@ mod computed;
 pub use crate::rule::SendAs;
 #[cfg(feature = "std")]
 pub use cangw::cangw_arguments;
-pub use computed::{Compute, Computed};
+pub use computed::{Compute, Computed, RealtimeNs, Seen};
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -169,7 +169,7 @@ impl Job {
     pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
         let mut frame = *frame;
         for computed in [&self.checked, &self.computed].into_iter().flatten() {
-            if computed.change(&mut frame) == Verdict::Delete {
+            if computed.change_frame(&mut frame) == Verdict::Delete {
                 return (frame, Verdict::Delete);
             }
         }
@@ -178,7 +178,7 @@ impl Job {
             verdict = rule::change(&mut frame, &self.modifications, &self.checksums);
         }
         if let (Verdict::Send, Some(protected)) = (verdict, &self.protected) {
-            verdict = protected.change(&mut frame);
+            verdict = protected.change_frame(&mut frame);
         }
         // The network layer sets FDF in every sent FD frame, regardless of the rule.
         if frame.format == FrameFormat::Fd {

@@ -26,19 +26,24 @@ mod pool;
 use alloc::boxed::Box;
 
 use crate::frame::{CAN_MAX_DLEN, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
-use crate::job::{BusIndex, Incoming, Job};
+use crate::job::{BusIndex, Incoming, Job, RealtimeNs};
 use actions::Actions;
 use lists::Lists;
 
 /// Receives the results of jobs for a frame. `job` is the index of the job in the compiled slice.
 pub trait Visit {
+    /// When the kernel received the frame, if that is known.
+    fn at(&self) -> Option<RealtimeNs> {
+        None
+    }
+
     /// The job sends the received frame: these bytes.
     fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]);
 
-    /// The job sends this frame.
-    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame);
+    /// The job sends these bytes, which it changed.
+    fn send(&mut self, job: usize, to: BusIndex, bytes: &[u8]);
 
-    /// The job deletes the frame, because its length became invalid.
+    /// The job deletes the frame, because its length became invalid or a check refused it.
     fn delete(&mut self, job: usize);
 }
 
@@ -52,7 +57,7 @@ pub enum Routed<'a> {
         /// Sent frame: the received frame itself if the job changes nothing.
         frame: &'a Frame,
     },
-    /// The job deletes the frame, because its length became invalid.
+    /// The job deletes the frame, because its length became invalid or a check refused it.
     Delete,
 }
 
@@ -172,13 +177,12 @@ impl FromBus<'_> {
     /// Some drivers do not set FDF in received FD frames, but the kernel sets it in all sent ones.
     #[inline(never)]
     fn run_unmarked(&self, bytes: &[u8; CANFD_MTU], visitor: &mut impl Visit) {
-        let Ok(mut frame) = Frame::from_kernel(bytes) else { return };
-        frame.flags |= CANFD_FDF;
         let mut marked = *bytes;
-        marked[5] = frame.flags;
-        let mut visitor = Marked { frame: &frame, visitor };
+        marked[5] |= CANFD_FDF;
+        let [a, b, c, d, ..] = marked;
+        let mut visitor = Marked(visitor);
         let run = &mut |job| self.actions.run(job, &marked, &mut visitor);
-        self.bus.fd.for_each_match(frame.id, &mut (), run);
+        self.bus.fd.for_each_match(RawId(u32::from_ne_bytes([a, b, c, d])), &mut (), run);
     }
 }
 
@@ -193,8 +197,10 @@ impl<F: FnMut(usize, Routed<'_>)> Visit for Visitor<'_, F> {
         (self.visit)(job, Routed::Send { to, frame: self.frame });
     }
 
-    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
-        (self.visit)(job, Routed::Send { to, frame });
+    fn send(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
+        if let Ok(frame) = &Frame::from_kernel(bytes) {
+            (self.visit)(job, Routed::Send { to, frame });
+        }
     }
 
     fn delete(&mut self, job: usize) {
@@ -202,23 +208,24 @@ impl<F: FnMut(usize, Routed<'_>)> Visit for Visitor<'_, F> {
     }
 }
 
-/// Passes a marked frame in place of the received one.
-struct Marked<'a, V> {
-    frame: &'a Frame,
-    visitor: &'a mut V,
-}
+/// Sends a marked frame in place of the received one.
+struct Marked<'a, V>(&'a mut V);
 
 impl<V: Visit> Visit for Marked<'_, V> {
-    fn pass(&mut self, job: usize, to: BusIndex, _bytes: &[u8]) {
-        self.visitor.send(job, to, self.frame);
+    fn at(&self) -> Option<RealtimeNs> {
+        self.0.at()
     }
 
-    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
-        self.visitor.send(job, to, frame);
+    fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
+        self.0.send(job, to, bytes);
+    }
+
+    fn send(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
+        self.0.send(job, to, bytes);
     }
 
     fn delete(&mut self, job: usize) {
-        self.visitor.delete(job);
+        self.0.delete(job);
     }
 }
 

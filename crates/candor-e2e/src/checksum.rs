@@ -1,6 +1,6 @@
 //! CRC, XOR and sum as one step: register, bytes, register.
 
-use crate::crc::{Algorithm, Crc, Narrow, Parts};
+use crate::crc::{Algorithm, Crc, Parts};
 use crate::error::SchemeError;
 
 /// What XOR and sums take one by one.
@@ -59,11 +59,6 @@ impl Engine {
             Self::Crc(crc) => crc.start(),
             Self::Xor { init, .. } | Self::Sum { init, .. } => *init,
         }
-    }
-
-    /// The short form, if there is one.
-    pub(crate) fn narrow(&self) -> Option<Narrow> {
-        if let Self::Crc(crc) = self { crc.narrow() } else { None }
     }
 
     /// The register after these bytes.

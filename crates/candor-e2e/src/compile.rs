@@ -2,12 +2,11 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ops::{Range, RangeInclusive};
 
 use crate::checksum::{Checksum, Engine};
 use crate::error::{Part, SchemeError};
 use crate::place::{Field, Place};
-use crate::protection::{Choice, Counting, Protection, Short};
+use crate::protection::{Choice, Counting, Eight, Protection};
 use crate::scheme::{Counter, Scheme};
 
 impl Protection {
@@ -59,14 +58,14 @@ impl Protection {
         let choice = |at| Choice {
             start: engine.feed(engine.start(), [&entry(&before, at), &[], &[], &[]]),
             after: entry(&after, at).into(),
+            zeros: 0,
         };
         let count = before.len().max(after.len());
         let list: Box<[Choice]> = if count > 1 { (0..count).map(choice).collect() } else { Box::default() };
-        let short = short(&engine, &result, &own, &(first..end), min..=max).filter(|_| !scheme.zeroed);
-        Ok(Self {
+        let mut protection = Self {
             choice: choice(0),
             list,
-            short,
+            eight: None,
             engine,
             over: first..end,
             own,
@@ -78,7 +77,36 @@ impl Protection {
             length,
             min,
             max,
-        })
+        };
+        protection.learn_eight();
+        Ok(protection)
+    }
+
+    /// Fills the tables for 8 bytes, if the scheme can have them.
+    fn learn_eight(&mut self) {
+        let is_affine = matches!(self.engine, Engine::Crc(_) | Engine::Xor { .. });
+        let len = self.choice.after.len();
+        let is_even = self.list.iter().all(|choice| choice.after.len() == len);
+        if !self.fits(8) || !is_affine || !is_even || self.result.max() > u16::MAX.into() {
+            return;
+        }
+        let of = |choice: &Choice, payload: [u8; 8]| {
+            let [low, high, ..] = self.checksum(choice, &payload).to_le_bytes();
+            u16::from_le_bytes([low, high])
+        };
+        let zeros = of(&self.choice, [0; 8]);
+        let mut tables = Box::new([[0; 256]; 8]);
+        for (at, table) in tables.iter_mut().enumerate() {
+            for (byte, value) in (0..=u8::MAX).zip(table) {
+                let mut payload = [0; 8];
+                payload[at] = byte;
+                *value = of(&self.choice, payload) ^ zeros;
+            }
+        }
+        let all: Vec<u16> = self.list.iter().map(|choice| of(choice, [0; 8])).collect();
+        self.choice.zeros = zeros;
+        self.list.iter_mut().zip(all).for_each(|(choice, zeros)| choice.zeros = zeros);
+        self.eight = Some(Eight(tables));
     }
 }
 
@@ -115,25 +143,6 @@ fn counting(counter: &Counter, field: Field) -> Result<Counting, SchemeError> {
         return Err(SchemeError::MaxDelta { value: max_delta, largest: values - 1 });
     }
     Ok(Counting { field, min, max, most: max - min, first, max_delta, widens, resync })
-}
-
-/// The short form, if there is one.
-fn short(
-    engine: &Engine,
-    result: &Field,
-    own: &Range<usize>,
-    over: &Range<usize>,
-    len: RangeInclusive<usize>,
-) -> Option<Short> {
-    let crc = engine.narrow().filter(|_| result.is_whole() && result.end() - result.first() == 1)?;
-    let ends_at = |end| over.end == end || over.end > end && len == (end..=end);
-    let over = match own {
-        own if own.is_empty() => over.clone(),
-        own if own.start == over.start => own.end..over.end,
-        own if ends_at(own.end) => over.start..own.start,
-        _ => return None,
-    };
-    Some(Short { crc, over })
 }
 
 /// One entry, or one for each value of the counter.

@@ -91,28 +91,6 @@ impl Table {
     }
 }
 
-/// A CRC of 8 bits, short enough to be a part of its callers.
-#[derive(Clone, Debug)]
-pub(crate) struct Narrow {
-    table: Shared<[u8; 256]>,
-    xorout: u8,
-}
-
-impl Narrow {
-    /// The CRC of both parts after a register.
-    #[inline]
-    pub(crate) fn of(&self, register: u64, [covered, data_id]: [&[u8]; 2]) -> u8 {
-        let (table, [register, ..]) = (self.table.get(), register.to_le_bytes());
-        let step = |register, byte: &u8| table[usize::from(register ^ byte)];
-        // Most frames have 8 bytes. Without a loop, they take 17 to 20 instructions less.
-        let register = match <&[u8; 7]>::try_from(covered) {
-            Ok(seven) => seven.iter().fold(register, step),
-            Err(_) => covered.iter().fold(register, step),
-        };
-        data_id.iter().fold(register, step) ^ self.xorout
-    }
-}
-
 impl Algorithm {
     /// The largest value of this many bits.
     const fn mask(width: u8) -> u64 {
@@ -163,17 +141,6 @@ impl Crc {
     /// The register before the first byte.
     pub(crate) const fn start(&self) -> u64 {
         self.start
-    }
-
-    /// The short form of one with 8 bits and without a reversal at the end.
-    pub(crate) fn narrow(&self) -> Option<Narrow> {
-        match &self.table {
-            Table::Narrow(table) if self.width == 8 && !self.is_reversed => {
-                let [xorout, ..] = self.xorout.to_le_bytes();
-                Some(Narrow { table: table.clone(), xorout })
-            }
-            _ => None,
-        }
     }
 
     /// The register after these bytes.

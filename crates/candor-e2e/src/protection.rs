@@ -4,7 +4,6 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use crate::checksum::Engine;
-use crate::crc::Narrow;
 use crate::place::Field;
 use crate::verdict::Verdict;
 
@@ -19,7 +18,7 @@ pub struct Protection {
     /// One for each value of the counter.
     pub(crate) list: Box<[Choice]>,
     /// For most schemes of frames.
-    pub(crate) short: Option<Short>,
+    pub(crate) eight: Option<Eight>,
     /// For all schemes.
     pub(crate) engine: Engine,
     /// Bytes of the payload, clipped to its length.
@@ -37,19 +36,16 @@ pub struct Protection {
     pub(crate) max: usize,
 }
 
-/// A CRC of 8 bits in a byte of its own, which is not between those that it covers.
+/// The checksum of 8 bytes, the length of most frames, without a loop over bits or bytes that depend on each other. CRC and
+/// XOR are affine over bits: the checksum is that of zeros, combined by XOR with a value for each byte.
 #[derive(Clone, Debug)]
-pub(crate) struct Short {
-    pub(crate) crc: Narrow,
-    /// What it covers, clipped to the length of the payload.
-    pub(crate) over: Range<usize>,
-}
+pub(crate) struct Eight(pub(crate) Box<[[u16; 256]; 8]>);
 
-impl Short {
+impl Eight {
     #[inline]
-    fn of(&self, choice: &Choice, payload: &[u8]) -> u8 {
-        let covered = payload.get(self.over.start..self.over.end.min(payload.len())).unwrap_or_default();
-        self.crc.of(choice.start, [covered, &choice.after])
+    fn of(&self, zeros: u16, payload: &[u8; 8]) -> u16 {
+        let add = |sum, (byte, table): (&u8, &[u16; 256])| sum ^ table[usize::from(*byte)];
+        payload.iter().zip(&*self.0).fold(zeros, add)
     }
 }
 
@@ -60,6 +56,8 @@ pub(crate) struct Choice {
     pub(crate) start: u64,
     /// The part after the payload.
     pub(crate) after: Box<[u8]>,
+    /// The checksum of 8 zeros, if there is an [`Eight`].
+    pub(crate) zeros: u16,
 }
 
 /// A compiled counter.
@@ -140,14 +138,9 @@ impl Protection {
             self.write_header(payload);
         }
         let choice = self.choice(counter);
-        match &self.short {
-            Some(short) => {
-                let crc = short.of(choice, payload);
-                if let Some(own) = payload.get_mut(self.result.first()) {
-                    *own = crc;
-                }
-            }
-            None => self.write_checksum(choice, payload),
+        match (&self.eight, <&[u8; 8]>::try_from(&*payload)) {
+            (Some(eight), Ok(bytes)) => self.result.set(payload, eight.of(choice.zeros, bytes).into()),
+            _ => self.write_checksum(choice, payload),
         }
         true
     }
@@ -174,7 +167,7 @@ impl Protection {
         self.list.get(counter.wrapping_sub(first) as usize).unwrap_or(&self.choice)
     }
 
-    // Separate, so that the short form is a part of its callers.
+    // Separate, so that the fast form is a part of its callers.
     #[inline(never)]
     fn write_checksum(&self, choice: &Choice, payload: &mut [u8]) {
         self.result.set(payload, self.checksum(choice, payload));
@@ -186,7 +179,7 @@ impl Protection {
     }
 
     /// What the checksum of this payload must be. The length fits.
-    fn checksum(&self, choice: &Choice, payload: &[u8]) -> u64 {
+    pub(crate) fn checksum(&self, choice: &Choice, payload: &[u8]) -> u64 {
         let end = self.over.end.min(payload.len());
         let part = |range: Range<usize>| payload.get(range).unwrap_or_default();
         let mut own = [0; 8];
@@ -226,9 +219,9 @@ impl Protection {
             return Some(Verdict::WrongLength);
         }
         let choice = self.choice(counter);
-        let is_right = match &self.short {
-            Some(short) => payload.get(self.result.first()) == Some(&short.of(choice, payload)),
-            None => self.has_right_checksum(choice, payload),
+        let is_right = match (&self.eight, <&[u8; 8]>::try_from(payload)) {
+            (Some(eight), Ok(bytes)) => self.result.get(payload) == eight.of(choice.zeros, bytes).into(),
+            _ => self.has_right_checksum(choice, payload),
         };
         if !is_right {
             return Some(Verdict::WrongChecksum);

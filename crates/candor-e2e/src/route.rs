@@ -4,8 +4,7 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use candor_core::frame::Frame;
-use candor_core::job::Compute;
+use candor_core::job::{Compute, Seen};
 use candor_core::rule::Verdict as Fate;
 
 use crate::error::SchemeError;
@@ -56,12 +55,12 @@ impl Compute for Check {
         other.downcast_ref().is_some_and(same)
     }
 
-    fn change(&self, frame: &mut Frame) -> Fate {
-        if frame.id.is_rtr() || frame.id.is_err() {
+    fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
+        if id.is_rtr() || id.is_err() {
             return Fate::Send;
         }
         let mut received = self.state.load();
-        let verdict = received.check(&self.protection, frame.payload());
+        let verdict = received.check(&self.protection, payload);
         self.state.store(received);
         let count = &self.counts[verdict as usize];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -107,12 +106,10 @@ impl Compute for Protect {
         other.downcast_ref().is_some_and(same)
     }
 
-    fn change(&self, frame: &mut Frame) -> Fate {
-        if frame.id.is_rtr() || frame.id.is_err() {
+    fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
+        if id.is_rtr() || id.is_err() {
             return Fate::Send;
         }
-        let len = usize::from(frame.len).min(frame.data.len());
-        let payload = &mut frame.data[..len];
         let is_protected = match self.counted {
             Counted::Follow => self.protection.follow(payload),
             Counted::Own => {

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use crate::socket;
 
-/// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's software receive stamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RealtimeNs(pub i64);
+pub use candor_core::job::RealtimeNs;
 
 /// Reads `CLOCK_REALTIME`.
 ///

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, Frame, RawId};
-use candor_core::job::{Compute, Computed};
+use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, RawId};
+use candor_core::job::{Compute, Computed, Seen};
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::Verdict;
 
@@ -213,21 +213,20 @@ impl Compute for Changes {
         other.downcast_ref() == Some(self)
     }
 
-    fn change(&self, frame: &mut Frame) -> Verdict {
-        if frame.id.is_rtr() || frame.id.is_err() {
+    fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Verdict {
+        if id.is_rtr() || id.is_err() {
             return Verdict::Send;
         }
-        let id = key(frame.id);
+        let id = key(id);
         let Some(of_message) = self.messages.iter().find(|message| message.id == id) else { return Verdict::Send };
-        let len = usize::from(frame.len).min(CANFD_MAX_DLEN);
-        let payload = &mut frame.data[..len];
         match &*of_message.changes {
             [Change { codec, rule: Rule::Lines(lines) }] if lines.len() == 1 => line(codec, lines[0].1, payload),
             changes => {
-                let mut received = [0; CANFD_MAX_DLEN];
-                received[..len].copy_from_slice(payload);
+                let mut copy = [0; CANFD_MAX_DLEN];
+                let Some(received) = copy.get_mut(..payload.len()) else { return Verdict::Delete };
+                received.copy_from_slice(payload);
                 for change in changes {
-                    apply(change, &received[..len], payload);
+                    apply(change, received, payload);
                 }
             }
         }

@@ -99,7 +99,7 @@ impl Tracer {
     fn run(&mut self, job: &Job) -> Option<Deleted> {
         for (act, computed) in [(Act::Check, &job.checked), (Act::Change, &job.computed)] {
             let Some(computed) = computed else { continue };
-            if self.step(act, |frame| computed.change(frame)) == Verdict::Delete {
+            if self.step(act, |frame| computed.change_frame(frame)) == Verdict::Delete {
                 return Some(Deleted::Refused(act));
             }
         }
@@ -116,7 +116,7 @@ impl Tracer {
             return Some(deleted);
         }
         if let Some(protected) = &job.protected
-            && self.step(Act::Protect, |frame| protected.change(frame)) == Verdict::Delete
+            && self.step(Act::Protect, |frame| protected.change_frame(frame)) == Verdict::Delete
         {
             return Some(Deleted::Refused(Act::Protect));
         }

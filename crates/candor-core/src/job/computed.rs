@@ -4,15 +4,28 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::fmt;
 
-use crate::frame::Frame;
+use crate::frame::{Frame, RawId};
 use crate::rule::Verdict;
+
+/// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's software receive stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RealtimeNs(pub i64);
+
+/// What is known of a frame beside its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Identifier and flags; those of the sent frame for the last change.
+    pub id: RawId,
+    /// When the kernel received it, if that is known.
+    pub at: Option<RealtimeNs>,
+}
 
 /// Computes a change of the payload, or checks it. It is decided when the rules are compiled; a frame then costs no allocation.
 /// One thread uses it at a time, so a state needs no order between its parts.
 pub trait Compute: Any + Send + Sync {
-    /// Changes the payload of a frame, and nothing beyond its length. Remote frames have none. [`Verdict::Delete`]: the frame
-    /// is not sent.
-    fn change(&self, frame: &mut Frame) -> Verdict;
+    /// Changes or checks a payload. [`Verdict::Delete`]: the frame is not sent. Remote frames have a length but no payload, so
+    /// implementations leave them alone; errors of the bus likewise.
+    fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict;
 
     /// True if the other one changes every frame in the same way, from the same state.
     fn equals(&self, other: &dyn Any) -> bool;
@@ -29,10 +42,15 @@ impl Computed {
         Self(compute)
     }
 
-    /// Changes the payload of a frame, or checks it.
+    /// Changes or checks a payload.
     #[inline]
-    pub fn change(&self, frame: &mut Frame) -> Verdict {
-        self.0.change(frame)
+    pub fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
+        self.0.change(seen, payload)
+    }
+
+    /// The same for a frame whose time is not known.
+    pub fn change_frame(&self, frame: &mut Frame) -> Verdict {
+        self.0.change(Seen { id: frame.id, at: None }, frame.payload_mut())
     }
 
     /// True for the same one, with its state.

@@ -11,7 +11,7 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     let mut frame = *received;
     // The steps without a duplicate here: the tests of `candor-signals` and `candor-e2e` compare them with others.
     for computed in [&job.checked, &job.computed].into_iter().flatten() {
-        if computed.change(&mut frame) == Verdict::Delete {
+        if computed.change_frame(&mut frame) == Verdict::Delete {
             return (frame, Verdict::Delete);
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
         }
     }
     if let (Verdict::Send, Some(protected)) = (verdict, &job.protected) {
-        verdict = protected.change(&mut frame);
+        verdict = protected.change_frame(&mut frame);
     }
     // can_send() marks every FD frame.
     if frame.format == FrameFormat::Fd {

@@ -6,9 +6,8 @@ use super::Visit;
 use super::change::{ChangePool, Changes};
 use super::patterns::{Choice, PatternPool, Patterns};
 use super::pool::number;
-use crate::frame::Frame;
+use crate::frame::CANFD_MTU;
 use crate::job::{BusIndex, Job};
-use crate::rule::Verdict;
 
 /// Actions of all jobs. Equal changes and payloads are stored once.
 #[derive(Clone, Debug)]
@@ -57,17 +56,15 @@ impl Actions {
     /// Not inlined, so jobs that only forward frames do not reserve its stack space.
     #[inline(never)]
     fn look_and_change(&self, action: &Action, (job, bytes): (usize, &[u8]), visitor: &mut impl Visit) {
-        let Ok(mut frame) = Frame::from_kernel(bytes) else { return };
-        if !action.payload.is_any() && !self.patterns.take(action.payload, &frame) {
+        if !action.payload.is_any() && !self.patterns.take(action.payload, bytes) {
             return;
         }
         let to = BusIndex(action.to as usize);
-        if action.change == UNCHANGED {
-            return visitor.pass(job, to, bytes);
-        }
-        match self.changes.apply(action.change, &mut frame) {
-            Verdict::Send => visitor.send(job, to, &frame),
-            Verdict::Delete => visitor.delete(job),
+        let Some(change) = self.changes.numbered(action.change) else { return visitor.pass(job, to, bytes) };
+        let mut changed = [0; CANFD_MTU];
+        match self.changes.apply(change, (bytes, visitor.at()), &mut changed) {
+            Some(changed) => visitor.send(job, to, changed),
+            None => visitor.delete(job),
         }
     }
 }

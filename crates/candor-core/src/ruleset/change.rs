@@ -7,8 +7,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::pool::{Pool, number};
-use crate::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
-use crate::job::{Computed, Job, SendAs};
+use crate::frame::{CAN_MAX_RAW_DLC, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
+use crate::job::{Computed, Job, RealtimeNs, Seen, SendAs};
 use crate::rule::{self, Bits, ChecksumSpan, Crc8Profile, Modifications, Verdict, XorChecksum};
 
 /// Modification shared by one or more jobs.
@@ -28,6 +28,8 @@ pub(super) struct Change {
     data: Option<u32>,
     /// Format of the frame after conversion.
     format: FrameFormat,
+    /// Only identifier and data bytes change, so the frame keeps its layout.
+    is_in_place: bool,
 }
 
 /// Data bytes in words of 8.
@@ -85,13 +87,16 @@ impl ChangePool {
             profile: crc8.profile,
             table: self.tables.number_of(crc8.table),
         });
+        let len = modifications.combined(|operand| operand.len);
+        let flags = match format {
+            FrameFormat::Classic => Bits::<u8>::SAME,
+            FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
+        };
+        let is_same_layout = len.is_none() && flags == Bits::<u8>::SAME && job.send_as.is_none();
         let change = Change {
             id: modifications.combined(|operand| operand.id).unwrap_or(Bits::<u32>::SAME),
-            len: modifications.combined(|operand| operand.len),
-            flags: match format {
-                FrameFormat::Classic => Bits::<u8>::SAME,
-                FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
-            },
+            len,
+            flags,
             before: [&job.checked, &job.computed].map(|one| one.as_ref().map(|computed| self.computed(computed))),
             after: job.protected.as_ref().map(|computed| self.computed(computed)),
             send_as: job.send_as,
@@ -99,6 +104,7 @@ impl ChangePool {
             crc8: crc8.map(|crc8| self.crc8.number_of(crc8)),
             data: self.data_of(modifications, format),
             format,
+            is_in_place: is_same_layout && checksums == rule::Checksums::NONE,
         };
         Some(self.changes.number_of(change))
     }
@@ -136,11 +142,73 @@ impl ChangePool {
 }
 
 impl Changes {
-    /// Changes a frame. An unknown number changes nothing.
-    pub(super) fn apply(&self, number: u32, frame: &mut Frame) -> Verdict {
-        let Some(change) = self.changes.get(number as usize) else { return Verdict::Send };
+    /// The change with this number, if there is one.
+    #[inline]
+    pub(super) fn numbered(&self, number: u32) -> Option<&Change> {
+        self.changes.get(number as usize)
+    }
+
+    /// Changes a frame in the kernel's layout. `None` deletes it.
+    #[inline]
+    pub(super) fn apply<'s>(
+        &self,
+        change: &Change,
+        (received, at): (&[u8], Option<RealtimeNs>),
+        sent: &'s mut [u8; CANFD_MTU],
+    ) -> Option<&'s [u8]> {
+        if !change.is_in_place {
+            let mut frame = Frame::from_kernel(received).ok()?;
+            let verdict = self.change(change, at, &mut frame);
+            let len = frame.to_kernel(sent);
+            return if verdict == Verdict::Send { sent.get(..len) } else { None };
+        }
+        // Arrays, because copies of a constant size need no call.
+        let verdict = if let Ok(classic) = <&[u8; CAN_MTU]>::try_from(received) {
+            let sent = sent.first_chunk_mut::<CAN_MTU>()?;
+            *sent = *classic;
+            self.change_in_place((change, at), sent, |data| {
+                if let Some(bits) = self.of(&self.short, change.data) {
+                    data.as_chunks_mut().0.iter_mut().for_each(|word| bits.on_bytes(word));
+                }
+            })
+        } else {
+            *sent = *<&[u8; CANFD_MTU]>::try_from(received).ok()?;
+            self.change_in_place((change, at), sent, |data| {
+                if let Some(bits) = self.of(&self.long, change.data) {
+                    data.as_chunks_mut().0.iter_mut().zip(bits).for_each(|(word, bits)| bits.on_bytes(word));
+                }
+            })
+        };
+        if verdict == Verdict::Send { sent.get(..received.len()) } else { None }
+    }
+
+    #[inline(always)]
+    fn change_in_place(
+        &self,
+        (change, at): (&Change, Option<RealtimeNs>),
+        frame: &mut [u8],
+        change_data: impl FnOnce(&mut [u8]),
+    ) -> Verdict {
+        let Some((head, data)) = frame.split_first_chunk_mut::<8>() else { return Verdict::Delete };
+        let [a, b, c, d, len, ..] = head;
+        let id = RawId(u32::from_ne_bytes([*a, *b, *c, *d]));
+        let len = usize::from(*len);
         for number in change.before.into_iter().flatten() {
-            if self.compute(number, frame) == Verdict::Delete {
+            if self.compute(number, Seen { id, at }, data.get_mut(..len)) == Verdict::Delete {
+                return Verdict::Delete;
+            }
+        }
+        let id = RawId(change.id.on(id.0));
+        [*a, *b, *c, *d] = id.0.to_ne_bytes();
+        change_data(data);
+        change.after.map_or(Verdict::Send, |number| self.compute(number, Seen { id, at }, data.get_mut(..len)))
+    }
+
+    /// The whole of a change, in the order of can-gw.
+    #[inline(never)]
+    fn change(&self, change: &Change, at: Option<RealtimeNs>, frame: &mut Frame) -> Verdict {
+        for number in change.before.into_iter().flatten() {
+            if self.compute(number, Seen { id: frame.id, at }, Some(frame.payload_mut())) == Verdict::Delete {
                 return Verdict::Delete;
             }
         }
@@ -186,11 +254,17 @@ impl Changes {
         if let Some(xor) = change.xor {
             xor.apply(frame);
         }
-        change.after.map_or(Verdict::Send, |number| self.compute(number, frame))
+        change
+            .after
+            .map_or(Verdict::Send, |number| self.compute(number, Seen { id: frame.id, at }, Some(frame.payload_mut())))
     }
 
-    fn compute(&self, number: u32, frame: &mut Frame) -> Verdict {
-        self.computed.get(number as usize).map_or(Verdict::Send, |computed| computed.change(frame))
+    #[inline]
+    fn compute(&self, number: u32, seen: Seen, payload: Option<&mut [u8]>) -> Verdict {
+        match (self.computed.get(number as usize), payload) {
+            (Some(computed), Some(payload)) => computed.change(seen, payload),
+            _ => Verdict::Delete,
+        }
     }
 
     fn of<'a, T>(&self, values: &'a [T], number: Option<u32>) -> Option<&'a T> {

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::pool::number;
-use crate::frame::Frame;
+use crate::frame::RawId;
 use crate::payload::PayloadPattern;
 
 /// All patterns of a rule set.
@@ -87,17 +87,18 @@ impl Choice {
 }
 
 impl Patterns {
-    /// Returns true if the payload of a frame matches one of the patterns.
-    pub(super) fn take(&self, choice: Choice, frame: &Frame) -> bool {
-        let carried = if frame.id.is_rtr() { 0 } else { frame.len };
+    /// Returns true if the payload of a frame, in the kernel's layout, matches one of the patterns.
+    pub(super) fn take(&self, choice: Choice, frame: &[u8]) -> bool {
+        let [a, b, c, d, len, _, _, _, data @ ..] = frame else { return false };
+        let carried = if RawId(u32::from_ne_bytes([*a, *b, *c, *d])).is_rtr() { 0 } else { *len };
         let patterns = self.patterns.get(choice.start as usize..choice.end as usize).unwrap_or_default();
-        patterns.iter().any(|pattern| pattern.bytes <= carried && self.matches(*pattern, frame))
+        patterns.iter().any(|pattern| pattern.bytes <= carried && self.matches(*pattern, data))
     }
 
-    fn matches(&self, pattern: Pattern, frame: &Frame) -> bool {
+    fn matches(&self, pattern: Pattern, data: &[u8]) -> bool {
         let first = pattern.first_word as usize;
         let words = self.words.get(first..first + usize::from(pattern.words)).unwrap_or_default();
-        let data = frame.data.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes));
+        let data = data.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes));
         words.iter().zip(data).all(|(word, data)| data & word.mask == word.value)
     }
 }

@@ -14,7 +14,7 @@ use super::disposition::Disposition;
 use super::port::Port;
 use super::program::Program;
 use super::queue::Queue;
-use super::queued::{Queued, Sent};
+use super::queued::Queued;
 use super::receive::{Arrived, MAX_AT_ONCE};
 use super::send::{Handed, Transmit};
 
@@ -146,7 +146,7 @@ impl<S: Transmit> Outlets<S> {
     pub(super) fn take(
         &mut self,
         program: &Program,
-        (job, frame): (usize, Sent<'_>),
+        (job, frame): (usize, &[u8]),
         to: BusIndex,
         arrived: &Arrived<'_>,
     ) {

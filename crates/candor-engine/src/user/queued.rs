@@ -1,6 +1,6 @@
 //! Frames that wait to be sent.
 
-use candor_core::frame::{CAN_MTU, CAN_RTR_FLAG, CANFD_MTU, Frame};
+use candor_core::frame::{CAN_MTU, CAN_RTR_FLAG, CANFD_MTU};
 use candor_io::clock::RealtimeNs;
 
 /// A frame to send, in the kernel's layout.
@@ -19,12 +19,9 @@ impl Queued {
     /// Overwrites this with a frame in place: building the frame elsewhere and moving it here costs a hundred
     /// instructions more, most of them for bytes that a classic frame does not have.
     #[inline]
-    pub(super) fn write(&mut self, job: usize, frame: Sent<'_>) {
+    pub(super) fn write(&mut self, job: usize, frame: &[u8]) {
         self.job = job;
-        self.len = match frame {
-            Sent::AsItCame(bytes) => self.copy(bytes),
-            Sent::Changed(frame) => frame.to_kernel(&mut self.bytes),
-        };
+        self.len = self.copy(frame);
     }
 
     /// Copies arrays, because copies of constant size need no call.
@@ -57,12 +54,4 @@ impl Queued {
 #[cold]
 const fn nothing() -> u64 {
     0
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Sent<'a> {
-    /// The received struct, sent byte for byte as can-gw does.
-    AsItCame(&'a [u8]),
-    /// The frame as modified by the rules.
-    Changed(&'a Frame),
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
 use candor_config::plan::BusIndex;
-use candor_core::frame::Frame;
+use candor_core::job::RealtimeNs;
 use candor_core::ruleset::Visit;
 use candor_io::signal::{self, WakeUp};
 
@@ -16,7 +16,6 @@ use super::exchange::{Change, Slot};
 use super::outlets::Outlets;
 use super::port::{Port, is_passing};
 use super::program::Program;
-use super::queued::Sent;
 use super::receive::{Arrived, Receive};
 use super::send::Transmit;
 use crate::system_error::SystemError;
@@ -186,13 +185,17 @@ struct Arrival<'a, 'w, S> {
 }
 
 impl<S: Transmit> Visit for Arrival<'_, '_, S> {
-    #[inline(always)]
-    fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
-        self.send_on(job, to, Sent::AsItCame(bytes));
+    fn at(&self) -> Option<RealtimeNs> {
+        self.arrived.at
     }
 
-    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
-        self.send_on(job, to, Sent::Changed(frame));
+    #[inline(always)]
+    fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
+        self.send_on(job, to, bytes);
+    }
+
+    fn send(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
+        self.send_on(job, to, bytes);
     }
 
     fn delete(&mut self, job: usize) {
@@ -204,7 +207,7 @@ impl<S: Transmit> Visit for Arrival<'_, '_, S> {
 
 impl<S: Transmit> Arrival<'_, '_, S> {
     #[inline(always)]
-    fn send_on(&mut self, job: usize, to: BusIndex, frame: Sent<'_>) {
+    fn send_on(&mut self, job: usize, to: BusIndex, frame: &[u8]) {
         self.is_taken = true;
         let Way { program, outlets, tally } = &mut *self.way;
         tally.take();
