@@ -32,7 +32,7 @@ use candor_netlink::client::Client;
 
 pub use apply::{Applied, apply, plan};
 pub use difference::{Difference, Line, LineKind};
-pub use down::{Down, DownCount, down};
+pub use down::{Down, DownCount, abandon, down};
 pub use error::{InUserSpace, ReconcileError};
 pub(crate) use exchange::{Exchange, Mine};
 pub use status::{End, JobState, LeftoverProgram, OwnerState, Status, status};

@@ -77,6 +77,26 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
     Ok(done)
 }
 
+/// Removes what this process has in the kernel, by its own record. For a panic, after which nothing else of the gateway may run;
+/// queues of `[egress]` stay.
+///
+/// # Errors
+/// As [`down`].
+pub fn abandon() -> Result<DownCount, ReconcileError> {
+    let mut count = DownCount::default();
+    for run_dir in RunDir::open_existing(&mut |_notice| {})?.open {
+        for instance in run_dir.alive().iter().filter(|instance| instance.pid() == Some(std::process::id())) {
+            let mut client = Client::open().map_err(ReconcileError::Netlink)?;
+            let claimed = claim(instance, &list(&mut client)?);
+            let programs: Vec<_> = instance.all_jobs().filter(|owned| owned.is_bpf()).cloned().collect();
+            count.filters += bpf::remove_of(&mut client, &programs)?;
+            let jobs = remove(&mut client, &claimed)?;
+            (count.removed, count.missing) = (count.removed + jobs.removed, count.missing + jobs.missing);
+        }
+    }
+    Ok(count)
+}
+
 fn list(client: &mut Client) -> Result<Vec<ExactJob>, ReconcileError> {
     match super::list(client) {
         // Unloading the module removes its jobs.

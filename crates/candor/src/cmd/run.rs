@@ -9,19 +9,22 @@ pub(super) mod report;
 mod service;
 mod startup;
 
-use std::io;
 use std::time::{Duration, Instant};
+use std::{io, panic};
 
 use candor_config::config::Loaded;
 use candor_config::plan::Plan;
 use candor_core::causes::in_full;
 use candor_core::diagnostic::{Diagnostic, Severity};
+use candor_engine::reconcile::{self, DownCount};
 use candor_engine::{Gateway, MeasureLatency};
 use candor_io::signal::{EndingSignals, Signal, Woken};
 
 use crate::cli::{Address, RunArgs};
 use candor_cli::Exit;
 use candor_cli::Outcome;
+use candor_cli::gateway_file::plural;
+use candor_cli::render;
 use egress::Egress;
 use metrics::{Metrics, Observer};
 use reload::{Hangup, Reloader};
@@ -34,12 +37,35 @@ use startup::Started;
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
+    clear_after_panic();
     let Some(Started { plan, file, signals, hangup, report, metrics }) = startup::start(args)? else {
         return Ok(Exit::No);
     };
     let outcome = forward(plan, &file, args, &signals, hangup, &report, metrics);
     report.finish();
     outcome
+}
+
+/// A panic ends the process at once, without `Drop`, so the kernel would go on forwarding.
+fn clear_after_panic() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        let text = match reconcile::abandon() {
+            Ok(DownCount { filters: 0, removed: 0, .. }) => "This is an error in candor, please report it.".to_owned(),
+            Ok(done) => format!(
+                "This is an error in candor, please report it. Nothing of this gateway forwards any more: {} of can-gw and {} of \
+                 programs were removed from the kernel.",
+                plural(done.removed, "job"),
+                plural(done.filters, "filter"),
+            ),
+            Err(error) => format!(
+                "This is an error in candor, please report it. The kernel may go on forwarding; `candor down` ends that: {}",
+                in_full(&error)
+            ),
+        };
+        render::err(&format!("{text}\n"));
+    }));
 }
 
 /// The findings of a file above notes: a note concerns what the gateway itself finds out and reports at its start.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::sync::mpsc;
 
 use candor_core::filter::Filter;
-use candor_engine::Gateway;
+use candor_engine::{Gateway, reconcile};
 
 use crate::prelude::*;
 use crate::reconciled::ids;
@@ -61,6 +61,25 @@ fn a_panic_leaves_nothing() {
     now.send(()).unwrap();
     assert!(panicking.join().is_err());
     assert_eq!(scene.jobs(), Vec::new());
+}
+
+/// What `candor run` does when a panic is reported.
+#[test]
+#[ignore = "runs in a guest"]
+fn a_process_that_abandons_its_gateway_leaves_nothing() {
+    let Some(scene) = scene() else { return };
+    let foreign = CangwJob::plain(scene.index("left"), scene.index("right"), Filter { id: 0x555, mask: 0x7FF });
+    cangw::add(&mut Client::open().unwrap(), &foreign).unwrap();
+    let other = scene.start_in_kernel(&["300"]);
+    let plan = config::load(gateway(&["100", "200"]).as_bytes()).unwrap().plan;
+    let running = Gateway::start(plan).unwrap();
+    assert_eq!(ids(&scene.jobs()), [0x100, 0x200, 0x300, 0x555]);
+    let done = reconcile::abandon().unwrap();
+    assert_eq!((done.removed, done.missing, done.filters), (2, 0, 0));
+    assert_eq!(ids(&scene.jobs()), [0x300, 0x555]);
+    drop(running);
+    other.stop();
+    assert_eq!(scene.jobs(), [foreign]);
 }
 
 #[test]
