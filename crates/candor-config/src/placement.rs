@@ -393,7 +393,7 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     if route.computed.is_some() {
         return Some(Because::Signals);
     }
-    if route.checked.is_some() || route.protected.is_some() {
+    if !route.checks.is_empty() || route.protected.is_some() {
         return Some(Because::Integrity);
     }
     if route.max_age.is_some() {

@@ -180,8 +180,8 @@ pub struct Route {
     pub signals: Vec<(String, String)>,
     /// Change of signals, before the conversion. User space only.
     pub computed: Option<Computed>,
-    /// Check of the checksum and counter of received frames. User space only.
-    pub checked: Option<Computed>,
+    /// Checks of received frames, in this order. User space only.
+    pub checks: Vec<Computed>,
     pub modifications: Modifications,
     /// Computed after the modifications. Empty without a modification, as in the kernel.
     pub checksums: Checksums,
@@ -222,7 +222,7 @@ impl Route {
             send_as: None,
             signals: Vec::new(),
             computed: None,
-            checked: None,
+            checks: Vec::new(),
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
             protected: None,
@@ -244,11 +244,11 @@ impl Route {
 impl Route {
     /// Verdicts of its `check`, by name, and how many frames had them.
     pub fn verdicts(&self) -> Vec<(&'static str, u64)> {
-        let check = self.checked.as_ref().and_then(|checked| {
-            let any: &dyn Any = &**checked.inner();
+        let checks = self.checks.iter().filter_map(|check| {
+            let any: &dyn Any = &**check.inner();
             any.downcast_ref::<Check>()
         });
-        check.iter().flat_map(|check| check.counts()).map(|(verdict, frames)| (verdict.name(), frames)).collect()
+        checks.flat_map(Check::counts).map(|(verdict, frames)| (verdict.name(), frames)).collect()
     }
 }
 
@@ -410,12 +410,13 @@ impl Plan {
 
     /// Takes over the counters of checks and protections from routes of a running plan that have the same name and do the same.
     pub fn go_on_from(&mut self, running: &Self) {
-        for route in self.routes.iter_mut().filter(|route| route.checked.is_some() || route.protected.is_some()) {
+        for route in self.routes.iter_mut().filter(|route| !route.checks.is_empty() || route.protected.is_some()) {
             let Some(before) = running.routes.iter().find(|before| before.name == route.name) else { continue };
-            for (own, theirs) in [(&mut route.checked, &before.checked), (&mut route.protected, &before.protected)] {
-                if own == theirs {
-                    own.clone_from(theirs);
-                }
+            for (own, theirs) in route.checks.iter_mut().chain(&mut route.protected).flat_map(|own| {
+                let theirs = before.checks.iter().chain(&before.protected).find(|theirs| *theirs == own);
+                theirs.map(|theirs| (own, theirs))
+            }) {
+                own.clone_from(theirs);
             }
         }
     }

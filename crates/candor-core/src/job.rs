@@ -82,8 +82,8 @@ pub struct Job {
     pub is_xl: bool,
     /// Filter of the matched frames.
     pub filter: Filter,
-    /// A check of the received frame, which deletes it or lets it pass. User space only.
-    pub checked: Option<Computed>,
+    /// Checks of the received frame, in this order: each deletes it or lets it pass. User space only.
+    pub checks: Vec<Computed>,
     /// A change before the modifications, computed from the received frame. User space only.
     pub computed: Option<Computed>,
     /// Changes to each sent frame (`CGW_MOD_*`).
@@ -119,7 +119,7 @@ impl Job {
             format,
             is_xl: false,
             filter,
-            checked: None,
+            checks: Vec::new(),
             computed: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
@@ -143,7 +143,7 @@ impl Job {
     /// Returns true if a frame is checked, changed or protected by a computation.
     #[must_use]
     pub const fn is_computed(&self) -> bool {
-        self.checked.is_some() || self.computed.is_some() || self.protected.is_some()
+        !self.checks.is_empty() || self.computed.is_some() || self.protected.is_some()
     }
 
     /// The format of sent frames, which operands and checksums refer to.
@@ -168,7 +168,7 @@ impl Job {
     #[must_use]
     pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
         let mut frame = *frame;
-        for computed in [&self.checked, &self.computed].into_iter().flatten() {
+        for computed in self.checks.iter().chain(&self.computed) {
             if computed.change_frame(&mut frame) == Verdict::Delete {
                 return (frame, Verdict::Delete);
             }

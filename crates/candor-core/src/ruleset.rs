@@ -32,9 +32,9 @@ use lists::Lists;
 
 /// Receives the results of jobs for a frame. `job` is the index of the job in the compiled slice.
 pub trait Visit {
-    /// When the kernel received the frame, if that is known.
-    fn at(&self) -> Option<RealtimeNs> {
-        None
+    /// When the kernel received the frame.
+    fn at(&self) -> RealtimeNs {
+        RealtimeNs::UNKNOWN
     }
 
     /// The job sends the received frame: these bytes.
@@ -212,7 +212,7 @@ impl<F: FnMut(usize, Routed<'_>)> Visit for Visitor<'_, F> {
 struct Marked<'a, V>(&'a mut V);
 
 impl<V: Visit> Visit for Marked<'_, V> {
-    fn at(&self) -> Option<RealtimeNs> {
+    fn at(&self) -> RealtimeNs {
         self.0.at()
     }
 

@@ -90,6 +90,19 @@ impl Protection {
         if !self.fits(8) || !is_affine || !is_even || self.result.max() > u16::MAX.into() {
             return;
         }
+        let in_word = |field: &Field| Some((field.in_word()?, field.max()));
+        let (Some((result, result_max)), Some((counter, counter_max))) =
+            (in_word(&self.result), self.counter.as_ref().map_or(Some((0, 0)), |counting| in_word(&counting.field)))
+        else {
+            return;
+        };
+        let length = self.length.as_ref().map(|field| (field, 8));
+        let constants = self.constants.iter().map(|(field, value)| (field, *value)).chain(length);
+        let mut header = (0, 0);
+        for (field, value) in constants {
+            let Some((shift, max)) = in_word(field) else { return };
+            header = (header.0 | max << shift, header.1 | value << shift);
+        }
         let of = |choice: &Choice, payload: [u8; 8]| {
             let [low, high, ..] = self.checksum(choice, &payload).to_le_bytes();
             u16::from_le_bytes([low, high])
@@ -106,7 +119,8 @@ impl Protection {
         let all: Vec<u16> = self.list.iter().map(|choice| of(choice, [0; 8])).collect();
         self.choice.zeros = zeros;
         self.list.iter_mut().zip(all).for_each(|(choice, zeros)| choice.zeros = zeros);
-        self.eight = Some(Eight(tables));
+        let keep = !(result_max << result | counter_max << counter | header.0);
+        self.eight = Some(Eight { tables, keep, header, counter, result });
     }
 }
 

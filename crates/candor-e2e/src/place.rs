@@ -93,6 +93,12 @@ impl Field {
         usize::from(self.first) + usize::from(self.bytes)
     }
 
+    /// Its lowest bit in the first 8 bytes as a little-endian number. `None` if its bits are not next to each other there.
+    pub(crate) fn in_word(&self) -> Option<u32> {
+        let is_in_order = self.bytes == 1 || self.order == ByteOrder::Little;
+        (is_in_order && self.end() <= 8).then(|| 8 * u32::from(self.first) + u32::from(self.shift))
+    }
+
     /// The largest value.
     pub(crate) const fn max(&self) -> u64 {
         self.mask

@@ -38,14 +38,29 @@ pub struct Protection {
 
 /// The checksum of 8 bytes, the length of most frames, without a loop over bits or bytes that depend on each other. CRC and
 /// XOR are affine over bits: the checksum is that of zeros, combined by XOR with a value for each byte.
+///
+/// The payload is one little-endian number.
 #[derive(Clone, Debug)]
-pub(crate) struct Eight(pub(crate) Box<[[u16; 256]; 8]>);
+pub(crate) struct Eight {
+    pub(crate) tables: Box<[[u16; 256]; 8]>,
+    /// Bits that a sender does not write.
+    pub(crate) keep: u64,
+    /// Bits of the constants and of the length, and their values.
+    pub(crate) header: (u64, u64),
+    /// The lowest bit of the counter; 0 without one.
+    pub(crate) counter: u32,
+    /// The lowest bit of the result.
+    pub(crate) result: u32,
+}
 
 impl Eight {
     #[inline]
-    fn of(&self, zeros: u16, payload: &[u8; 8]) -> u16 {
-        let add = |sum, (byte, table): (&u8, &[u16; 256])| sum ^ table[usize::from(*byte)];
-        payload.iter().zip(&*self.0).fold(zeros, add)
+    fn sum(&self, zeros: u16, word: u64) -> u16 {
+        // Without a loop.
+        let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
+        let [ta, tb, tc, td, te, tf, tg, th] = &*self.tables;
+        let at = |table: &[u16; 256], byte: u8| table[usize::from(byte)];
+        zeros ^ at(ta, a) ^ at(tb, b) ^ at(tc, c) ^ at(td, d) ^ at(te, e) ^ at(tf, f) ^ at(tg, g) ^ at(th, h)
     }
 }
 
@@ -128,7 +143,23 @@ impl Protection {
     #[inline]
     #[must_use]
     pub fn protect_with(&self, counter: u32, payload: &mut [u8]) -> bool {
-        if !self.fits(payload.len()) || self.counter.as_ref().is_some_and(|counting| !counting.contains(counter)) {
+        if self.counter.as_ref().is_some_and(|counting| !counting.contains(counter)) {
+            return false;
+        }
+        if let (Some(eight), Ok(bytes)) = (&self.eight, <&mut [u8; 8]>::try_from(&mut *payload)) {
+            let counter_bits = if self.has_counter() { u64::from(counter) << eight.counter } else { 0 };
+            let word = u64::from_le_bytes(*bytes) & eight.keep | eight.header.1 | counter_bits;
+            let sum = eight.sum(self.choice(counter).zeros, word);
+            *bytes = (word | u64::from(sum) << eight.result).to_le_bytes();
+            return true;
+        }
+        self.protect_any(counter, payload)
+    }
+
+    // Separate, so that the fast form is a part of its callers.
+    #[inline(never)]
+    fn protect_any(&self, counter: u32, payload: &mut [u8]) -> bool {
+        if !self.fits(payload.len()) {
             return false;
         }
         if let Some(counting) = &self.counter {
@@ -137,11 +168,7 @@ impl Protection {
         if self.has_header {
             self.write_header(payload);
         }
-        let choice = self.choice(counter);
-        match (&self.eight, <&[u8; 8]>::try_from(&*payload)) {
-            (Some(eight), Ok(bytes)) => self.result.set(payload, eight.of(choice.zeros, bytes).into()),
-            _ => self.write_checksum(choice, payload),
-        }
+        self.result.set(payload, self.checksum(self.choice(counter), payload));
         true
     }
 
@@ -165,17 +192,6 @@ impl Protection {
         let first = self.counter.as_ref().map_or(0, |counting| counting.min);
         // A counter that is never sent has no Data-ID.
         self.list.get(counter.wrapping_sub(first) as usize).unwrap_or(&self.choice)
-    }
-
-    // Separate, so that the fast form is a part of its callers.
-    #[inline(never)]
-    fn write_checksum(&self, choice: &Choice, payload: &mut [u8]) {
-        self.result.set(payload, self.checksum(choice, payload));
-    }
-
-    #[inline(never)]
-    fn has_right_checksum(&self, choice: &Choice, payload: &[u8]) -> bool {
-        self.result.get(payload) == self.checksum(choice, payload)
     }
 
     /// What the checksum of this payload must be. The length fits.
@@ -215,15 +231,24 @@ impl Protection {
     /// What is wrong with a payload with this counter, without its history.
     #[inline]
     pub(crate) fn fault(&self, payload: &[u8], counter: u32) -> Option<Verdict> {
+        if let (Some(eight), Ok(bytes)) = (&self.eight, <&[u8; 8]>::try_from(payload)) {
+            let word = u64::from_le_bytes(*bytes);
+            let (header, values) = eight.header;
+            return if word >> eight.result & self.result.max() != eight.sum(self.choice(counter).zeros, word).into() {
+                Some(Verdict::WrongChecksum)
+            } else {
+                (word & header != values).then_some(Verdict::WrongHeader)
+            };
+        }
+        self.fault_of_any(payload, counter)
+    }
+
+    #[inline(never)]
+    fn fault_of_any(&self, payload: &[u8], counter: u32) -> Option<Verdict> {
         if !self.fits(payload.len()) {
             return Some(Verdict::WrongLength);
         }
-        let choice = self.choice(counter);
-        let is_right = match (&self.eight, <&[u8; 8]>::try_from(payload)) {
-            (Some(eight), Ok(bytes)) => self.result.get(payload) == eight.of(choice.zeros, bytes).into(),
-            _ => self.has_right_checksum(choice, payload),
-        };
-        if !is_right {
+        if self.result.get(payload) != self.checksum(self.choice(counter), payload) {
             return Some(Verdict::WrongChecksum);
         }
         (self.has_header && !self.has_right_header(payload)).then_some(Verdict::WrongHeader)

@@ -29,7 +29,7 @@ pub struct Check {
     scheme: Scheme,
     protection: Protection,
     on_bad: OnBad,
-    state: Shared,
+    state: Received,
     counts: [AtomicU64; Verdict::ALL.len()],
 }
 
@@ -40,7 +40,7 @@ impl Check {
     /// [`SchemeError`] as in [`Protection::new`].
     pub fn new(scheme: Scheme, on_bad: OnBad) -> Result<Self, SchemeError> {
         let protection = Protection::new(&scheme)?;
-        Ok(Self { scheme, protection, on_bad, state: Shared::default(), counts: Default::default() })
+        Ok(Self { scheme, protection, on_bad, state: Received::new(), counts: Default::default() })
     }
 
     /// The number of frames with each verdict, in the order of [`Verdict::ALL`].
@@ -59,9 +59,7 @@ impl Compute for Check {
         if id.is_rtr() || id.is_err() {
             return Fate::Send;
         }
-        let mut received = self.state.load();
-        let verdict = received.check(&self.protection, payload);
-        self.state.store(received);
+        let verdict = self.state.check(&self.protection, payload);
         let count = &self.counts[verdict as usize];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if verdict.is_valid() || self.on_bad == OnBad::Pass { Fate::Send } else { Fate::Delete }
@@ -122,41 +120,6 @@ impl Compute for Protect {
             }
         };
         if is_protected { Fate::Send } else { Fate::Delete }
-    }
-}
-
-/// [`Received`] in parts. One thread uses them, so loads and stores are those of plain numbers.
-#[derive(Debug, Default)]
-struct Shared {
-    /// Bit 0: there is a last counter. Bit 1: there is a row of others.
-    has: AtomicU32,
-    last: AtomicU32,
-    window: AtomicU32,
-    other: AtomicU32,
-    more: AtomicU32,
-}
-
-impl Shared {
-    #[inline]
-    fn load(&self) -> Received {
-        let get = |part: &AtomicU32| part.load(Ordering::Relaxed);
-        let has = get(&self.has);
-        Received {
-            last: (has & 1 != 0).then(|| get(&self.last)),
-            window: get(&self.window),
-            other: (has & 2 != 0).then(|| (get(&self.other), get(&self.more))),
-        }
-    }
-
-    #[inline]
-    fn store(&self, Received { last, window, other }: Received) {
-        let set = |part: &AtomicU32, value| part.store(value, Ordering::Relaxed);
-        set(&self.has, u32::from(last.is_some()) | u32::from(other.is_some()) << 1);
-        set(&self.last, last.unwrap_or_default());
-        set(&self.window, window);
-        let (other, more) = other.unwrap_or_default();
-        set(&self.other, other);
-        set(&self.more, more);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Senders and receivers: the only state is the counter.
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::protection::{Counting, Protection};
 use crate::verdict::Verdict;
@@ -72,7 +74,7 @@ impl Receiver {
     /// A receiver before its first frame.
     #[must_use]
     pub const fn new(protection: Arc<Protection>) -> Self {
-        Self { protection, state: Received { last: None, window: 0, other: None } }
+        Self { protection, state: Received::new() }
     }
 
     /// What it checks.
@@ -83,13 +85,13 @@ impl Receiver {
 
     /// The counter of the last accepted frame.
     #[must_use]
-    pub const fn last_counter(&self) -> Option<u32> {
-        self.state.last
+    pub fn last_counter(&self) -> Option<u32> {
+        self.state.last()
     }
 
     /// Makes the next right frame the first one, for example after the sender was silent.
-    pub const fn reset(&mut self) {
-        (self.state.last, self.state.other) = (None, None);
+    pub fn reset(&mut self) {
+        self.state.reset();
     }
 
     /// Judges a frame.
@@ -100,57 +102,100 @@ impl Receiver {
     }
 }
 
-/// What a receiver knows of the frames before.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a receiver knows of the frames before. One thread uses it, so loads and stores are those of plain numbers; a rule set
+/// that replaces another one may go on with it.
+#[derive(Debug)]
 pub(crate) struct Received {
-    pub(crate) last: Option<u32>,
-    /// The largest step now.
-    pub(crate) window: u32,
-    /// The last of a row of rejected frames that follow each other, and how many more are needed before one is accepted.
-    pub(crate) other: Option<(u32, u32)>,
+    /// The last accepted counter, or [`NONE`].
+    last: AtomicU64,
+    /// The largest step that was allowed, with one more for each rejected frame since the last accepted one.
+    window: AtomicU32,
+    /// The last of a row of rejected frames that follow each other, or [`NONE`].
+    other: AtomicU64,
+    /// How many more are needed before one is accepted.
+    more: AtomicU32,
 }
 
+/// No counter: counters have at most 32 bits.
+const NONE: u64 = u64::MAX;
+
 impl Received {
+    /// Before the first frame.
+    pub(crate) const fn new() -> Self {
+        Self {
+            last: AtomicU64::new(NONE),
+            window: AtomicU32::new(0),
+            other: AtomicU64::new(NONE),
+            more: AtomicU32::new(0),
+        }
+    }
+
+    fn last(&self) -> Option<u32> {
+        u32::try_from(self.last.load(Relaxed)).ok()
+    }
+
+    fn reset(&self) {
+        self.last.store(NONE, Relaxed);
+        self.other.store(NONE, Relaxed);
+    }
+
     #[inline]
-    pub(crate) fn check(&mut self, protection: &Protection, payload: &[u8]) -> Verdict {
+    pub(crate) fn check(&self, protection: &Protection, payload: &[u8]) -> Verdict {
         let Some(counting) = &protection.counter else {
             return protection.fault(payload, 0).unwrap_or(Verdict::NoCounter);
         };
-        if counting.widens && self.window < counting.most {
-            self.window += 1;
-        }
+        let stored = self.window.load(Relaxed);
+        let window = if counting.widens && stored < counting.most { stored + 1 } else { stored };
         let counter = counting.value(payload);
-        if let Some(verdict) = protection.fault(payload, counter) {
-            return verdict;
-        }
-        if !counting.contains(counter) {
-            return Verdict::WrongHeader;
-        }
-        let verdict = match self.last.map(|last| counting.steps(last, counter)) {
-            None => Verdict::Initial,
-            Some(0) => return Verdict::Repeated,
-            Some(1) => Verdict::Ok,
-            Some(steps) if steps <= self.window => Verdict::OkSomeLost,
-            Some(_) if continues(&mut self.other, counting, counter) => Verdict::Initial,
-            Some(_) => return Verdict::WrongSequence,
+        let verdict = match protection.fault(payload, counter) {
+            Some(fault) => fault,
+            None if !counting.contains(counter) => Verdict::WrongHeader,
+            None => match self.last().map(|last| counting.steps(last, counter)) {
+                None => Verdict::Initial,
+                Some(0) => Verdict::Repeated,
+                Some(1) => Verdict::Ok,
+                Some(steps) if steps <= window => Verdict::OkSomeLost,
+                Some(_) if self.continues(counting, counter) => Verdict::Initial,
+                Some(_) => Verdict::WrongSequence,
+            },
         };
-        (self.last, self.window, self.other) = (Some(counter), counting.max_delta, None);
+        if verdict.is_valid() {
+            self.last.store(counter.into(), Relaxed);
+            self.window.store(counting.max_delta, Relaxed);
+            self.other.store(NONE, Relaxed);
+        } else {
+            self.window.store(window, Relaxed);
+        }
         verdict
+    }
+
+    /// Takes a frame out of sequence into the row of those before. True if the row is long enough.
+    #[cold]
+    fn continues(&self, counting: &Counting, counter: u32) -> bool {
+        let before = u32::try_from(self.other.load(Relaxed)).ok();
+        let follows = before.is_some_and(|before| (1..=counting.max_delta).contains(&counting.steps(before, counter)));
+        let more = match (self.more.load(Relaxed), counting.resync.checked_sub(1)) {
+            (0, _) if follows => return true,
+            (more, _) if follows => more - 1,
+            (_, Some(more)) => more,
+            (_, None) => {
+                self.other.store(NONE, Relaxed);
+                return false;
+            }
+        };
+        self.other.store(counter.into(), Relaxed);
+        self.more.store(more, Relaxed);
+        false
     }
 }
 
-/// Takes a frame out of sequence into the row of those before. True if the row is long enough.
-fn continues(row: &mut Option<(u32, u32)>, counting: &Counting, counter: u32) -> bool {
-    let follows = |last| (1..=counting.max_delta).contains(&counting.steps(last, counter));
-    match *row {
-        Some((last, 0)) if follows(last) => true,
-        Some((last, more)) if follows(last) => {
-            *row = Some((counter, more - 1));
-            false
-        }
-        _ => {
-            *row = counting.resync.checked_sub(1).map(|more| (counter, more));
-            false
+impl Clone for Received {
+    fn clone(&self) -> Self {
+        Self {
+            last: self.last.load(Relaxed).into(),
+            window: self.window.load(Relaxed).into(),
+            other: self.other.load(Relaxed).into(),
+            more: self.more.load(Relaxed).into(),
         }
     }
 }

@@ -97,8 +97,8 @@ struct Tracer {
 impl Tracer {
     /// The reason if the frame is deleted.
     fn run(&mut self, job: &Job) -> Option<Deleted> {
-        for (act, computed) in [(Act::Check, &job.checked), (Act::Change, &job.computed)] {
-            let Some(computed) = computed else { continue };
+        let checks = job.checks.iter().map(|check| (Act::Check, check));
+        for (act, computed) in checks.chain(job.computed.iter().map(|change| (Act::Change, change))) {
             if self.step(act, |frame| computed.change_frame(frame)) == Verdict::Delete {
                 return Some(Deleted::Refused(act));
             }

@@ -70,7 +70,7 @@ pub fn not_for_bpf(route: &Route) -> Option<NotForBpf> {
         _ if route.timestamp == Timestamp::Kept => Some(NotForBpf::Timestamp),
         Some(limit @ 2..) => Some(NotForBpf::Hops(limit)),
         _ if route.computed.is_some() => Some(NotForBpf::Signals),
-        _ if route.checked.is_some() || route.protected.is_some() => Some(NotForBpf::Integrity),
+        _ if !route.checks.is_empty() || route.protected.is_some() => Some(NotForBpf::Integrity),
         _ if route.max_age.is_some() => Some(NotForBpf::MaxAge),
         _ if route.timing.is_some() => Some(NotForBpf::Timing),
         _ if route.when_full != WhenFull::DropNewest => Some(NotForBpf::WhenFull),

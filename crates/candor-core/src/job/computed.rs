@@ -11,13 +11,18 @@ use crate::rule::Verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RealtimeNs(pub i64);
 
+impl RealtimeNs {
+    /// Of a frame without a stamp.
+    pub const UNKNOWN: Self = Self(0);
+}
+
 /// What is known of a frame beside its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Identifier and flags; those of the sent frame for the last change.
     pub id: RawId,
-    /// When the kernel received it, if that is known.
-    pub at: Option<RealtimeNs>,
+    /// When the kernel received it, or [`RealtimeNs::UNKNOWN`].
+    pub at: RealtimeNs,
 }
 
 /// Computes a change of the payload, or checks it. It is decided when the rules are compiled; a frame then costs no allocation.
@@ -29,6 +34,11 @@ pub trait Compute: Any + Send + Sync {
 
     /// True if the other one changes every frame in the same way, from the same state.
     fn equals(&self, other: &dyn Any) -> bool;
+
+    /// True if it needs the time of a frame.
+    fn is_timed(&self) -> bool {
+        false
+    }
 }
 
 /// A computed change of a job. User space only.
@@ -50,7 +60,13 @@ impl Computed {
 
     /// The same for a frame whose time is not known.
     pub fn change_frame(&self, frame: &mut Frame) -> Verdict {
-        self.0.change(Seen { id: frame.id, at: None }, frame.payload_mut())
+        self.0.change(Seen { id: frame.id, at: RealtimeNs::UNKNOWN }, frame.payload_mut())
+    }
+
+    /// True if it needs the time of a frame.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.0.is_timed()
     }
 
     /// True for the same one, with its state.

@@ -10,7 +10,7 @@ use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, V
 pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     let mut frame = *received;
     // The steps without a duplicate here: the tests of `candor-signals` and `candor-e2e` compare them with others.
-    for computed in [&job.checked, &job.computed].into_iter().flatten() {
+    for computed in job.checks.iter().chain(&job.computed) {
         if computed.change_frame(&mut frame) == Verdict::Delete {
             return (frame, Verdict::Delete);
         }

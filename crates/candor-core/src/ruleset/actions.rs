@@ -3,11 +3,12 @@
 use alloc::boxed::Box;
 
 use super::Visit;
-use super::change::{ChangePool, Changes};
+use super::change::{Change, ChangePool, Changes};
 use super::patterns::{Choice, PatternPool, Patterns};
 use super::pool::number;
 use crate::frame::CANFD_MTU;
 use crate::job::{BusIndex, Job};
+use crate::rule::Verdict;
 
 /// Actions of all jobs. Equal changes and payloads are stored once.
 #[derive(Clone, Debug)]
@@ -42,9 +43,10 @@ impl Actions {
         Self { jobs, patterns: patterns.finish(), changes: changes.finish() }
     }
 
-    /// Runs a job whose filter matches, and reports the result if its payload matches too.
+    /// Runs a job whose filter matches, and reports the result if its payload matches too. `LEN` is the size of the kernel's
+    /// struct, so that copies of it need no call.
     #[inline(always)]
-    pub(super) fn run(&self, job: u32, bytes: &[u8], visitor: &mut impl Visit) {
+    pub(super) fn run<const LEN: usize>(&self, job: u32, bytes: &[u8; LEN], visitor: &mut impl Visit) {
         let position = job as usize;
         let Some(action) = self.jobs.get(position) else { return };
         if !action.only_passes {
@@ -55,14 +57,32 @@ impl Actions {
 
     /// Not inlined, so jobs that only forward frames do not reserve its stack space.
     #[inline(never)]
-    fn look_and_change(&self, action: &Action, (job, bytes): (usize, &[u8]), visitor: &mut impl Visit) {
+    fn look_and_change<const LEN: usize>(
+        &self,
+        action: &Action,
+        (job, bytes): (usize, &[u8; LEN]),
+        visitor: &mut impl Visit,
+    ) {
         if !action.payload.is_any() && !self.patterns.take(action.payload, bytes) {
             return;
         }
         let to = BusIndex(action.to as usize);
         let Some(change) = self.changes.numbered(action.change) else { return visitor.pass(job, to, bytes) };
+        if !change.is_in_place() {
+            return self.change_layout(change, (job, to, bytes), visitor);
+        }
+        let mut changed = *bytes;
+        match self.changes.change_in_place((change, visitor.at()), &mut changed) {
+            Verdict::Send => visitor.send(job, to, &changed),
+            Verdict::Delete => visitor.delete(job),
+        }
+    }
+
+    /// Not inlined, so jobs that keep the layout do not reserve its stack space.
+    #[inline(never)]
+    fn change_layout(&self, change: &Change, (job, to, bytes): (usize, BusIndex, &[u8]), visitor: &mut impl Visit) {
         let mut changed = [0; CANFD_MTU];
-        match self.changes.apply(change, (bytes, visitor.at()), &mut changed) {
+        match self.changes.change((change, visitor.at()), bytes, &mut changed) {
             Some(changed) => visitor.send(job, to, changed),
             None => visitor.delete(job),
         }

@@ -11,25 +11,46 @@ use crate::frame::{CAN_MAX_RAW_DLC, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MT
 use crate::job::{Computed, Job, RealtimeNs, Seen, SendAs};
 use crate::rule::{self, Bits, ChecksumSpan, Crc8Profile, Modifications, Verdict, XorChecksum};
 
+/// A change, with what all frames need of it at hand.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// Only identifier and data bytes change, so the frame keeps its layout.
+    is_in_place: bool,
+    id: Bits<u32>,
+    /// Data of classic frames.
+    data: Short,
+    /// Checks, and a change before the modifications.
+    before: Box<[Computed]>,
+    /// The last change.
+    after: Option<Computed>,
+    whole: Whole,
+}
+
 /// Modification shared by one or more jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Change {
+struct Whole {
     id: Bits<u32>,
     /// `None` also keeps a stray `len8_dlc`.
     len: Option<Bits<u8>>,
     flags: Bits<u8>,
-    /// A check, and a change.
-    before: [Option<u32>; 2],
-    /// The last change.
-    after: Option<u32>,
+    computations: Computations,
     send_as: Option<SendAs>,
     xor: Option<XorChecksum>,
     crc8: Option<u32>,
     data: Option<u32>,
     /// Format of the frame after conversion.
     format: FrameFormat,
-    /// Only identifier and data bytes change, so the frame keeps its layout.
     is_in_place: bool,
+}
+
+/// The place of a job's checks and computed changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Computations {
+    start: u32,
+    /// Checks, and a change before the modifications.
+    before: u32,
+    /// There is a last change.
+    after: bool,
 }
 
 /// Data bytes in words of 8.
@@ -50,24 +71,28 @@ struct Crc8 {
 #[derive(Clone, Debug)]
 pub(super) struct Changes {
     changes: Box<[Change]>,
-    /// Data of classic frames.
-    short: Box<[Short]>,
     /// Data of FD frames.
     long: Box<[Long]>,
     crc8: Box<[Crc8]>,
     tables: Box<[Table]>,
-    computed: Box<[Computed]>,
 }
 
 /// Changes while they are collected.
 #[derive(Debug, Default)]
 pub(super) struct ChangePool {
-    changes: Pool<Change>,
+    changes: Pool<Whole>,
     short: Pool<Short>,
     long: Pool<Long>,
     crc8: Pool<Crc8>,
     tables: Pool<Table>,
     computed: Vec<Computed>,
+}
+
+impl Change {
+    #[inline]
+    pub(super) const fn is_in_place(&self) -> bool {
+        self.is_in_place
+    }
 }
 
 impl ChangePool {
@@ -93,12 +118,11 @@ impl ChangePool {
             FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
         };
         let is_same_layout = len.is_none() && flags == Bits::<u8>::SAME && job.send_as.is_none();
-        let change = Change {
+        let change = Whole {
             id: modifications.combined(|operand| operand.id).unwrap_or(Bits::<u32>::SAME),
             len,
             flags,
-            before: [&job.checked, &job.computed].map(|one| one.as_ref().map(|computed| self.computed(computed))),
-            after: job.protected.as_ref().map(|computed| self.computed(computed)),
+            computations: self.computations_of(job),
             send_as: job.send_as,
             xor: checksums.xor,
             crc8: crc8.map(|crc8| self.crc8.number_of(crc8)),
@@ -110,25 +134,40 @@ impl ChangePool {
     }
 
     pub(super) fn finish(self) -> Changes {
+        let (computed, short) = (self.computed, self.short.finish());
+        let change = |whole: &Whole| {
+            let Computations { start, before, after } = whole.computations;
+            let mut all = computed.iter().skip(start as usize).cloned();
+            let data = whole.data.filter(|_| whole.format == FrameFormat::Classic);
+            Change {
+                is_in_place: whole.is_in_place,
+                id: whole.id,
+                data: data.and_then(|at| short.get(at as usize).copied()).unwrap_or(Short::SAME),
+                before: all.by_ref().take(before as usize).collect(),
+                after: all.next().filter(|_| after),
+                whole: *whole,
+            }
+        };
         Changes {
-            changes: self.changes.finish(),
-            short: self.short.finish(),
+            changes: self.changes.finish().iter().map(change).collect(),
             long: self.long.finish(),
             crc8: self.crc8.finish(),
             tables: self.tables.finish(),
-            computed: self.computed.into(),
         }
     }
 
-    /// The number of a computed change. The jobs of a route come one after another, and each has at most three.
-    fn computed(&mut self, computed: &Computed) -> u32 {
-        let start = self.computed.len().saturating_sub(3);
-        let known = self.computed[start..].iter().position(|known| known.is(computed));
-        let at = known.map_or(self.computed.len(), |at| start + at);
-        if at == self.computed.len() {
-            self.computed.push(computed.clone());
+    /// The jobs of a route come one after another and share theirs.
+    fn computations_of(&mut self, job: &Job) -> Computations {
+        let all: Vec<_> = job.checks.iter().chain(&job.computed).chain(&job.protected).collect();
+        let known = self.computed.len().saturating_sub(all.len());
+        let last = &self.computed[known..];
+        let is_known = last.len() == all.len() && last.iter().zip(&all).all(|(known, one)| known.is(one));
+        let start = if is_known { known } else { self.computed.len() };
+        if !is_known {
+            self.computed.extend(all.iter().map(|one| (*one).clone()));
         }
-        number(at)
+        let after = job.protected.is_some();
+        Computations { start: number(start), before: number(all.len()) - u32::from(after), after }
     }
 
     fn data_of(&mut self, modifications: &Modifications, format: FrameFormat) -> Option<u32> {
@@ -148,79 +187,68 @@ impl Changes {
         self.changes.get(number as usize)
     }
 
-    /// Changes a frame in the kernel's layout. `None` deletes it.
-    #[inline]
-    pub(super) fn apply<'s>(
-        &self,
-        change: &Change,
-        (received, at): (&[u8], Option<RealtimeNs>),
-        sent: &'s mut [u8; CANFD_MTU],
-    ) -> Option<&'s [u8]> {
-        if !change.is_in_place {
-            let mut frame = Frame::from_kernel(received).ok()?;
-            let verdict = self.change(change, at, &mut frame);
-            let len = frame.to_kernel(sent);
-            return if verdict == Verdict::Send { sent.get(..len) } else { None };
-        }
-        // Arrays, because copies of a constant size need no call.
-        let verdict = if let Ok(classic) = <&[u8; CAN_MTU]>::try_from(received) {
-            let sent = sent.first_chunk_mut::<CAN_MTU>()?;
-            *sent = *classic;
-            self.change_in_place((change, at), sent, |data| {
-                if let Some(bits) = self.of(&self.short, change.data) {
-                    data.as_chunks_mut().0.iter_mut().for_each(|word| bits.on_bytes(word));
-                }
-            })
-        } else {
-            *sent = *<&[u8; CANFD_MTU]>::try_from(received).ok()?;
-            self.change_in_place((change, at), sent, |data| {
-                if let Some(bits) = self.of(&self.long, change.data) {
-                    data.as_chunks_mut().0.iter_mut().zip(bits).for_each(|(word, bits)| bits.on_bytes(word));
-                }
-            })
-        };
-        if verdict == Verdict::Send { sent.get(..received.len()) } else { None }
-    }
-
+    /// Changes a frame that keeps its layout.
     #[inline(always)]
-    fn change_in_place(
+    pub(super) fn change_in_place<const LEN: usize>(
         &self,
-        (change, at): (&Change, Option<RealtimeNs>),
-        frame: &mut [u8],
-        change_data: impl FnOnce(&mut [u8]),
+        (change, at): (&Change, RealtimeNs),
+        frame: &mut [u8; LEN],
     ) -> Verdict {
         let Some((head, data)) = frame.split_first_chunk_mut::<8>() else { return Verdict::Delete };
         let [a, b, c, d, len, ..] = head;
         let id = RawId(u32::from_ne_bytes([*a, *b, *c, *d]));
         let len = usize::from(*len);
-        for number in change.before.into_iter().flatten() {
-            if self.compute(number, Seen { id, at }, data.get_mut(..len)) == Verdict::Delete {
+        if !change.before.is_empty() {
+            let Some(payload) = data.get_mut(..len) else { return Verdict::Delete };
+            if compute(&change.before, Seen { id, at }, payload) == Verdict::Delete {
                 return Verdict::Delete;
             }
         }
         let id = RawId(change.id.on(id.0));
         [*a, *b, *c, *d] = id.0.to_ne_bytes();
-        change_data(data);
-        change.after.map_or(Verdict::Send, |number| self.compute(number, Seen { id, at }, data.get_mut(..len)))
+        if LEN == CAN_MTU {
+            if let Some(word) = data.first_chunk_mut() {
+                change.data.on_bytes(word);
+            }
+        } else if let Some(bits) = self.of(&self.long, change.whole.data) {
+            data.as_chunks_mut().0.iter_mut().zip(bits).for_each(|(word, bits)| bits.on_bytes(word));
+        }
+        match (&change.after, data.get_mut(..len)) {
+            (None, _) => Verdict::Send,
+            (Some(after), Some(payload)) => after.change(Seen { id, at }, payload),
+            (Some(_), None) => Verdict::Delete,
+        }
+    }
+
+    /// Changes any frame in the kernel's layout. `None` deletes it.
+    #[inline(never)]
+    pub(super) fn change<'s>(
+        &self,
+        of: (&Change, RealtimeNs),
+        received: &[u8],
+        sent: &'s mut [u8; CANFD_MTU],
+    ) -> Option<&'s [u8]> {
+        let mut frame = Frame::from_kernel(received).ok()?;
+        let verdict = self.change_frame(of, &mut frame);
+        let len = frame.to_kernel(sent);
+        if verdict == Verdict::Send { sent.get(..len) } else { None }
     }
 
     /// The whole of a change, in the order of can-gw.
-    #[inline(never)]
-    fn change(&self, change: &Change, at: Option<RealtimeNs>, frame: &mut Frame) -> Verdict {
-        for number in change.before.into_iter().flatten() {
-            if self.compute(number, Seen { id: frame.id, at }, Some(frame.payload_mut())) == Verdict::Delete {
-                return Verdict::Delete;
-            }
+    fn change_frame(&self, (change, at): (&Change, RealtimeNs), frame: &mut Frame) -> Verdict {
+        if compute(&change.before, Seen { id: frame.id, at }, frame.payload_mut()) == Verdict::Delete {
+            return Verdict::Delete;
         }
-        if let Some(send_as) = change.send_as
+        let whole = &change.whole;
+        if let Some(send_as) = whole.send_as
             && rule::convert(frame, send_as) == Verdict::Delete
         {
             return Verdict::Delete;
         }
         frame.id = RawId(change.id.on(frame.id.0));
-        match change.format {
+        match whole.format {
             FrameFormat::Classic => {
-                if let Some(len) = change.len {
+                if let Some(len) = whole.len {
                     let dlc = len.on(frame.raw_dlc());
                     if dlc > CAN_MAX_RAW_DLC {
                         return Verdict::Delete;
@@ -229,45 +257,45 @@ impl Changes {
                     let bytes = dlc.min(8);
                     (frame.len, frame.len8_dlc) = (bytes, if dlc > bytes { dlc } else { 0 });
                 }
-                if let Some(bits) = self.of(&self.short, change.data) {
-                    frame.data.as_chunks_mut().0.iter_mut().take(1).for_each(|word| bits.on_bytes(word));
-                }
+                frame.data.as_chunks_mut().0.iter_mut().take(1).for_each(|word| change.data.on_bytes(word));
             }
             FrameFormat::Fd => {
-                if let Some(len) = change.len {
+                if let Some(len) = whole.len {
                     frame.len = len.on(frame.len);
                     if usize::from(frame.len) > CANFD_MAX_DLEN {
                         return Verdict::Delete;
                     }
                 }
-                frame.flags = change.flags.on(frame.flags) | CANFD_FDF;
-                if let Some(bits) = self.of(&self.long, change.data) {
+                frame.flags = whole.flags.on(frame.flags) | CANFD_FDF;
+                if let Some(bits) = self.of(&self.long, whole.data) {
                     frame.data.as_chunks_mut().0.iter_mut().zip(bits).for_each(|(word, bits)| bits.on_bytes(word));
                 }
             }
         }
-        if let Some(crc8) = self.of(&self.crc8, change.crc8)
+        if let Some(crc8) = self.of(&self.crc8, whole.crc8)
             && let Some(table) = self.tables.get(crc8.table as usize)
         {
             rule::crc8(frame, crc8.span, (crc8.init, crc8.final_xor), &crc8.profile, table);
         }
-        if let Some(xor) = change.xor {
+        if let Some(xor) = whole.xor {
             xor.apply(frame);
         }
-        change
-            .after
-            .map_or(Verdict::Send, |number| self.compute(number, Seen { id: frame.id, at }, Some(frame.payload_mut())))
-    }
-
-    #[inline]
-    fn compute(&self, number: u32, seen: Seen, payload: Option<&mut [u8]>) -> Verdict {
-        match (self.computed.get(number as usize), payload) {
-            (Some(computed), Some(payload)) => computed.change(seen, payload),
-            _ => Verdict::Delete,
-        }
+        let seen = Seen { id: frame.id, at };
+        change.after.as_ref().map_or(Verdict::Send, |after| after.change(seen, frame.payload_mut()))
     }
 
     fn of<'a, T>(&self, values: &'a [T], number: Option<u32>) -> Option<&'a T> {
         values.get(number? as usize)
     }
+}
+
+/// Runs checks and computed changes until one deletes the frame.
+#[inline]
+fn compute(computations: &[Computed], seen: Seen, payload: &mut [u8]) -> Verdict {
+    for computed in computations {
+        if computed.change(seen, payload) == Verdict::Delete {
+            return Verdict::Delete;
+        }
+    }
+    Verdict::Send
 }

@@ -185,8 +185,9 @@ struct Arrival<'a, 'w, S> {
 }
 
 impl<S: Transmit> Visit for Arrival<'_, '_, S> {
-    fn at(&self) -> Option<RealtimeNs> {
-        self.arrived.at
+    #[inline]
+    fn at(&self) -> RealtimeNs {
+        self.arrived.at.unwrap_or(RealtimeNs::UNKNOWN)
     }
 
     #[inline(always)]
@@ -194,6 +195,8 @@ impl<S: Transmit> Visit for Arrival<'_, '_, S> {
         self.send_on(job, to, bytes);
     }
 
+    // A part of the only place that calls it.
+    #[inline(always)]
     fn send(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
         self.send_on(job, to, bytes);
     }

@@ -149,7 +149,7 @@ fn route(
         send_as,
         signals: changes.iter().map(|change| change.written.clone()).collect(),
         computed,
-        checked,
+        checks: checked.into_iter().collect(),
         modifications,
         checksums,
         protected,

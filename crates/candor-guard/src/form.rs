@@ -1,0 +1,108 @@
+//! What a frame must look like.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::any::Any;
+
+use candor_core::job::{Compute, Seen};
+use candor_core::payload::PayloadPattern;
+use candor_core::rule::Verdict;
+
+use crate::rule::{OnViolation, Rule};
+use crate::tally::Tally;
+
+/// Requirements on the payload. Remote frames have none and meet all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The payload has one of these lengths in bytes; any, if there is none.
+    pub lengths: Vec<u8>,
+    /// Each of these holds: the payload has one of the patterns, as far as it has their bytes.
+    pub patterns: Vec<(Rule, Vec<PayloadPattern>)>,
+}
+
+/// Refuses frames of another shape.
+#[derive(Debug)]
+pub struct Form {
+    shape: Shape,
+    on_violation: OnViolation,
+    /// A bit for each length.
+    lengths: u128,
+    needs: Box<[(Rule, Box<[Pattern]>)]>,
+    tally: Tally,
+}
+
+/// Compared as one number if the payload has 8 bytes, as most have.
+#[derive(Debug)]
+struct Pattern {
+    mask: u64,
+    value: u64,
+    /// All bytes that are compared.
+    whole: PayloadPattern,
+    bytes: usize,
+}
+
+impl Pattern {
+    #[inline]
+    fn matches(&self, payload: &[u8]) -> bool {
+        match <&[u8; 8]>::try_from(payload) {
+            Ok(eight) if self.bytes <= 8 => u64::from_ne_bytes(*eight) & self.mask == self.value,
+            _ => self.matches_long(payload),
+        }
+    }
+
+    #[inline(never)]
+    fn matches_long(&self, payload: &[u8]) -> bool {
+        let bits = self.whole.mask.iter().zip(&self.whole.value);
+        payload.len() >= self.bytes && payload.iter().zip(bits).all(|(byte, (mask, value))| byte & mask == *value)
+    }
+}
+
+impl Form {
+    /// Compiles the requirements.
+    #[must_use]
+    pub fn new(shape: Shape, on_violation: OnViolation) -> Self {
+        let lengths = shape.lengths.iter().filter(|len| **len < 128).fold(0, |bits, len| bits | 1 << len);
+        let pattern = |whole: &PayloadPattern| {
+            let first = |bytes: &[u8]| bytes.first_chunk().map_or(0, |first| u64::from_ne_bytes(*first));
+            Pattern { mask: first(&whole.mask), value: first(&whole.value), whole: *whole, bytes: whole.bytes() }
+        };
+        let needs = shape.patterns.iter().map(|(rule, any)| (*rule, any.iter().map(pattern).collect())).collect();
+        let lengths = if shape.lengths.is_empty() { u128::MAX } else { lengths };
+        Self { shape, on_violation, lengths, needs, tally: Tally::default() }
+    }
+
+    /// Its violations.
+    #[must_use]
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    #[inline]
+    fn fault(&self, payload: &[u8]) -> Option<Rule> {
+        if self.lengths >> (payload.len() & 127) & 1 == 0 {
+            return Some(Rule::Length);
+        }
+        let is_met = |any: &[Pattern]| any.iter().any(|pattern| pattern.matches(payload));
+        self.needs.iter().find(|(_, any)| !is_met(any)).map(|(rule, _)| *rule)
+    }
+}
+
+impl Compute for Form {
+    fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
+        if seen.id.is_rtr() || seen.id.is_err() {
+            return Verdict::Send;
+        }
+        match self.fault(payload) {
+            None => Verdict::Send,
+            Some(rule) => {
+                self.tally.note(rule, seen, payload);
+                if self.on_violation == OnViolation::Drop { Verdict::Delete } else { Verdict::Send }
+            }
+        }
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        let same = |other: &Self| (&self.shape, self.on_violation) == (&other.shape, other.on_violation);
+        other.downcast_ref().is_some_and(same)
+    }
+}

@@ -1,0 +1,195 @@
+//! How soon frames may follow each other.
+
+use core::any::Any;
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+
+use candor_core::frame::RawId;
+use candor_core::job::{Compute, RealtimeNs, Seen};
+use candor_core::rule::Verdict;
+
+use crate::rule::{OnViolation, Rule};
+use crate::states::{States, Table};
+use crate::tally::Tally;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A token bucket: each frame takes a token, or one for each of its bits; the bucket has room for `burst` of them and gets one
+/// after each interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    interval_ns: i64,
+    room_ns: i64,
+}
+
+/// Why there is no such rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateError {
+    /// Below 1 per second, or above 10^9.
+    Rate,
+    /// No frame passes a bucket without room for one; with room for one, the smallest jitter is a violation.
+    Burst,
+}
+
+impl Rate {
+    /// This many frames in a second, at most `burst` of them at once. The interval is rounded down to nanoseconds.
+    ///
+    /// # Errors
+    /// [`RateError`].
+    pub fn frames(per_second: u64, burst: u32) -> Result<Self, RateError> {
+        if burst < 2 {
+            return Err(RateError::Burst);
+        }
+        Self::new(per_second, burst.into())
+    }
+
+    /// This many bits in a second; `burst` frames of the largest size, in bits, at once.
+    ///
+    /// # Errors
+    /// [`RateError`].
+    pub fn bits(per_second: u64, burst: u32, largest: u32) -> Result<Self, RateError> {
+        if burst < 2 {
+            return Err(RateError::Burst);
+        }
+        Self::new(per_second, u64::from(burst) * u64::from(largest))
+    }
+
+    fn new(per_second: u64, tokens: u64) -> Result<Self, RateError> {
+        if per_second == 0 || per_second > SECOND_NS {
+            return Err(RateError::Rate);
+        }
+        let interval_ns = SECOND_NS / per_second;
+        let number = |ns: u64| i64::try_from(ns).map_err(|_large| RateError::Rate);
+        Ok(Self { interval_ns: number(interval_ns)?, room_ns: number(interval_ns.saturating_mul(tokens))? })
+    }
+}
+
+/// Limits over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Frames in a second.
+    pub rate: Option<Rate>,
+    /// Bits in a second, without stuff bits; those of CAN FD as if all had one bit rate.
+    pub bit_rate: Option<Rate>,
+    /// The shortest time after the last frame that passed.
+    pub gap: Option<Duration>,
+}
+
+/// Refuses frames that come too soon. Frames without a receive stamp pass.
+#[derive(Debug)]
+pub struct Pace {
+    limits: Limits,
+    states: States,
+    on_violation: OnViolation,
+    gap_ns: i64,
+    rate: Rate,
+    bit_rate: Rate,
+    table: Table,
+    tally: Tally,
+}
+
+/// Refuses nothing.
+const FREE: Rate = Rate { interval_ns: 0, room_ns: i64::MAX };
+
+impl Pace {
+    /// Limits before the first frame.
+    #[must_use]
+    pub fn new(limits: Limits, states: States, on_violation: OnViolation) -> Self {
+        Self {
+            limits,
+            states,
+            on_violation,
+            gap_ns: limits.gap.map_or(0, |gap| i64::try_from(gap.as_nanos()).unwrap_or(i64::MAX)),
+            rate: limits.rate.unwrap_or(FREE),
+            bit_rate: limits.bit_rate.unwrap_or(FREE),
+            table: Table::new(states),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Its violations.
+    #[must_use]
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The stamp of the last frame of each identifier that came; without an identifier if all share a state.
+    pub fn last_frames(&self) -> impl Iterator<Item = (Option<RawId>, RealtimeNs)> + '_ {
+        let stamped = self.table.each().map(|(id, state)| (id, RealtimeNs(state.last.load(Ordering::Relaxed))));
+        stamped.filter(|(_, RealtimeNs(last))| *last != 0)
+    }
+
+    #[inline]
+    fn judge(&self, seen: Seen, payload: &[u8]) -> Option<Rule> {
+        let RealtimeNs(now) = seen.at;
+        let state = self.table.of(seen.id);
+        let since = now.wrapping_sub(state.last.load(Ordering::Relaxed));
+        // A clock that was set back begins again.
+        let full = |at: i64| if since < 0 { now } else { at.max(now) };
+        let (frames_full, bits_full) =
+            (full(state.frames_full.load(Ordering::Relaxed)), full(state.bits_full.load(Ordering::Relaxed)));
+        let frames_after = frames_full + self.rate.interval_ns;
+        let bits_after = match self.bit_rate.interval_ns {
+            0 => bits_full,
+            interval => bits_full + interval * bits(seen.id, payload),
+        };
+        let fault = if frames_after - now > self.rate.room_ns {
+            Some(Rule::Rate)
+        } else if bits_after - now > self.bit_rate.room_ns {
+            Some(Rule::BitRate)
+        } else if (0..self.gap_ns).contains(&since) {
+            Some(Rule::Gap)
+        } else {
+            None
+        };
+        if fault.is_none() || self.on_violation == OnViolation::Count {
+            state.last.store(now, Ordering::Relaxed);
+        }
+        if fault.is_none() {
+            state.frames_full.store(frames_after, Ordering::Relaxed);
+            state.bits_full.store(bits_after, Ordering::Relaxed);
+        }
+        fault
+    }
+}
+
+/// Bits of a frame without stuff bits, with the three of the interframe space.
+fn bits(id: RawId, payload: &[u8]) -> i64 {
+    let data = if id.is_rtr() { 0 } else { payload.len() };
+    let head = match (payload.len(), id.is_eff()) {
+        (..=8, false) => 47,
+        (..=8, true) => 67,
+        // A longer CRC.
+        (..=16, false) => 61,
+        (..=16, true) => 80,
+        (_, false) => 65,
+        (_, true) => 84,
+    };
+    head + 8 * i64::try_from(data).unwrap_or_default()
+}
+
+impl Compute for Pace {
+    fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
+        if seen.at == RealtimeNs::UNKNOWN {
+            return Verdict::Send;
+        }
+        match self.judge(seen, payload) {
+            None => Verdict::Send,
+            Some(rule) => {
+                self.tally.note(rule, seen, payload);
+                if self.on_violation == OnViolation::Drop { Verdict::Delete } else { Verdict::Send }
+            }
+        }
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        let same = |other: &Self| {
+            (self.limits, self.states, self.on_violation) == (other.limits, other.states, other.on_violation)
+        };
+        other.downcast_ref().is_some_and(same)
+    }
+
+    fn is_timed(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,97 @@
+//! Violations, counted by the thread that forwards and read by another one.
+
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
+
+use candor_core::frame::{CANFD_MAX_DLEN, RawId};
+use candor_core::job::{RealtimeNs, Seen};
+
+use crate::rule::Rule;
+
+const WORDS: usize = CANFD_MAX_DLEN / 8;
+
+/// A frame that violated a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// The first rule that it violates.
+    pub rule: Rule,
+    /// Its identifier and flags.
+    pub id: RawId,
+    /// Its receive stamp, if there are stamps.
+    pub at: RealtimeNs,
+    /// Bytes of its payload.
+    pub len: u8,
+    /// Its payload; 0 beyond the length.
+    pub data: [u8; CANFD_MAX_DLEN],
+}
+
+/// Violations by rule, and the last one.
+#[derive(Debug, Default)]
+pub struct Tally {
+    frames: [AtomicU64; Rule::ALL.len()],
+    /// Odd while the last one is being written.
+    version: AtomicU32,
+    rule: AtomicU32,
+    id: AtomicU32,
+    at: AtomicI64,
+    len: AtomicU32,
+    data: [AtomicU64; WORDS],
+}
+
+impl Tally {
+    /// Frames that violated this rule first.
+    pub fn frames(&self, rule: Rule) -> u64 {
+        self.frames[rule as usize].load(Ordering::Relaxed)
+    }
+
+    /// All rules with their frames.
+    pub fn all(&self) -> impl Iterator<Item = (Rule, u64)> + '_ {
+        Rule::ALL.into_iter().map(|rule| (rule, self.frames(rule)))
+    }
+
+    /// Notes a violation. One thread does that.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note(&self, rule: Rule, seen: Seen, payload: &[u8]) {
+        let count = &self.frames[rule as usize];
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.rule.store(rule as u32, Ordering::Relaxed);
+        self.id.store(seen.id.0, Ordering::Relaxed);
+        self.at.store(seen.at.0, Ordering::Relaxed);
+        self.len.store(u32::try_from(payload.len()).unwrap_or_default(), Ordering::Relaxed);
+        let mut data = [0; CANFD_MAX_DLEN];
+        data.iter_mut().zip(payload).for_each(|(to, from)| *to = *from);
+        for (to, from) in self.data.iter().zip(data.as_chunks().0) {
+            to.store(u64::from_le_bytes(*from), Ordering::Relaxed);
+        }
+        self.version.store(version.wrapping_add(2), Ordering::Release);
+    }
+
+    /// The last violation. `None` before the first one, or if it is being replaced again and again.
+    #[must_use]
+    pub fn last(&self) -> Option<Evidence> {
+        (0..8).find_map(|_try| self.read())
+    }
+
+    fn read(&self) -> Option<Evidence> {
+        let version = self.version.load(Ordering::Acquire);
+        if version == 0 || version % 2 == 1 {
+            return None;
+        }
+        let mut data = [0; CANFD_MAX_DLEN];
+        for (to, from) in data.as_chunks_mut().0.iter_mut().zip(&self.data) {
+            *to = from.load(Ordering::Relaxed).to_le_bytes();
+        }
+        let evidence = Evidence {
+            rule: *Rule::ALL.get(self.rule.load(Ordering::Relaxed) as usize)?,
+            id: RawId(self.id.load(Ordering::Relaxed)),
+            at: RealtimeNs(self.at.load(Ordering::Relaxed)),
+            len: u8::try_from(self.len.load(Ordering::Relaxed)).ok()?,
+            data,
+        };
+        fence(Ordering::Acquire);
+        (self.version.load(Ordering::Relaxed) == version).then_some(evidence)
+    }
+}
