@@ -11,13 +11,14 @@ use std::time::Duration;
 
 pub use crate::engine::{Engine, UserEngine};
 use candor_core::filter::Filter;
-use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat, RawId};
+use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
 pub use candor_core::job::{BusIndex, Computed, Echo, Incoming, RouteIndex, SendAs, Timestamp};
 use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 use candor_e2e::Check;
+use candor_guard::{Form, Pace, Rule, Tally};
 pub use candor_egress::policy::{Egress, Queueing};
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
@@ -182,6 +183,8 @@ pub struct Route {
     pub computed: Option<Computed>,
     /// Checks of received frames, in this order. User space only.
     pub checks: Vec<Computed>,
+    /// What is done about frames that one of the `checks` of `guard` refuses or misses.
+    pub guard: Option<Guard>,
     pub modifications: Modifications,
     /// Computed after the modifications. Empty without a modification, as in the kernel.
     pub checksums: Checksums,
@@ -223,6 +226,7 @@ impl Route {
             signals: Vec::new(),
             computed: None,
             checks: Vec::new(),
+            guard: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
             protected: None,
@@ -241,14 +245,50 @@ impl Route {
     }
 }
 
+/// `guard` of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// An alarm is raised if no frame passes for this time.
+    pub silent: Option<Duration>,
+    pub alarm: Option<Alarm>,
+}
+
+/// A frame that is sent at the start of an alarm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alarm {
+    pub to: BusIndex,
+    pub frame: Frame,
+}
+
 impl Route {
+    /// Violations of its `guard`, by rule.
+    pub fn violations(&self) -> Vec<(Rule, u64)> {
+        if self.guard.is_none() {
+            return Vec::new();
+        }
+        Rule::ALL.into_iter().map(|rule| (rule, self.tallies().map(|tally| tally.frames(rule)).sum())).collect()
+    }
+
+    /// What its `guard` counted.
+    pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.checks_of().map(Form::tally).chain(self.pace().map(Pace::tally))
+    }
+
+    /// The limits over time of its `guard`.
+    pub fn pace(&self) -> Option<&Pace> {
+        self.checks_of().next()
+    }
+
+    fn checks_of<T: 'static>(&self) -> impl Iterator<Item = &T> {
+        self.checks.iter().filter_map(|check| {
+            let any: &dyn Any = &**check.inner();
+            any.downcast_ref()
+        })
+    }
+
     /// Verdicts of its `check`, by name, and how many frames had them.
     pub fn verdicts(&self) -> Vec<(&'static str, u64)> {
-        let checks = self.checks.iter().filter_map(|check| {
-            let any: &dyn Any = &**check.inner();
-            any.downcast_ref::<Check>()
-        });
-        checks.flat_map(Check::counts).map(|(verdict, frames)| (verdict.name(), frames)).collect()
+        self.checks_of::<Check>().flat_map(Check::counts).map(|(verdict, frames)| (verdict.name(), frames)).collect()
     }
 }
 

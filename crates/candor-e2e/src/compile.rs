@@ -120,7 +120,7 @@ impl Protection {
         self.choice.zeros = zeros;
         self.list.iter_mut().zip(all).for_each(|(choice, zeros)| choice.zeros = zeros);
         let keep = !(result_max << result | counter_max << counter | header.0);
-        self.eight = Some(Eight { tables, keep, header, counter, result });
+        self.eight = Some(Eight { tables, keep, header, counter, counter_max, result });
     }
 }
 

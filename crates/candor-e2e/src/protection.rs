@@ -47,8 +47,9 @@ pub(crate) struct Eight {
     pub(crate) keep: u64,
     /// Bits of the constants and of the length, and their values.
     pub(crate) header: (u64, u64),
-    /// The lowest bit of the counter; 0 without one.
+    /// The lowest bit of the counter, and its bits from there; 0 without one.
     pub(crate) counter: u32,
+    pub(crate) counter_max: u64,
     /// The lowest bit of the result.
     pub(crate) result: u32,
 }
@@ -146,9 +147,15 @@ impl Protection {
         if self.counter.as_ref().is_some_and(|counting| !counting.contains(counter)) {
             return false;
         }
+        self.protect_next(counter, payload)
+    }
+
+    /// The same with a counter that is known to be one.
+    #[inline]
+    pub(crate) fn protect_next(&self, counter: u32, payload: &mut [u8]) -> bool {
         if let (Some(eight), Ok(bytes)) = (&self.eight, <&mut [u8; 8]>::try_from(&mut *payload)) {
-            let counter_bits = if self.has_counter() { u64::from(counter) << eight.counter } else { 0 };
-            let word = u64::from_le_bytes(*bytes) & eight.keep | eight.header.1 | counter_bits;
+            let counter_bits = u64::from(counter) & eight.counter_max;
+            let word = u64::from_le_bytes(*bytes) & eight.keep | eight.header.1 | counter_bits << eight.counter;
             let sum = eight.sum(self.choice(counter).zeros, word);
             *bytes = (word | u64::from(sum) << eight.result).to_le_bytes();
             return true;
@@ -228,23 +235,29 @@ impl Protection {
         self.constants.iter().all(holds) && self.length.as_ref().is_none_or(is_long)
     }
 
-    /// What is wrong with a payload with this counter, without its history.
+    /// The counter of a payload, 0 if there is none, and what is wrong with it without its history.
     #[inline]
-    pub(crate) fn fault(&self, payload: &[u8], counter: u32) -> Option<Verdict> {
+    pub(crate) fn look(&self, payload: &[u8]) -> (u32, Option<Verdict>) {
         if let (Some(eight), Ok(bytes)) = (&self.eight, <&[u8; 8]>::try_from(payload)) {
             let word = u64::from_le_bytes(*bytes);
+            let [low @ .., _, _, _, _] = (word >> eight.counter & eight.counter_max).to_le_bytes();
+            let counter = u32::from_le_bytes(low);
             let (header, values) = eight.header;
-            return if word >> eight.result & self.result.max() != eight.sum(self.choice(counter).zeros, word).into() {
-                Some(Verdict::WrongChecksum)
-            } else {
-                (word & header != values).then_some(Verdict::WrongHeader)
-            };
+            if word >> eight.result & self.result.max() != eight.sum(self.choice(counter).zeros, word).into() {
+                return (counter, Some(Verdict::WrongChecksum));
+            }
+            return (counter, (word & header != values).then_some(Verdict::WrongHeader));
         }
-        self.fault_of_any(payload, counter)
+        self.look_at_any(payload)
     }
 
     #[inline(never)]
-    fn fault_of_any(&self, payload: &[u8], counter: u32) -> Option<Verdict> {
+    fn look_at_any(&self, payload: &[u8]) -> (u32, Option<Verdict>) {
+        let counter = self.counter.as_ref().map_or(0, |counting| counting.value(payload));
+        (counter, self.fault(payload, counter))
+    }
+
+    fn fault(&self, payload: &[u8], counter: u32) -> Option<Verdict> {
         if !self.fits(payload.len()) {
             return Some(Verdict::WrongLength);
         }

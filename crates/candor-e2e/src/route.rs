@@ -112,7 +112,7 @@ impl Compute for Protect {
             Counted::Follow => self.protection.follow(payload),
             Counted::Own => {
                 let counter = self.next.load(Ordering::Relaxed);
-                let is_protected = self.protection.protect_with(counter, payload);
+                let is_protected = self.protection.protect_next(counter, payload);
                 if let Some(counting) = self.protection.counter.as_ref().filter(|_| is_protected) {
                     self.next.store(counting.after(counter), Ordering::Relaxed);
                 }

@@ -142,12 +142,12 @@ impl Received {
     #[inline]
     pub(crate) fn check(&self, protection: &Protection, payload: &[u8]) -> Verdict {
         let Some(counting) = &protection.counter else {
-            return protection.fault(payload, 0).unwrap_or(Verdict::NoCounter);
+            return protection.look(payload).1.unwrap_or(Verdict::NoCounter);
         };
         let stored = self.window.load(Relaxed);
         let window = if counting.widens && stored < counting.most { stored + 1 } else { stored };
-        let counter = counting.value(payload);
-        let verdict = match protection.fault(payload, counter) {
+        let (counter, fault) = protection.look(payload);
+        let verdict = match fault {
             Some(fault) => fault,
             None if !counting.contains(counter) => Verdict::WrongHeader,
             None => match self.last().map(|last| counting.steps(last, counter)) {

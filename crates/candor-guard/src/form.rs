@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
 
+use candor_core::frame::RawId;
 use candor_core::job::{Compute, Seen};
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::Verdict;
@@ -16,8 +17,19 @@ use crate::tally::Tally;
 pub struct Shape {
     /// The payload has one of these lengths in bytes; any, if there is none.
     pub lengths: Vec<u8>,
-    /// Each of these holds: the payload has one of the patterns, as far as it has their bytes.
-    pub patterns: Vec<(Rule, Vec<PayloadPattern>)>,
+    /// Each of these holds.
+    pub needs: Vec<Need>,
+}
+
+/// One requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// What frames violate that do not meet it.
+    pub rule: Rule,
+    /// For frames of this identifier only.
+    pub id: Option<RawId>,
+    /// A payload has one of these.
+    pub any: Vec<PayloadPattern>,
 }
 
 /// Refuses frames of another shape.
@@ -27,8 +39,15 @@ pub struct Form {
     on_violation: OnViolation,
     /// A bit for each length.
     lengths: u128,
-    needs: Box<[(Rule, Box<[Pattern]>)]>,
+    needs: Box<[Compiled]>,
     tally: Tally,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    rule: Rule,
+    id: Option<RawId>,
+    any: Box<[Pattern]>,
 }
 
 /// Compared as one number if the payload has 8 bytes, as most have.
@@ -66,7 +85,9 @@ impl Form {
             let first = |bytes: &[u8]| bytes.first_chunk().map_or(0, |first| u64::from_ne_bytes(*first));
             Pattern { mask: first(&whole.mask), value: first(&whole.value), whole: *whole, bytes: whole.bytes() }
         };
-        let needs = shape.patterns.iter().map(|(rule, any)| (*rule, any.iter().map(pattern).collect())).collect();
+        let compiled =
+            |need: &Need| Compiled { rule: need.rule, id: need.id, any: need.any.iter().map(pattern).collect() };
+        let needs = shape.needs.iter().map(compiled).collect();
         let lengths = if shape.lengths.is_empty() { u128::MAX } else { lengths };
         Self { shape, on_violation, lengths, needs, tally: Tally::default() }
     }
@@ -78,12 +99,14 @@ impl Form {
     }
 
     #[inline]
-    fn fault(&self, payload: &[u8]) -> Option<Rule> {
+    fn fault(&self, id: RawId, payload: &[u8]) -> Option<Rule> {
         if self.lengths >> (payload.len() & 127) & 1 == 0 {
             return Some(Rule::Length);
         }
-        let is_met = |any: &[Pattern]| any.iter().any(|pattern| pattern.matches(payload));
-        self.needs.iter().find(|(_, any)| !is_met(any)).map(|(rule, _)| *rule)
+        let is_met = |need: &Compiled| {
+            need.id.is_some_and(|of| of != id) || need.any.iter().any(|pattern| pattern.matches(payload))
+        };
+        self.needs.iter().find(|need| !is_met(need)).map(|need| need.rule)
     }
 }
 
@@ -92,7 +115,7 @@ impl Compute for Form {
         if seen.id.is_rtr() || seen.id.is_err() {
             return Verdict::Send;
         }
-        match self.fault(payload) {
+        match self.fault(seen.id, payload) {
             None => Verdict::Send,
             Some(rule) => {
                 self.tally.note(rule, seen, payload);

@@ -36,7 +36,7 @@ mod rule;
 mod states;
 mod tally;
 
-pub use form::{Form, Shape};
+pub use form::{Form, Need, Shape};
 pub use pace::{Limits, Pace, Rate, RateError};
 pub use rule::{OnViolation, Rule};
 pub use states::States;

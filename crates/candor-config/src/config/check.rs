@@ -8,6 +8,7 @@ mod checksum;
 mod egress;
 mod engine;
 mod frame;
+mod guard;
 mod handling;
 mod identifiers;
 mod integrity;

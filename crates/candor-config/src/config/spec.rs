@@ -3,6 +3,7 @@
 
 mod egress;
 mod frame;
+mod guard;
 mod integrity;
 mod operand;
 mod realtime;
@@ -13,6 +14,7 @@ mod wire;
 
 pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, SelectionSpec, TreeSpec};
 pub use frame::{FrameSpec, SourceSpec};
+pub use guard::{AlarmSpec, ConstantSpec, GuardSpec};
 pub use integrity::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, SchemeSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OnChangeSpec, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};

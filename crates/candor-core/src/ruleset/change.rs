@@ -198,9 +198,10 @@ impl Changes {
         let [a, b, c, d, len, ..] = head;
         let id = RawId(u32::from_ne_bytes([*a, *b, *c, *d]));
         let len = usize::from(*len);
-        if !change.before.is_empty() {
+        if let [first, others @ ..] = &*change.before {
             let Some(payload) = data.get_mut(..len) else { return Verdict::Delete };
-            if compute(&change.before, Seen { id, at }, payload) == Verdict::Delete {
+            let seen = Seen { id, at };
+            if first.change(seen, payload) == Verdict::Delete || compute(others, seen, payload) == Verdict::Delete {
                 return Verdict::Delete;
             }
         }

@@ -415,6 +415,14 @@ fn without_stamps(route: &Table<RouteSpec>, findings: &mut Findings) {
         let help = "use another receiver, such as engine = \"mmap-adaptive\", or remove `max-age`";
         findings.error(code::ENGINE_CANNOT, &age.span, message, help);
     }
+    if let Some(guard) = &route.guard {
+        let timed = [&guard.rate, &guard.bit_rate, &guard.min_gap, &guard.silent].into_iter().flatten().next();
+        if let Some(timed) = timed {
+            let message = "io_uring receivers get no timestamps, so they cannot limit frames over time";
+            let help = "use another receiver, such as engine = \"mmap-adaptive\", or remove the limit";
+            findings.error(code::ENGINE_CANNOT, &timed.span, message, help);
+        }
+    }
 }
 
 /// There is one socket per interface, and echo is an option of the socket.

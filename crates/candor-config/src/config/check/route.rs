@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use crate::config::check::remap::Target;
 use crate::config::check::selection::{Wanted, place};
 use crate::config::check::{
-    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, integrity, operand, payload, remap, signals,
+    Checked, Checks, MAX_JOBS, buses, checksum, conflict, guard, handling, integrity, operand, payload, remap, signals,
     timing, value, xl,
 };
 use crate::config::code;
@@ -137,6 +137,8 @@ fn route(
     let mut forward = forward?;
     let (computed, modifications) = signals::changes(spec, changes, (&forward, formats), modifications, findings);
     let [checked, protected] = integrity::integrity(spec, (&forward, formats), checks, findings);
+    let (guard, guards) = guard::guard(spec, (&forward, formats), checks, findings).unzip();
+    let [form, pace] = guards.unwrap_or_default();
     let timing = timing::timing(spec, (&mut forward, formats), checks, findings);
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
@@ -149,7 +151,9 @@ fn route(
         send_as,
         signals: changes.iter().map(|change| change.written.clone()).collect(),
         computed,
-        checks: checked.into_iter().collect(),
+        // A bad frame must not use up what good ones may have.
+        checks: [form, checked, pace].into_iter().flatten().collect(),
+        guard,
         modifications,
         checksums,
         protected,

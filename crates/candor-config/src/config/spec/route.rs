@@ -6,7 +6,7 @@ use super::operand::operand;
 use super::realtime::time;
 use super::sections::named_text;
 use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, NamedText, SOURCE, TARGET, TEXTS};
-use super::{CheckSpec, ProtectSpec};
+use super::{CheckSpec, GuardSpec, ProtectSpec};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::entry::Entry;
 use candor_core::document::keys::{Key, KeyTable, Keyed, Part, Shape, Table, Value, one_or_list};
@@ -114,6 +114,10 @@ keys! {
         Key::new("a table, such as { from = 0, to = 6, result = 7, preset = \"sae-j1850\" }")
         .aliases(&["crc8"])
         .about(CHECKSUM).default("none").kernel("`CGW_CS_CRC8` (`-c`, `-p`)");
+    "guard" => guard: Option<Box<Table<GuardSpec>>> = Key::new("a table, such as { rate = \"120 frames/s\", on-violation = \"drop\" }")
+        .about("what received frames must be like, and how soon they may follow each other, see [Firewall](firewall.md)")
+        .default("none")
+        .kernel("user space only");
     "check" => check: Option<Box<Table<CheckSpec>>> =
         Key::new("a table, such as { e2e = \"P01\", data-id = 0x123 }")
         .about("the checksum and counter that a received frame must have, see [Checksums and counters](integrity.md)")
