@@ -18,8 +18,8 @@ use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 use candor_e2e::Check;
-use candor_guard::{Form, Pace, Rule, Tally};
 pub use candor_egress::policy::{Egress, Queueing};
+use candor_guard::{Form, Pace, Rule, Tally};
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
 

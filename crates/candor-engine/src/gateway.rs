@@ -1,8 +1,10 @@
 //! The gateway: all engines behind one interface.
 
 mod bus_off;
+mod guards;
 mod reload;
 
+pub use guards::{GuardEvent, GuardFinding};
 pub use reload::{GoneRoute, Reload, Reloaded};
 
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use crate::system_error::SystemError;
 use crate::user::{EngineConfig, Ready, UserGateway};
 use bus_off::BusOff;
 use candor_io::machine::Machine;
+use guards::Guards;
 
 /// Interval of checks while waiting for something without notification: a module that is reloaded, a lock that is
 /// released.
@@ -49,6 +52,7 @@ pub struct Gateway {
     earlier: Vec<RouteCounters>,
     interfaces: Interfaces,
     bus_off: BusOff,
+    guards: Guards,
     client: Client,
     watch: LinkWatch,
     announced: Announced,
@@ -197,6 +201,7 @@ impl Gateway {
             placement,
             interfaces,
             bus_off: BusOff::default(),
+            guards: Guards::default(),
             client,
             watch,
             announced,
@@ -314,6 +319,17 @@ impl Gateway {
         }
         self.announced = Announced::Now;
         Ok(())
+    }
+
+    /// Time until [`look_at_guards`](Self::look_at_guards) is due; `None` without guards.
+    #[must_use]
+    pub fn guards_due_within(&self) -> Option<Duration> {
+        self.guards.due_within(&self.plan, Instant::now())
+    }
+
+    /// What the guards of the routes found since the last look.
+    pub fn look_at_guards(&mut self) -> Vec<GuardEvent> {
+        self.guards.look(&self.plan, &self.interfaces, Instant::now())
     }
 
     /// Time until the next check is due without an event; `None` if nothing needs polling.

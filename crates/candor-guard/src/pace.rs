@@ -113,6 +113,12 @@ impl Pace {
         &self.tally
     }
 
+    /// True if all frames share the limits.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.states == States::One
+    }
+
     /// The stamp of the last frame of each identifier that came; without an identifier if all share a state.
     pub fn last_frames(&self) -> impl Iterator<Item = (Option<RawId>, RealtimeNs)> + '_ {
         let stamped = self.table.each().map(|(id, state)| (id, RealtimeNs(state.last.load(Ordering::Relaxed))));

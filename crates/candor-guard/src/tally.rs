@@ -24,6 +24,14 @@ pub struct Evidence {
     pub data: [u8; CANFD_MAX_DLEN],
 }
 
+impl Evidence {
+    /// The bytes of the payload.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        self.data.get(..usize::from(self.len)).unwrap_or(&self.data)
+    }
+}
+
 /// Violations by rule, and the last one.
 #[derive(Debug, Default)]
 pub struct Tally {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use candor_config::engine::{Sender, UserEngine};
 use candor_config::plan::{BusIndex, Echo, Plan};
-use candor_core::job::Job;
+use candor_core::job::{Computed, Job};
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 use candor_io::errno::{EAGAIN, ENOBUFS};
 use candor_netlink::link::Link;
@@ -77,11 +77,12 @@ impl Demand {
         // Separate receive sockets receive what the sending sockets of this process echo.
         let own_sockets = engine.receiver().has_ring() || engine.sender().has_ring();
         let mark = mark.or_else(|| (echo && is_source && own_sockets).then(own_mark));
-        let has_max_age = jobs.iter().any(|job| job.from == bus && plan.route(job.route).max_age.is_some());
+        let is_timed = |job: &Job| plan.route(job.route).max_age.is_some() || job.checks.iter().any(Computed::is_timed);
+        let has_times = jobs.iter().any(|job| job.from == bus && is_timed(job));
         Self {
             wanted: Wanted::of(jobs, bus, mark),
             loopback: if echo { Loopback::On } else { Loopback::Off },
-            stamps: if has_max_age || (is_source && latency == MeasureLatency::Yes) { Stamps::On } else { Stamps::Off },
+            stamps: if has_times || (is_source && latency == MeasureLatency::Yes) { Stamps::On } else { Stamps::Off },
             mark,
         }
     }

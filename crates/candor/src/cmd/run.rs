@@ -133,7 +133,7 @@ impl<'a> Running<'a> {
             let due = next.saturating_duration_since(now);
             let occasions = [gateway.check_within(), self.service.due_within(now)];
             let occasion = occasions.into_iter().flatten().fold(due, Duration::min);
-            let signal = self.wait(now + occasion)?;
+            let signal = self.wait(now + occasion, gateway)?;
             if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || self.hangup.is_end()) {
                 self.service.stopping();
                 return Ok((signal, self.egress));
@@ -160,15 +160,21 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Waits for a signal, an event or the given time. Control groups are polled more often in between: a full check would be
-    /// too expensive for that.
-    fn wait(&mut self, until: Instant) -> io::Result<Option<Signal>> {
+    /// Waits for a signal, an event or the given time. Control groups and guards are looked at more often in between: a full
+    /// check would be too expensive for that.
+    fn wait(&mut self, until: Instant, gateway: &mut Gateway) -> io::Result<Option<Signal>> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let groups = self.egress.groups_due_within().filter(|within| *within < left);
-            match self.signals.wait_or_check(groups.unwrap_or(left))? {
+            let guards = gateway.guards_due_within().filter(|within| *within < left);
+            let woken = self.signals.wait_or_check(groups.into_iter().chain(guards).min().unwrap_or(left))?;
+            if gateway.guards_due_within().is_some_and(|within| within.is_zero()) {
+                gateway.look_at_guards().iter().for_each(|event| self.report.alarm(event, gateway.plan()));
+            }
+            let is_early = Instant::now() < until;
+            match woken {
                 Woken::Signal(signal) => return Ok(Some(signal)),
-                Woken::Timeout if groups.is_some() && !self.egress.have_groups_moved() => {}
+                Woken::Timeout if is_early && !(groups.is_some() && self.egress.have_groups_moved()) => {}
                 Woken::Check | Woken::Timeout => return Ok(None),
             }
         }

@@ -15,7 +15,7 @@ use candor_config::plan::{Engine, Plan, RouteIndex};
 use candor_core::filter::Filter;
 use candor_core::job::Job;
 use candor_engine::realtime::{self, Obtained};
-use candor_engine::{BusCounters, Ended, FrameCounters, Gateway, Notice, Reloaded, RouteCounters};
+use candor_engine::{BusCounters, Ended, FrameCounters, Gateway, GuardEvent, Notice, Reloaded, RouteCounters};
 use candor_io::machine::Machine;
 use candor_io::signal::Signal;
 use serde_json::Value;
@@ -25,7 +25,7 @@ use super::log::LogLine;
 use super::output::{Output, Stream};
 use crate::cmd::job_text::frames_of;
 use crate::cmd::show;
-use events::{Answer, BusView, CountersView, Event, FrameView, ReloadView, ReloadedView, RouteView};
+use events::{AlarmView, Answer, BusView, CountersView, Event, FrameView, ReloadView, ReloadedView, RouteView};
 use tables::{bus_table, table};
 
 /// Counters in plan order.
@@ -147,6 +147,19 @@ impl Report {
             _ if text.is_empty() => {}
             Form::Log => self.log(LogLine::new(Level::WARN, "finding", &text)),
             Form::Text | Form::Json => self.output.say(Stream::Error, text),
+        }
+    }
+
+    /// What a guard found. Alarms go to standard error, as warnings do.
+    pub(super) fn alarm(&self, event: &GuardEvent, plan: &Plan) {
+        let view = AlarmView::of(event, plan);
+        let text = view.text();
+        match (self.form, view.state) {
+            (Form::Json, _) => self.out(render::line(&Event::Alarm(view))),
+            (Form::Text, "over") => self.out(format!("{text}\n")),
+            (Form::Text, _) => self.output.say(Stream::Error, format!("{text}\n")),
+            (Form::Log, "over") => self.log(LogLine::new(Level::INFO, "alarm", &text)),
+            (Form::Log, _) => self.log(LogLine::new(Level::WARN, "alarm", &text)),
         }
     }
 

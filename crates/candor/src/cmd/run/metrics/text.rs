@@ -45,6 +45,7 @@ struct Route {
     counters: RouteCounters,
     /// Of its check, by name.
     verdicts: Vec<(&'static str, u64)>,
+    violations: Vec<(&'static str, u64)>,
 }
 
 #[derive(Debug)]
@@ -158,7 +159,8 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
             ("to", plan.bus(route.to).name.clone()),
             ("side", side.to_owned()),
         ];
-        Route { labels, counters, verdicts: route.verdicts() }
+        let named = route.violations().into_iter().map(|(rule, frames)| (rule.name(), frames));
+        Route { labels, counters, verdicts: route.verdicts(), violations: named.collect() }
     };
     gateway.counters().into_iter().enumerate().map(of_route).collect()
 }
@@ -238,6 +240,12 @@ impl Snapshot {
         });
         let help = "Frames of a route with `check`, by verdict";
         family(encoder, MetricType::Counter, ("route_checked_frames", help), checked)?;
+        let violated = self.routes.iter().flat_map(|route| {
+            let [name, from, to, side] = route.labels();
+            route.violations.iter().map(move |(rule, frames)| ([name, from, to, side, ("rule", *rule)], *frames))
+        });
+        let help = "Frames that violated the guard of a route, by the first rule that they violated";
+        family(encoder, MetricType::Counter, ("route_guard_violations", help), violated)?;
         self.latencies(encoder)
     }
 
@@ -470,8 +478,14 @@ mod tests {
                     labels: labels("speed", "user"),
                     counters: user,
                     verdicts: vec![("ok", 3), ("wrong-checksum", 1)],
+                    violations: vec![("rate", 7)],
                 },
-                Route { labels: labels("doors", "kernel"), counters: kernel, verdicts: Vec::new() },
+                Route {
+                    labels: labels("doors", "kernel"),
+                    counters: kernel,
+                    verdicts: Vec::new(),
+                    violations: Vec::new(),
+                },
             ],
             frames,
             signals,

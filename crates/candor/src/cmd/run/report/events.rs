@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use candor_cli::gateway_file::plural;
 use candor_cli::render::Finding;
 use candor_config::placement::Side;
+use candor_config::plan::Plan;
+use candor_core::frame::{CAN_MAX_DLEN, RawId};
 use candor_core::job::Job;
 use candor_core::order;
-use candor_engine::{BusCounters, FrameCounters, Gateway, Reloaded, RouteCounters};
+use candor_engine::{BusCounters, FrameCounters, Gateway, GuardEvent, GuardFinding, Reloaded, RouteCounters};
 use serde::Serialize;
 
 use crate::cmd::job_text::{frames_of, side_name};
@@ -33,6 +36,8 @@ pub(in crate::cmd) enum Event<'a> {
         kernel_jobs: usize,
         pid: u32,
     },
+    /// What a guard found.
+    Alarm(AlarmView<'a>),
     Counters(CountersView<'a>),
     FinalCounters(CountersView<'a>),
     Reloaded(&'a ReloadView<'a>),
@@ -111,6 +116,74 @@ pub(in crate::cmd) struct BusView<'a> {
     lost_in_ring: u64,
     sent: u64,
     refused: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct AlarmView<'a> {
+    pub(in crate::cmd) route: &'a str,
+    /// The violated rule, or `silent`.
+    pub(in crate::cmd) rule: &'static str,
+    /// `begins`, `goes-on`, or `over`.
+    pub(in crate::cmd) state: &'static str,
+    /// Frames that violated the rule since the last event.
+    pub(in crate::cmd) frames: u64,
+    /// The last of them, as candump writes it.
+    pub(in crate::cmd) frame: Option<String>,
+    /// Its receive timestamp in nanoseconds since 1970.
+    pub(in crate::cmd) received_ns: Option<i64>,
+    /// The identifier that is silent.
+    pub(in crate::cmd) id: Option<String>,
+    /// Why the frame of the alarm was not sent.
+    pub(in crate::cmd) not_sent: Option<&'a str>,
+}
+
+impl<'a> AlarmView<'a> {
+    pub(in crate::cmd) fn of(event: &'a GuardEvent, plan: &'a Plan) -> Self {
+        let (mut frame, mut received_ns) = (None, None);
+        let (rule, state, frames, id) = match &event.what {
+            GuardFinding::Violation { rule, frames, last, goes_on } => {
+                frame = last.as_ref().map(|last| frame_text(last.id, last.payload()));
+                received_ns = last.map(|last| last.at.0).filter(|at| *at != 0);
+                (rule.name(), if *goes_on { "goes-on" } else { "begins" }, *frames, None)
+            }
+            GuardFinding::Silent { id, .. } => ("silent", "begins", 0, id.map(id_text)),
+            GuardFinding::Heard { id } => ("silent", "over", 0, id.map(id_text)),
+        };
+        let route = &plan.route(event.route).name;
+        Self { route, rule, state, frames, frame, received_ns, id, not_sent: event.not_sent.as_deref() }
+    }
+
+    /// A sentence.
+    pub(in crate::cmd) fn text(&self) -> String {
+        let of = self.id.as_ref().map_or(String::new(), |id| format!(" of identifier {id}"));
+        let mut text = match (self.rule, self.state) {
+            ("silent", "begins") => format!("alarm: route {:?}: no frame{of} passes", self.route),
+            ("silent", _) => format!("alarm over: route {:?}: frames{of} pass again", self.route),
+            (rule, state) => {
+                let again = if state == "goes-on" { " again" } else { "" };
+                let count = plural(usize::try_from(self.frames).unwrap_or(usize::MAX), "frame");
+                format!("alarm: route {:?}: {count} violated `{rule}`{again}", self.route)
+            }
+        };
+        if let Some(frame) = &self.frame {
+            text += &format!(", the last one {frame}");
+        }
+        if let Some(why) = self.not_sent {
+            text += &format!("; the frame of the alarm was not sent: {why}");
+        }
+        text
+    }
+}
+
+fn id_text(id: RawId) -> String {
+    if id.is_eff() { format!("{:08X}", id.bits()) } else { format!("{:03X}", id.bits()) }
+}
+
+fn frame_text(id: RawId, payload: &[u8]) -> String {
+    let sign = if payload.len() > CAN_MAX_DLEN { "##0" } else { "#" };
+    let bytes: String = payload.iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("{}{sign}{}", id_text(id), if id.is_rtr() { "R" } else { &bytes })
 }
 
 /// The result of a reload.

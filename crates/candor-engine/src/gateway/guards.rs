@@ -1,0 +1,179 @@
+//! Alarms of guards. The threads that forward only count; this looks at what they counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use candor_config::plan::{Alarm, Plan, Route, RouteIndex};
+use candor_core::filter::ReceiveList;
+use candor_core::frame::{CANFD_MTU, RawId};
+use candor_core::job::RealtimeNs;
+use candor_guard::{Evidence, Rule};
+use candor_io::can::{CanSocket, Loopback, Options};
+
+use crate::preflight::Interfaces;
+
+/// The longest time between two looks.
+const LOOK: Duration = Duration::from_millis(250);
+/// The shortest one, for short times of silence.
+const SHORTEST_LOOK: Duration = Duration::from_millis(20);
+/// An alarm that goes on is told again after this time, and is over when as long has passed without a violation.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// Something that a guard found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardEvent {
+    /// Route with the guard.
+    pub route: RouteIndex,
+    pub what: GuardFinding,
+    /// Why the frame of the alarm could not be sent.
+    pub not_sent: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GuardFinding {
+    /// Frames violated a rule.
+    Violation {
+        rule: Rule,
+        /// Since the last event of this rule.
+        frames: u64,
+        /// The last one, if it violated this rule.
+        last: Option<Evidence>,
+        /// True if it has been told before.
+        goes_on: bool,
+    },
+    /// No frame passed for the time of `silent`; without an identifier if all frames of the route count.
+    Silent { id: Option<RawId>, after: Duration },
+    /// A frame passed again.
+    Heard { id: Option<RawId> },
+}
+
+/// What is known of all guards.
+#[derive(Debug, Default)]
+pub(super) struct Guards {
+    /// By route name, so that it outlives a reload.
+    routes: BTreeMap<String, Watched>,
+    looked: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    counted: [u64; Rule::ALL.len()],
+    alarms: [Option<Raised>; Rule::ALL.len()],
+    heard: BTreeMap<Option<u32>, (RealtimeNs, Instant)>,
+    silent: BTreeSet<Option<u32>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Raised {
+    told: Instant,
+    /// When the last violation was seen.
+    last: Instant,
+    /// Not told yet.
+    frames: u64,
+}
+
+impl Guards {
+    /// Time until the next look; `None` without guards.
+    pub(super) fn due_within(&self, plan: &Plan, now: Instant) -> Option<Duration> {
+        let guards = plan.routes().iter().filter_map(|route| route.guard.as_ref());
+        let of = |silent: Option<Duration>| silent.map_or(LOOK, |silent| (silent / 4).clamp(SHORTEST_LOOK, LOOK));
+        let every = guards.map(|guard| of(guard.silent)).min()?;
+        Some(self.looked.map_or(Duration::ZERO, |looked| (looked + every).saturating_duration_since(now)))
+    }
+
+    /// Looks at all guards.
+    pub(super) fn look(&mut self, plan: &Plan, interfaces: &Interfaces, now: Instant) -> Vec<GuardEvent> {
+        self.looked = Some(now);
+        let mut events = Vec::new();
+        for (at, route) in plan.routes().iter().enumerate() {
+            let Some(guard) = &route.guard else { continue };
+            let watched = self.routes.entry(route.name.clone()).or_default();
+            let mut found = watched.violations(route, now);
+            if let Some(silent) = guard.silent {
+                watched.silences(route, silent, now, &mut found);
+            }
+            let route = RouteIndex(at);
+            events.extend(found.into_iter().map(|what| {
+                let begins =
+                    !matches!(what, GuardFinding::Violation { goes_on: true, .. } | GuardFinding::Heard { .. });
+                let alarm = guard.alarm.as_ref().filter(|_| begins);
+                GuardEvent { route, what, not_sent: alarm.and_then(|alarm| send(alarm, interfaces)) }
+            }));
+        }
+        self.routes.retain(|name, _| plan.routes().iter().any(|route| route.name == *name));
+        events
+    }
+}
+
+/// Sends the frame of an alarm; why not, if that fails.
+fn send(alarm: &Alarm, interfaces: &Interfaces) -> Option<String> {
+    let Some(interface) = interfaces.present(alarm.to) else { return Some("the interface is gone".to_owned()) };
+    let mut bytes = [0; CANFD_MTU];
+    let len = alarm.frame.to_kernel(&mut bytes);
+    let options = Options { filters: &[], loopback: Loopback::On, ..Options::default() };
+    let sent = CanSocket::open(interface, &options).and_then(|socket| socket.send_now(&bytes[..len]));
+    sent.err().map(|error| error.to_string())
+}
+
+impl Watched {
+    fn violations(&mut self, route: &Route, now: Instant) -> Vec<GuardFinding> {
+        let mut found = Vec::new();
+        let last = |rule| route.tallies().filter_map(|tally| tally.last()).find(|last| last.rule == rule);
+        for (rule, total) in route.violations() {
+            let counted = &mut self.counted[rule as usize];
+            // Less if a reload began a new count.
+            let new = if total >= *counted { total - *counted } else { total };
+            *counted = total;
+            let alarm = &mut self.alarms[rule as usize];
+            let violation = |frames, goes_on| GuardFinding::Violation { rule, frames, last: last(rule), goes_on };
+            match alarm {
+                None if new > 0 => {
+                    found.push(violation(new, false));
+                    *alarm = Some(Raised { told: now, last: now, frames: 0 });
+                }
+                None => {}
+                Some(raised) => {
+                    raised.frames += new;
+                    if new > 0 {
+                        raised.last = now;
+                    }
+                    let is_over = now.duration_since(raised.last) >= AGAIN;
+                    if raised.frames > 0 && (is_over || now.duration_since(raised.told) >= AGAIN) {
+                        found.push(violation(raised.frames, true));
+                        (raised.told, raised.frames) = (now, 0);
+                    }
+                    if is_over {
+                        *alarm = None;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn silences(&mut self, route: &Route, silent: Duration, now: Instant, found: &mut Vec<GuardFinding>) {
+        let Some(pace) = route.pace() else { return };
+        for (id, at) in pace.last_frames() {
+            let heard = self.heard.entry(id.map(|id| id.0)).or_insert((RealtimeNs::UNKNOWN, now));
+            if heard.0 != at {
+                *heard = (at, now);
+            }
+        }
+        let expected = route.selections.iter().map(|selection| selection.filter.normalise());
+        let expected = expected.filter(|filter| filter.list == ReceiveList::Exact).map(|filter| filter.id);
+        let keys: Vec<_> = if pace.is_shared() { vec![None] } else { expected.map(Some).collect() };
+        for key in keys {
+            self.heard.entry(key).or_insert((RealtimeNs::UNKNOWN, now));
+        }
+        for (key, (_, heard)) in &self.heard {
+            let id = key.map(RawId);
+            if now.duration_since(*heard) < silent {
+                if self.silent.remove(key) {
+                    found.push(GuardFinding::Heard { id });
+                }
+            } else if self.silent.insert(*key) {
+                found.push(GuardFinding::Silent { id, after: silent });
+            }
+        }
+    }
+}
