@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use candor_core::frame::RawId;
 use candor_core::job::{Compute, Seen};
 use candor_core::rule::Verdict as Fate;
 
@@ -50,6 +51,10 @@ impl Check {
 }
 
 impl Compute for Check {
+    fn fault(&self, id: RawId, payload: &[u8]) -> Option<&'static str> {
+        if id.is_rtr() || id.is_err() { None } else { self.protection.look(payload).1.map(Verdict::name) }
+    }
+
     fn equals(&self, other: &dyn Any) -> bool {
         let same = |other: &Self| (&self.scheme, self.on_bad) == (&other.scheme, other.on_bad);
         other.downcast_ref().is_some_and(same)

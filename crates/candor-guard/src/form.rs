@@ -99,7 +99,7 @@ impl Form {
     }
 
     #[inline]
-    fn fault(&self, id: RawId, payload: &[u8]) -> Option<Rule> {
+    fn broken(&self, id: RawId, payload: &[u8]) -> Option<Rule> {
         if self.lengths >> (payload.len() & 127) & 1 == 0 {
             return Some(Rule::Length);
         }
@@ -115,13 +115,17 @@ impl Compute for Form {
         if seen.id.is_rtr() || seen.id.is_err() {
             return Verdict::Send;
         }
-        match self.fault(seen.id, payload) {
+        match self.broken(seen.id, payload) {
             None => Verdict::Send,
             Some(rule) => {
                 self.tally.note(rule, seen, payload);
                 if self.on_violation == OnViolation::Drop { Verdict::Delete } else { Verdict::Send }
             }
         }
+    }
+
+    fn fault(&self, id: RawId, payload: &[u8]) -> Option<&'static str> {
+        if id.is_rtr() || id.is_err() { None } else { self.broken(id, payload).map(Rule::name) }
     }
 
     fn equals(&self, other: &dyn Any) -> bool {

@@ -1,7 +1,7 @@
 //! How soon frames may follow each other.
 
 use core::any::Any;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicI64, Ordering};
 use core::time::Duration;
 
 use candor_core::frame::RawId;
@@ -131,31 +131,34 @@ impl Pace {
         let state = self.table.of(seen.id);
         let since = now.wrapping_sub(state.last.load(Ordering::Relaxed));
         // A clock that was set back begins again.
-        let full = |at: i64| if since < 0 { now } else { at.max(now) };
-        let (frames_full, bits_full) =
-            (full(state.frames_full.load(Ordering::Relaxed)), full(state.bits_full.load(Ordering::Relaxed)));
-        let frames_after = frames_full + self.rate.interval_ns;
-        let bits_after = match self.bit_rate.interval_ns {
-            0 => bits_full,
-            interval => bits_full + interval * bits(seen.id, payload),
-        };
-        let fault = if frames_after - now > self.rate.room_ns {
-            Some(Rule::Rate)
-        } else if bits_after - now > self.bit_rate.room_ns {
-            Some(Rule::BitRate)
-        } else if (0..self.gap_ns).contains(&since) {
-            Some(Rule::Gap)
-        } else {
-            None
-        };
-        if fault.is_none() || self.on_violation == OnViolation::Count {
-            state.last.store(now, Ordering::Relaxed);
+        let full = |at: &AtomicI64| if since < 0 { now } else { at.load(Ordering::Relaxed).max(now) };
+        let frames_after = full(&state.frames_full) + self.rate.interval_ns;
+        let mut fault = None;
+        if frames_after - now > self.rate.room_ns {
+            fault = Some(Rule::Rate);
+        } else if self.bit_rate != FREE {
+            let bits_after = full(&state.bits_full) + self.bit_rate.interval_ns * bits(seen.id, payload);
+            if bits_after - now > self.bit_rate.room_ns {
+                fault = Some(Rule::BitRate);
+            } else if !self.is_too_soon(since) {
+                state.bits_full.store(bits_after, Ordering::Relaxed);
+            }
+        }
+        if fault.is_none() && self.is_too_soon(since) {
+            fault = Some(Rule::Gap);
         }
         if fault.is_none() {
+            state.last.store(now, Ordering::Relaxed);
             state.frames_full.store(frames_after, Ordering::Relaxed);
-            state.bits_full.store(bits_after, Ordering::Relaxed);
+        } else if self.on_violation == OnViolation::Count {
+            state.last.store(now, Ordering::Relaxed);
         }
         fault
+    }
+
+    #[inline]
+    fn is_too_soon(&self, since: i64) -> bool {
+        (0..self.gap_ns).contains(&since)
     }
 }
 

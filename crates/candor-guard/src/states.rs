@@ -58,6 +58,8 @@ impl Table {
         if self.slots.is_empty() { &self.shared } else { self.find(id) }
     }
 
+    // Separate, so that a single state needs no registers of it.
+    #[inline(never)]
     fn find(&self, id: RawId) -> &State {
         let key = id.bits() | id.0 & CAN_EFF_FLAG | USED;
         let mask = self.slots.len() - 1;

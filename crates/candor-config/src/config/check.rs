@@ -187,6 +187,8 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
             used.extend([bus.name.value.as_str(), peer.value.as_str()]);
         }
     }
+    let guards = spec.routes.iter().filter_map(|route| route.guard.as_ref()?.alarm.as_ref()?.to.as_ref());
+    used.extend(guards.map(|to| to.value.as_str()));
     used.extend(spec.egress.iter().map(|egress| egress.name.value.as_str()));
     // An unknown bus of a route may be any of them, and a file without routes has a greater problem.
     let has_broken = spec.frames.iter().any(|frame| frame.is_incomplete);

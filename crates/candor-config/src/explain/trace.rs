@@ -33,8 +33,8 @@ pub enum Act {
     Checksum(ChecksumKind),
     /// Signals are computed.
     Change,
-    /// A checksum and a counter are checked.
-    Check,
+    /// A check of the received frame, and what it found.
+    Check(Option<&'static str>),
     /// A checksum and a counter are written.
     Protect,
     /// Not computed: a position from the end is before the start of the frame.
@@ -97,7 +97,8 @@ struct Tracer {
 impl Tracer {
     /// The reason if the frame is deleted.
     fn run(&mut self, job: &Job) -> Option<Deleted> {
-        let checks = job.checks.iter().map(|check| (Act::Check, check));
+        let received = self.frame;
+        let checks = job.checks.iter().map(|check| (Act::Check(check.fault(&received)), check));
         for (act, computed) in checks.chain(job.computed.iter().map(|change| (Act::Change, change))) {
             if self.step(act, |frame| computed.change_frame(frame)) == Verdict::Delete {
                 return Some(Deleted::Refused(act));

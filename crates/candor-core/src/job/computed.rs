@@ -39,6 +39,11 @@ pub trait Compute: Any + Send + Sync {
     fn is_timed(&self) -> bool {
         false
     }
+
+    /// What a check finds wrong with a frame by itself, in a word, without those before. For explanations.
+    fn fault(&self, _id: RawId, _payload: &[u8]) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A computed change of a job. User space only.
@@ -67,6 +72,12 @@ impl Computed {
     #[must_use]
     pub fn is_timed(&self) -> bool {
         self.0.is_timed()
+    }
+
+    /// What a check finds wrong with a frame by itself, in a word, without those before. For explanations.
+    #[must_use]
+    pub fn fault(&self, frame: &Frame) -> Option<&'static str> {
+        self.0.fault(frame.id, frame.payload())
     }
 
     /// True for the same one, with its state.

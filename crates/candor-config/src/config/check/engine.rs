@@ -351,7 +351,7 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::Xl => return only_kernel(spec, KernelOnly::Xl),
         Because::Signals => spec.change.first().map(|change| &change.name.span),
         Because::Integrity | Because::Bpf(NotForBpf::Integrity) => {
-            let check = spec.check.as_ref().map(|check| &check.span);
+            let check = spec.check.as_ref().map(|check| &check.span).or(spec.guard.as_ref().map(|guard| &guard.span));
             check.or(spec.protect.as_ref().map(|protect| &protect.span))
         }
         Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),

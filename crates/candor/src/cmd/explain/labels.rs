@@ -40,7 +40,7 @@ pub(super) const fn act(act: Act) -> &'static str {
         Act::Checksum(ChecksumKind::Crc8) | Act::ChecksumLeftOut(ChecksumKind::Crc8) => "crc8",
         Act::Checksum(ChecksumKind::Xor) | Act::ChecksumLeftOut(ChecksumKind::Xor) => "xor-sum",
         Act::Change => "change",
-        Act::Check => "check",
+        Act::Check(_) => "check",
         Act::Protect => "protect",
         Act::Convert(_) => "convert",
         Act::Mark => "mark",
@@ -51,6 +51,11 @@ pub(super) const fn act(act: Act) -> &'static str {
 pub(super) fn changes(act: Act, before: &Frame, after: &Frame, changed: Changes) -> Vec<String> {
     if let Act::ChecksumLeftOut(_) = act {
         return vec!["not computed: the frame is too short for its positions".to_owned()];
+    }
+    match act {
+        Act::Check(Some(fault)) => return vec![format!("violates `{fault}`, which is counted")],
+        Act::Check(None) => return vec!["passes, by itself".to_owned()],
+        _ => {}
     }
     let mut texts = Vec::new();
     if changed.format {
@@ -113,7 +118,8 @@ pub(super) fn deleted(why: Deleted) -> String {
         Deleted::NoForm(SendAs::Classic) => "a classic frame has at most 8 bytes".to_owned(),
         Deleted::NoForm(SendAs::Fd { .. }) => "CAN FD has no remote frames".to_owned(),
         Deleted::Refused(Act::Protect) => "`protect` does not fit its length".to_owned(),
-        Deleted::Refused(_) => "`check` found its checksum, length or Data-ID wrong".to_owned(),
+        Deleted::Refused(Act::Check(Some(fault))) => format!("a check refuses it: `{fault}`"),
+        Deleted::Refused(_) => "a check refuses it".to_owned(),
     }
 }
 
