@@ -29,6 +29,7 @@ mod explained;
 mod faults;
 mod forwarding;
 mod frames;
+mod guard;
 mod hazards;
 mod integrity;
 mod kernel;

@@ -72,8 +72,12 @@ fn frames_over_time() {
     // 131 bits of the largest classic frame, twice, are 2.62 ms at 100 kbit/s.
     let bits = "bit-rate = \"100kbit/s\", burst = 2";
     let frames = ["0 123#1122334455667788", "0 123#1122334455667788", "0 123#1122334455667788", "1 123#11"];
-    assert_eq!(sent(&loaded(&with_guard("123", bits).replace("match", "frames = \"classic\"\nmatch")), &frames), [T; 4]);
-    let drop = with_guard("123", &format!("{bits}, on-violation = \"drop\"")).replace("match", "frames = \"classic\"\nmatch");
+    assert_eq!(
+        sent(&loaded(&with_guard("123", bits).replace("match", "frames = \"classic\"\nmatch")), &frames),
+        [T; 4]
+    );
+    let drop =
+        with_guard("123", &format!("{bits}, on-violation = \"drop\"")).replace("match", "frames = \"classic\"\nmatch");
     assert_eq!(sent(&loaded(&drop), &frames), [T, T, F, T]);
 }
 
