@@ -21,7 +21,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 25] = examples!(
+const EXAMPLES: [(&str, &str); 26] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -45,6 +45,7 @@ const EXAMPLES: [(&str, &str); 25] = examples!(
     "21-services.toml",
     "22-signals.toml",
     "23-dashboard.toml",
+    "24-border.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );

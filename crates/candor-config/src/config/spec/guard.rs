@@ -55,12 +55,19 @@ keys! {
 
     /// Bits with a value.
     pub struct ConstantSpec {}
-    "mask" => mask: Option<Text> = PAYLOAD.required("the bits that are compared, such as mask = \"F0\"");
-    "value" => value: Option<Text> = PAYLOAD.required("their value, such as value = \"10\"");
+    "mask" => mask: Option<Text> = PAYLOAD
+        .required("the bits that are compared, such as mask = \"F0\"")
+        .about("bits of the payload that are compared, in hex");
+    "value" => value: Option<Text> = PAYLOAD
+        .required("their value, such as value = \"10\"")
+        .about("their value; other bits are 0");
 
     /// `alarm`.
     pub struct AlarmSpec {}
-    "to" => to: Option<Text> = Key::new("the name of a bus").required("the bus that it is sent to, such as to = \"body\"");
+    "to" => to: Option<Text> = Key::new("the name of a bus")
+        .required("the bus that it is sent to, such as to = \"body\"")
+        .about("the bus that it is sent to");
     "frame" => frame: Option<Text> = Key::new("a frame as for cansend, such as \"7F0#01\"")
-        .required("the frame as for cansend, such as frame = \"7F0#01\"");
+        .required("the frame as for cansend, such as frame = \"7F0#01\"")
+        .about("the frame, as for cansend");
 }
