@@ -45,9 +45,25 @@ impl Field {
         if (self.first..self.end()).contains(&at) { self.byte_of(self.mask(), at - self.first) } else { 0 }
     }
 
+    /// The 8 bytes that end with it, if it is in them. A MAC at the end of a classic frame is.
+    #[inline]
+    fn window<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8; 8]> {
+        let start = self.end().checked_sub(8).filter(|start| *start <= self.first)?;
+        payload.get(start..)?.first_chunk()
+    }
+
     /// Its value. 0 if the payload is too short.
     #[inline]
     pub(crate) fn get(&self, payload: &[u8]) -> u128 {
+        if let Some(bytes) = self.window(payload) {
+            return u128::from(u64::from_be_bytes(*bytes) >> self.shift) & self.mask();
+        }
+        let byte = payload.get(self.first).filter(|_| self.bytes == 1);
+        byte.map_or_else(|| self.joined(payload), |byte| u128::from(*byte) >> self.shift & self.mask())
+    }
+
+    #[inline(never)]
+    fn joined(&self, payload: &[u8]) -> u128 {
         let bytes = payload.get(self.first..self.end()).unwrap_or_default();
         let Some((last, before)) = bytes.split_last() else { return 0 };
         let above = before.iter().fold(0, |value: u128, byte| value << 8 | u128::from(*byte));
@@ -58,7 +74,17 @@ impl Field {
     /// Writes the low bits of `value`. The payload is long enough.
     #[inline]
     pub(crate) fn set(&self, payload: &mut [u8], value: u128) {
-        let value = value & self.mask();
+        let Some(bytes) = self.window(payload) else { return self.set_bytes(payload, value & self.mask()) };
+        let [mask, value] =
+            [self.mask(), value].map(|bits| u64::try_from(bits & self.mask()).unwrap_or(0) << self.shift);
+        let new = (u64::from_be_bytes(*bytes) & !mask | value).to_be_bytes();
+        if let Some(bytes) = payload.get_mut(self.end() - 8..self.end()) {
+            bytes.copy_from_slice(&new);
+        }
+    }
+
+    #[inline(never)]
+    fn set_bytes(&self, payload: &mut [u8], value: u128) {
         for (at, byte) in payload.iter_mut().skip(self.first).take(self.bytes).enumerate() {
             *byte = *byte & !self.byte_of(self.mask(), at) | self.byte_of(value, at);
         }

@@ -1,5 +1,7 @@
 //! CMAC of AES-128.
 
+use alloc::vec::Vec;
+
 use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt as _, KeyInit as _};
 use zeroize::Zeroize as _;
@@ -7,7 +9,7 @@ use zeroize::Zeroize as _;
 use crate::key::Key;
 
 /// Bytes of a block.
-const BLOCK: usize = 16;
+pub(crate) const BLOCK: usize = 16;
 
 /// AES-CMAC with the key schedule and both subkeys computed.
 ///
@@ -34,23 +36,34 @@ impl Cmac {
     /// The MAC of a message. Its most significant bits are the first ones of a truncated MAC.
     #[must_use]
     pub fn of(&self, message: &[u8]) -> u128 {
-        let mut state = 0;
-        let mut rest = message;
-        while let Some((block, more)) = rest.split_first_chunk().filter(|(_, more)| !more.is_empty()) {
-            state = encrypted(&self.cipher, state ^ u128::from_be_bytes(*block));
-            rest = more;
-        }
-        let last = match rest.first_chunk() {
-            Some(block) => u128::from_be_bytes(*block) ^ self.whole,
-            None => {
+        let mut blocks: Vec<_> = message
+            .chunks(BLOCK)
+            .map(|bytes| {
                 let mut block = [0; BLOCK];
-                for (byte, from) in block.iter_mut().zip(rest.iter().chain(&[0x80])) {
-                    *byte = *from;
-                }
-                u128::from_be_bytes(block) ^ self.padded
+                block.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+                block
+            })
+            .collect();
+        blocks.resize(blocks.len().max(1), [0; BLOCK]);
+        self.of_blocks(&mut blocks, message.len())
+    }
+
+    /// The same for the first `len` bytes of blocks that are zeros after it, without an allocation.
+    #[inline]
+    pub(crate) fn of_blocks(&self, blocks: &mut [[u8; BLOCK]], len: usize) -> u128 {
+        let key = if len > 0 && len.is_multiple_of(BLOCK) {
+            self.whole
+        } else {
+            if let Some(byte) = blocks.as_flattened_mut().get_mut(len) {
+                *byte = 0x80;
             }
+            self.padded
         };
-        encrypted(&self.cipher, state ^ last)
+        let used = blocks.get(..len.div_ceil(BLOCK).max(1)).unwrap_or_default();
+        let Some((last, before)) = used.split_last() else { return 0 };
+        let chain = |state, block: &[u8; BLOCK]| encrypted(&self.cipher, state ^ u128::from_be_bytes(*block));
+        let state = before.iter().fold(0, chain);
+        chain(state ^ key, last)
     }
 }
 
@@ -75,5 +88,5 @@ fn encrypted(cipher: &Aes128Enc, block: u128) -> u128 {
 
 /// Times x in the field of 2^128 elements, without a branch on the bits of the key.
 const fn doubled(value: u128) -> u128 {
-    value << 1 ^ (value >> 127) * 0x87
+    (value << 1) ^ ((value >> 127) * 0x87)
 }

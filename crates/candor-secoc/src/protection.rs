@@ -7,7 +7,7 @@ use candor_core::frame::{CANFD_MAX_DLEN, FD_LENGTHS};
 use subtle::ConstantTimeEq as _;
 
 use crate::bits::Field;
-use crate::cmac::Cmac;
+use crate::cmac::{BLOCK, Cmac};
 use crate::error::{Part, SchemeError};
 use crate::key::Key;
 use crate::scheme::{Freshness, Scheme};
@@ -17,6 +17,7 @@ use crate::verdict::Verdict;
 const DATA_ID: usize = 16;
 /// Bytes of what a MAC covers at most: Data-ID, payload, and a freshness value of 72 bits.
 const MESSAGE: usize = DATA_ID + CANFD_MAX_DLEN + 9;
+const BLOCKS: usize = (MESSAGE + 1).div_ceil(BLOCK);
 
 /// A scheme with its key.
 #[derive(Debug)]
@@ -142,7 +143,8 @@ impl Protection {
 
     /// The sent bits of the MAC of a frame. The frame has the length of the scheme.
     fn mac_of(&self, frame: &[u8], value: u64) -> u128 {
-        let mut message = [0; MESSAGE];
+        let mut blocks = [[0; BLOCK]; BLOCKS];
+        let message = blocks.as_flattened_mut();
         let (first, len) = self.payload;
         let mut end = self.data_id.len();
         if let Some(to) = message.get_mut(..end) {
@@ -160,7 +162,7 @@ impl Protection {
             }
             end += fresh.bytes;
         }
-        self.cmac.of(message.get(..end).unwrap_or_default()) >> (128 - self.mac_bits)
+        self.cmac.of_blocks(&mut blocks, end) >> (128 - self.mac_bits)
     }
 }
 

@@ -213,6 +213,7 @@ impl Compute for Check {
         if self.options.payload == Payload::Plain && verdict != Verdict::WrongLength {
             let (first, len) = self.secured.protection.payload;
             frame.data.copy_within(first..first + len, 0);
+            frame.data[len..self.secured.protection.len].fill(0);
             become_long(frame, len);
         }
         Fate::Send
@@ -265,7 +266,7 @@ impl Compute for Protect {
         if is_plain {
             frame.data.copy_within(..plain, first);
             frame.data[..first].fill(0);
-            become_long(frame, first + plain);
+            frame.data[first + plain..protection.len].fill(0);
             become_long(frame, protection.len);
         }
         if !protection.secure(&mut frame.data[..protection.len], value) {
@@ -276,9 +277,7 @@ impl Compute for Protect {
     }
 }
 
-/// Gives a frame this length, and zeros after it. At most 64 bytes.
+/// Gives a frame this length, at most 64 bytes.
 fn become_long(frame: &mut Frame, len: usize) {
-    frame.data[len..].fill(0);
-    frame.len8_dlc = 0;
-    frame.len = u8::try_from(len).unwrap_or(0);
+    (frame.len, frame.len8_dlc) = (u8::try_from(len).unwrap_or(0), 0);
 }
