@@ -8,13 +8,12 @@
 
 use std::hint::black_box;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
 use candor_core::frame::{Frame, RawId};
 use candor_core::job::Compute;
 use candor_core::rule::Verdict;
-use candor_secoc::{Check, Key, Options, Payload, Protect, Scheme, SyncSource};
+use candor_secoc::{Check, Key, Options, Payload, Protect, Scheme};
 
 const FRAMES: usize = 200;
 const ROUNDS: usize = 300;
@@ -45,11 +44,11 @@ fn ends(case: usize) -> (Protect, Check, Frame) {
     let key = Key::new([7; 16]);
     let (scheme, sync) = match case {
         1 => {
-            let check = Arc::new(Check::new(Scheme::sync(0xF), &key, None, Options::default()).unwrap());
+            let check = Check::new(Scheme::sync(0xF), &key, None, Options::default()).unwrap();
             let mut frame = Frame::EMPTY;
             let sender = Protect::new(Scheme::sync(0xF), &key, None).unwrap();
             assert!(sender.change(&mut frame) == Verdict::Send && check.change(&mut frame) == Verdict::Send);
-            (Scheme::profile_3(0x131, 4), Some(SyncSource::new("sync".into(), check)))
+            (Scheme::profile_3(0x131, 4), Some(check.sync_source("sync".into())))
         }
         2 => (Scheme::profile_1(0x131, 48, 32), None),
         _ => (Scheme::profile_1(0x131, 4, 32), None),

@@ -1,13 +1,12 @@
 //! What must hold for any frame, for fuzzing and property tests.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use candor_core::frame::{Frame, FrameFormat, RawId};
 use candor_core::job::Compute as _;
 use candor_core::rule::Verdict as Fate;
 
-use crate::{Check, Freshness, Key, OnBad, Options, Payload, Protect, Scheme, SyncSource, Synchronised};
+use crate::{Check, Freshness, Key, OnBad, Options, Payload, Protect, Scheme, SchemeError, Synchronised};
 
 /// Takes numbers from bytes.
 struct Bytes<'b>(&'b [u8]);
@@ -34,19 +33,18 @@ pub fn check(bytes: &[u8]) {
     let key = Key::new([0x5A; 16]);
     let (scheme, period_bits) = scheme(&mut bytes);
     let sync = period_bits.map(|bits| {
+        let start = bytes.number() >> 40;
         let freshness = Freshness { synchronised: None, counter: bits, sent: bits, at: 0, attempts: 1, start: 0 };
-        let scheme = Scheme::after(0xF, 0, Some(freshness), 128);
-        Check::new(scheme, &key, None, Options::default()).map(|check| SyncSource::new("sync".into(), Arc::new(check)))
+        let scheme = |start| Scheme::after(0xF, 0, Some(Freshness { start, ..freshness }), 128);
+        let check = Check::new(scheme(0), &key, None, Options::default())?;
+        let mut frame = Frame { format: FrameFormat::Fd, ..Frame::EMPTY };
+        let sender = Protect::new(scheme(start), &key, None);
+        if sender.is_ok_and(|sender| sender.change(&mut frame) == Fate::Send) {
+            assert_eq!(check.change(&mut frame), Fate::Send, "a sync frame is accepted");
+        }
+        Ok::<_, SchemeError>(check.sync_source("sync".into()))
     });
     let Ok(sync) = sync.transpose() else { return };
-    if let Some(sync) = &sync {
-        let mut frame = Frame { format: FrameFormat::Fd, ..Frame::EMPTY };
-        let start = Freshness { start: bytes.number() >> 40, ..sync_freshness(sync) };
-        let sender = Protect::new(Scheme::after(0xF, 0, Some(start), 128), &key, None);
-        if sender.is_ok_and(|sender| sender.change(&mut frame) == Fate::Send) {
-            assert_eq!(sync.check().change(&mut frame), Fate::Send, "a sync frame is accepted");
-        }
-    }
     let options = Options { on_bad: OnBad::Drop, payload: Payload::Secured };
     let Ok(receiver) = Check::new(scheme.clone(), &key, sync.clone(), options) else { return };
     let sender = Protect::new(scheme.clone(), &key, sync).expect("the same scheme compiles for a sender");
@@ -78,10 +76,6 @@ pub fn check(bytes: &[u8]) {
             assert_eq!(receiver.last(), last, "an old frame moved the freshness value");
         }
     }
-}
-
-fn sync_freshness(sync: &SyncSource) -> Freshness {
-    sync.check().freshness().expect("a sync frame has a freshness value")
 }
 
 /// The bits of a byte that belong to a part of the scheme.

@@ -49,6 +49,16 @@ impl Key {
         Ok(key)
     }
 
+    /// As [`parse`](Self::parse), and overwrites the bytes.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn take(file: &mut [u8]) -> Result<Self, KeyError> {
+        let key = Self::parse(file);
+        file.zeroize();
+        key
+    }
+
     pub(crate) const fn bytes(&self) -> &[u8; LEN] {
         &self.0
     }

@@ -66,6 +66,6 @@ pub use cmac::Cmac;
 pub use error::{Part, SchemeError};
 pub use key::{Key, KeyError};
 pub use protection::Protection;
-pub use route::{Check, OnBad, Options, Payload, Protect, SyncSource};
+pub use route::{Check, OnBad, Options, Payload, Protect, SyncSource, relinked};
 pub use scheme::{Freshness, Scheme, Synchronised};
 pub use verdict::Verdict;

@@ -6,7 +6,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use candor_core::frame::Frame;
-use candor_core::job::Compute;
+use candor_core::job::{Compute, Computed};
 use candor_core::rule::Verdict as Fate;
 
 use crate::error::SchemeError;
@@ -64,32 +64,31 @@ impl Last {
     }
 }
 
-/// A check of sync frames, whose trip and reset counters others use.
+/// The trip and reset counters of sync frames, which the check of their route moves.
+///
+/// A follower takes over its state from a running one if both are equal, which they are if they follow the same: a route of this
+/// name, with an equal check, whose state is then taken over, too.
 #[derive(Clone, Debug)]
 pub struct SyncSource {
     name: String,
-    check: Arc<Check>,
+    scheme: Scheme,
+    key: Key,
+    options: Options,
+    last: Arc<Last>,
 }
 
 impl SyncSource {
-    /// The check of the route of this name.
+    /// Name of the route.
     #[must_use]
-    pub const fn new(name: String, check: Arc<Check>) -> Self {
-        Self { name, check }
-    }
-
-    /// The check, for its route.
-    #[must_use]
-    pub const fn check(&self) -> &Arc<Check> {
-        &self.check
+    pub fn name(&self) -> &str {
+        &self.name
     }
 }
 
-/// A check takes over its state from a running one if both are equal, so what it follows must be taken over in the same cases: if
-/// the name is the same and the checks are equal.
 impl PartialEq for SyncSource {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.check.equals(&*other.check)
+        let same = (&self.name, &self.scheme, &self.key) == (&other.name, &other.scheme, &other.key);
+        same && self.options == other.options
     }
 }
 
@@ -110,8 +109,8 @@ impl Secured {
             (Some(_), None) => return Err(SchemeError::NoSync),
             (None, Some(_)) => return Err(SchemeError::UnusedSync),
             (Some(wanted), Some(sync)) => {
-                let of_sync = &sync.check.secured.scheme.freshness;
-                let found = of_sync.filter(|fresh| fresh.synchronised.is_none()).map_or(0, |fresh| fresh.counter);
+                let found =
+                    sync.scheme.freshness.filter(|fresh| fresh.synchronised.is_none()).map_or(0, |fresh| fresh.counter);
                 let wanted = wanted.period_bits();
                 if u32::from(found) != wanted {
                     return Err(SchemeError::SyncBits { found, wanted });
@@ -128,7 +127,7 @@ impl Secured {
 
     /// Trip and reset counter of the last sync frame.
     fn period(&self) -> Option<u64> {
-        self.sync.as_ref()?.check.last.load()
+        self.sync.as_ref()?.last.load()
     }
 }
 
@@ -143,7 +142,7 @@ impl Secured {
 pub struct Check {
     secured: Secured,
     options: Options,
-    last: Last,
+    last: Arc<Last>,
     counts: [AtomicU64; Verdict::ALL.len()],
 }
 
@@ -159,7 +158,7 @@ impl Check {
         if options.payload == Payload::Plain && !is_length(len) {
             return Err(SchemeError::PlainLen { len });
         }
-        Ok(Self { secured, options, last: Last::new(), counts: Default::default() })
+        Ok(Self { secured, options, last: Arc::new(Last::new()), counts: Default::default() })
     }
 
     /// The number of frames with each verdict, in the order of [`Verdict::ALL`].
@@ -173,9 +172,12 @@ impl Check {
         self.last.load()
     }
 
-    #[cfg(any(test, feature = "testing"))]
-    pub(crate) const fn freshness(&self) -> Option<crate::Freshness> {
-        self.secured.scheme.freshness
+    /// What others follow, if this is the check of the route with this name.
+    #[must_use]
+    pub fn sync_source(&self, name: String) -> SyncSource {
+        let Secured { scheme, key, .. } = &self.secured;
+        let (scheme, key, last) = (scheme.clone(), key.clone(), self.last.clone());
+        SyncSource { name, scheme, key, options: self.options, last }
     }
 
     /// Judges a payload, and goes on from it if it is accepted.
@@ -275,6 +277,24 @@ impl Compute for Protect {
         self.last.store(value);
         Fate::Send
     }
+}
+
+/// The same check or protection, before its first frame, that follows what `source` returns for the name of a route. `None` if it
+/// follows that already, or nothing.
+#[must_use]
+pub fn relinked(computed: &Computed, source: impl Fn(&str) -> Option<SyncSource>) -> Option<Computed> {
+    let any: &dyn Any = &**computed.inner();
+    let elsewhere = |secured: &Secured| {
+        let own = secured.sync.as_ref()?;
+        source(&own.name).filter(|other| !Arc::ptr_eq(&own.last, &other.last))
+    };
+    if let Some(Check { secured, options, .. }) = any.downcast_ref() {
+        let check = Check::new(secured.scheme.clone(), &secured.key, Some(elsewhere(secured)?), *options);
+        return check.ok().map(|check| Computed::new(Arc::new(check)));
+    }
+    let Protect { secured, .. } = any.downcast_ref()?;
+    let protect = Protect::new(secured.scheme.clone(), &secured.key, Some(elsewhere(secured)?));
+    protect.ok().map(|protect| Computed::new(Arc::new(protect)))
 }
 
 /// Gives a frame this length, at most 64 bytes.

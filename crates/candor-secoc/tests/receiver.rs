@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use Verdict::{NoFreshness, NoSync, Ok, Repeated, Replayed, WrongLength, WrongMac};
 use candor_core::frame::Frame;
-use candor_core::job::Compute as _;
+use candor_core::job::{Compute as _, Computed};
 use candor_core::rule::Verdict as Fate;
 use candor_secoc::{
     Check, Freshness, Key, OnBad, Options, Part, Payload, Protect, Protection, Scheme, SchemeError, SyncSource,
@@ -50,16 +50,19 @@ fn counted(sent: u8, attempts: u8, start: u64) -> Scheme {
 /// A sync frame, and a frame that follows it.
 struct Synced {
     protection: Protection,
-    source: SyncSource,
+    check: Check,
     line: Line,
 }
 
 impl Synced {
     fn new() -> Self {
         let check = Check::new(Scheme::sync(0xF), &key(), None, Options::default()).unwrap();
-        let source = SyncSource::new("sync".into(), Arc::new(check));
-        let line = Line::new(Scheme::profile_3(0x131, 4), Some(source.clone()));
-        Self { protection: Protection::new(&Scheme::sync(0xF), &key()).unwrap(), source, line }
+        let line = Line::new(Scheme::profile_3(0x131, 4), Some(check.sync_source("sync".into())));
+        Self { protection: Protection::new(&Scheme::sync(0xF), &key()).unwrap(), check, line }
+    }
+
+    fn source(&self) -> SyncSource {
+        self.check.sync_source("sync".into())
     }
 
     fn sync_frame(&self, (trip, reset): (u64, u64)) -> [u8; 8] {
@@ -69,7 +72,7 @@ impl Synced {
     }
 
     fn sync(&self, period: (u64, u64)) -> Verdict {
-        self.source.check().judge(&self.sync_frame(period))
+        self.check.judge(&self.sync_frame(period))
     }
 
     /// Frames with this message counter.
@@ -165,12 +168,12 @@ fn sync_frames_never_go_back() {
     );
     let mut forged = synced.sync_frame((10, 0));
     forged[7] ^= 1;
-    assert_eq!(synced.source.check().judge(&forged), WrongMac);
-    assert_eq!(synced.source.check().last(), Some(9 << 20));
+    assert_eq!(synced.check.judge(&forged), WrongMac);
+    assert_eq!(synced.check.last(), Some(9 << 20));
     // As the compute of a route: one that says the same again is sent, an old one is not.
     let sent = |period| {
         let mut frame = Frame::classic(candor_core::frame::RawId(0xF), &synced.sync_frame(period)).unwrap();
-        synced.source.check().change(&mut frame)
+        synced.check.change(&mut frame)
     };
     assert_eq!([(9, 0), (8, 0), (9, 1)].map(sent), [Fate::Send, Fate::Delete, Fate::Send]);
 }
@@ -235,7 +238,7 @@ fn payloads_can_be_anywhere() {
 #[test]
 fn senders_follow_the_sync_frame_and_end_with_their_counter() {
     let synced = Synced::new();
-    let sender = Protect::new(Scheme::profile_3(0x131, 4), &key(), Some(synced.source.clone())).unwrap();
+    let sender = Protect::new(Scheme::profile_3(0x131, 4), &key(), Some(synced.source())).unwrap();
     let send = || {
         let mut one = frame("131#5A5A5A5A");
         (sender.change(&mut one) == Fate::Send).then(|| synced.line.check.judge(one.payload()))
@@ -258,7 +261,7 @@ fn senders_follow_the_sync_frame_and_end_with_their_counter() {
 fn states_are_taken_over_if_scheme_key_and_sync_frame_are_the_same() {
     let new = |key: &Key, name: &str, sync_key: &Key| {
         let check = Check::new(Scheme::sync(0xF), sync_key, None, Options::default()).unwrap();
-        let source = SyncSource::new(name.into(), Arc::new(check));
+        let source = check.sync_source(name.into());
         Check::new(Scheme::profile_3(0x131, 4), key, Some(source), Options::default()).unwrap()
     };
     let (one, other) = (key(), Key::new([8; 16]));
@@ -270,6 +273,26 @@ fn states_are_taken_over_if_scheme_key_and_sync_frame_are_the_same() {
     assert!(!check.equals(&1));
     let text = format!("{check:?}");
     assert!(!text.contains("[7") && !text.contains("7, 7"), "{text}");
+}
+
+/// A reload keeps the running check of the sync frame, but makes a new one of a frame that follows it.
+#[test]
+fn new_followers_of_a_running_sync_frame_are_linked_to_it() {
+    let (running, new) = (Synced::new(), Synced::new());
+    running.sync((1, 2));
+    let computed = |check: Check| Computed::new(Arc::new(check));
+    let scheme = Scheme::profile_3(0x131, 4);
+    let follower = computed(Check::new(scheme.clone(), &key(), Some(new.source()), Options::default()).unwrap());
+    let sender = Computed::new(Arc::new(Protect::new(scheme, &key(), Some(new.source())).unwrap()));
+    let send = |sender: &Computed| sender.change(&mut frame("131#01020304"));
+    assert_eq!(send(&sender), Fate::Delete);
+    let link = |one: &Computed, to: &Synced| candor_secoc::relinked(one, |name| (name == "sync").then(|| to.source()));
+    assert!(link(&sender, &new).is_none() && link(&follower, &new).is_none());
+    assert_eq!(send(&link(&sender, &running).unwrap()), Fate::Send);
+    let follower = link(&follower, &running).unwrap();
+    let mut one = Frame::classic(candor_core::frame::RawId(0x131), &running.line.frame(1 << 28 | 2 << 8)).unwrap();
+    assert_eq!(follower.change(&mut one), Fate::Send);
+    assert!(link(&computed(Check::new(Scheme::sync(0xF), &key(), None, Options::default()).unwrap()), &new).is_none());
 }
 
 #[test]
@@ -301,7 +324,7 @@ fn schemes_that_are_not_possible_say_why() {
     );
     assert_eq!(of(|scheme| *scheme = Scheme::profile_3(0x131, 4)), SchemeError::NoSync);
     let synced = Synced::new();
-    let with = |scheme| Protect::new(scheme, &key(), Some(synced.source.clone())).unwrap_err();
+    let with = |scheme| Protect::new(scheme, &key(), Some(synced.source())).unwrap_err();
     assert_eq!(with(Scheme::profile_1(0x131, 4, 32)), SchemeError::UnusedSync);
     let mut scheme = Scheme::profile_3(0x131, 4);
     scheme.freshness.as_mut().unwrap().synchronised.as_mut().unwrap().trip = 8;
