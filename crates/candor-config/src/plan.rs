@@ -19,6 +19,7 @@ use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 use candor_e2e::Check;
 pub use candor_egress::policy::{Egress, Queueing};
+use candor_secoc::SyncSource;
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
 
@@ -244,11 +245,19 @@ impl Route {
 impl Route {
     /// Verdicts of its `check`, by name, and how many frames had them.
     pub fn verdicts(&self) -> Vec<(&'static str, u64)> {
-        let check = self.checked.as_ref().and_then(|checked| {
-            let any: &dyn Any = &**checked.inner();
-            any.downcast_ref::<Check>()
-        });
-        check.iter().flat_map(|check| check.counts()).map(|(verdict, frames)| (verdict.name(), frames)).collect()
+        let Some(checked) = &self.checked else { return Vec::new() };
+        let any: &dyn Any = &**checked.inner();
+        if let Some(check) = any.downcast_ref::<candor_secoc::Check>() {
+            return check.counts().map(|(verdict, frames)| (verdict.name(), frames)).collect();
+        }
+        let check = any.downcast_ref::<Check>().into_iter();
+        check.flat_map(|check| check.counts()).map(|(verdict, frames)| (verdict.name(), frames)).collect()
+    }
+
+    /// What routes with authenticated frames follow, if this is the route of their sync frames.
+    fn sync_source(&self) -> Option<SyncSource> {
+        let any: &dyn Any = &**self.checked.as_ref()?.inner();
+        any.downcast_ref::<candor_secoc::Check>().map(|check| check.sync_source(self.name.clone()))
     }
 }
 
@@ -415,6 +424,16 @@ impl Plan {
             for (own, theirs) in [(&mut route.checked, &before.checked), (&mut route.protected, &before.protected)] {
                 if own == theirs {
                     own.clone_from(theirs);
+                }
+            }
+        }
+        // New ones must follow the sync frames that run.
+        let sources: Vec<_> = self.routes.iter().filter_map(Route::sync_source).collect();
+        let source = |name: &str| sources.iter().find(|source| source.name() == name).cloned();
+        for route in &mut self.routes {
+            for computed in [&mut route.checked, &mut route.protected].into_iter().flatten() {
+                if let Some(relinked) = candor_secoc::relinked(computed, source) {
+                    *computed = relinked;
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! `check` and `protect`: checksums and counters of a route.
 
-use crate::config::check::{Checks, value};
+use crate::config::check::{Checks, secoc, value};
 use crate::config::code;
 use crate::config::spec::{CrcSpec, PlaceSpec, RouteSpec, SchemeSpec, is_true};
 use crate::plan::{Formats, Selection};
@@ -11,8 +11,8 @@ use candor_core::filter::ReceiveList;
 use candor_core::ids::IdRange;
 use candor_core::job::Computed;
 use candor_e2e::{
-    Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, OnBad, Place, Profile, Protect, Scheme,
-    SchemeError, Settings, Unit, computed,
+    Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, OnBad, Place, Profile, Protect, Scheme, Settings,
+    Unit, computed,
 };
 
 /// The check and the protection of a route, each `None` if there is none.
@@ -31,14 +31,20 @@ pub(super) fn integrity(
         return [None, None];
     }
     let len = len_of_message(spec, selections, checks);
+    if !secoc::fits(spec, findings) {
+        return [None, None];
+    }
     let check = spec.check.as_ref().and_then(|check| {
         let on_bad = match check.on_bad.as_ref().map(|word| (word, word.value.as_str())) {
             None | Some((_, "drop")) => OnBad::Drop,
             Some((_, "pass")) => OnBad::Pass,
             Some((word, _)) => return unknown(word, "drop\" or \"pass", findings),
         };
+        if check.scheme.secoc.secoc.is_some() {
+            return secoc::check(spec, check, (on_bad, len), checks, findings);
+        }
         let scheme = scheme(&check.scheme, (&check.span, len), findings)?;
-        Check::new(scheme, on_bad).map_err(|wrong| refuse(&wrong, &check.span, findings)).ok()
+        Check::new(scheme, on_bad).map(computed).map_err(|wrong| refuse(&wrong, &check.span, findings)).ok()
     });
     let protect = spec.protect.as_ref().and_then(|protect| {
         let counted = match protect.counter.as_ref().map(|word| (word, word.value.as_str())) {
@@ -46,10 +52,13 @@ pub(super) fn integrity(
             Some((_, "follow")) => Counted::Follow,
             Some((word, _)) => return unknown(word, "own\" or \"follow", findings),
         };
+        if protect.scheme.secoc.secoc.is_some() {
+            return secoc::protect(spec, protect, (counted, len), checks, findings);
+        }
         let scheme = scheme(&protect.scheme, (&protect.span, len), findings)?;
-        Protect::new(scheme, counted).map_err(|wrong| refuse(&wrong, &protect.span, findings)).ok()
+        Protect::new(scheme, counted).map(computed).map_err(|wrong| refuse(&wrong, &protect.span, findings)).ok()
     });
-    [check.map(computed), protect.map(computed)]
+    [check, protect]
 }
 
 /// Of the message in a database of the bus that frames come from; otherwise 8.
@@ -61,13 +70,13 @@ fn len_of_message(spec: &RouteSpec, selections: &[Selection], checks: &Checks<'_
     found.map_or(8, |message| message.len.into())
 }
 
-fn unknown<T>(word: &Text, words: &str, findings: &mut Findings) -> Option<T> {
+pub(super) fn unknown<T>(word: &Text, words: &str, findings: &mut Findings) -> Option<T> {
     let message = format!("Unknown word {}", quote(&word.value));
     findings.error(code::INTEGRITY, &word.span, message, format!("write \"{words}\""));
     None
 }
 
-fn refuse(wrong: &SchemeError, place: &Span, findings: &mut Findings) {
+pub(super) fn refuse(wrong: &impl std::fmt::Display, place: &Span, findings: &mut Findings) {
     findings.error(code::INTEGRITY, place, wrong.to_string(), "see docs/integrity.md");
 }
 
@@ -174,7 +183,7 @@ fn crc(spec: &Table<CrcSpec>, findings: &mut Findings) -> Option<Algorithm> {
     })
 }
 
-fn hex(text: &Text, findings: &mut Findings) -> Option<u64> {
+pub(super) fn hex(text: &Text, findings: &mut Findings) -> Option<u64> {
     let digits = text.value.trim_start_matches("0x");
     let number = u64::from_str_radix(digits, 16);
     if number.is_err() {
