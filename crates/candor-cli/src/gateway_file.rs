@@ -85,8 +85,8 @@ impl GatewayFile {
     pub fn read_for(path: &Path, engine: Option<Engine>) -> Result<Self, ReadError> {
         let (name, bytes) = read_bytes(path, MAX_FILE_BYTES)?;
         let folder = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
-        let (read, key) = readers(&folder);
-        let checked = config::load_with(&bytes, engine, &mut { read }, &mut { key });
+        let mut key = |path: &str| key_file::key(&folder, path);
+        let checked = config::load_with(&bytes, engine, &mut |path| database(&folder.join(path)), &mut key);
         Ok(Self { checked, source: Source::new(name, &bytes), folder })
     }
 
@@ -120,8 +120,8 @@ impl GatewayFile {
     /// The lists that exclude frames from routes, for the engine of [`read_for`](Self::read_for). `None` if the file is not valid.
     pub fn lists(&self, engine: Option<Engine>) -> Option<Lists> {
         let bytes = self.source.text().as_bytes();
-        let (read, key) = readers(&self.folder);
-        config::lists_for(bytes, engine, &mut { read }, &mut { key })
+        let mut key = |path: &str| key_file::key(&self.folder, path);
+        config::lists_for(bytes, engine, &mut |path| database(&self.folder.join(path)), &mut key)
     }
 
     /// The gateway; if the file is not valid, prints all findings to standard error and returns `None`.
@@ -139,11 +139,6 @@ impl GatewayFile {
 
 /// The largest database that is read. Those of real cars have up to 2 MiB.
 pub const MAX_DATABASE_BYTES: usize = 32 << 20;
-
-/// What reads the databases and keys of a file in this folder.
-fn readers(folder: &Path) -> (impl Fn(&str) -> Result<Vec<u8>, String>, impl Fn(&str) -> Result<config::Key, String>) {
-    (|path: &str| database(&folder.join(path)), |path: &str| key_file::key(folder, path))
-}
 
 fn database(path: &Path) -> Result<Vec<u8>, String> {
     let bytes = File::open(path).and_then(|file| at_most(file, MAX_DATABASE_BYTES)).map_err(|why| why.to_string())?;

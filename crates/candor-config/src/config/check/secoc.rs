@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::check::Checks;
-use crate::config::check::integrity::{hex, refuse, unknown};
+use crate::config::check::{Checks, value};
 use crate::config::code;
 use crate::config::names::Names;
 use crate::config::spec::{CheckSpec, EntrySpec, ProtectSpec, RouteSpec, SchemeSpec, SecocSpec, Spec, is_true};
@@ -54,7 +53,7 @@ fn sync(route: &RouteSpec, check: &Table<CheckSpec>, names: &Names, findings: &m
     let scheme = scheme(route, (&check.scheme.secoc, &check.scheme, &check.span), 8, findings)?;
     let key = key(&check.scheme.secoc, &check.span, names, findings)?;
     let options = Options { on_bad, payload: Payload::Secured };
-    Check::new(scheme, key, None, options).map_err(|wrong| refuse(&wrong, &check.span, findings)).ok()
+    Check::new(scheme, key, None, options).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()
 }
 
 /// False after an error: keys of other schemes, and checks and protections that do not fit together.
@@ -164,7 +163,7 @@ pub(super) fn check(
     };
     let payload = if is_true(&check.strip) { Payload::Plain } else { Payload::Secured };
     let made = Check::new(scheme, key, sync, Options { on_bad, payload });
-    made.map(|check| Computed::new(Arc::new(check))).map_err(|wrong| refuse(&wrong, &check.span, findings)).ok()
+    made.map(|check| Computed::new(Arc::new(check))).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()
 }
 
 /// The protection of a route. `None` after an error.
@@ -189,7 +188,9 @@ pub(super) fn protect(
     let (scheme, sync) = (scheme(route, spec, len, findings)?, source(spec, checks, findings)?);
     let key = key(&protect.scheme.secoc, &protect.span, checks.names, findings)?;
     let made = Protect::new(scheme, key, sync);
-    made.map(|protect| Computed::new(Arc::new(protect))).map_err(|wrong| refuse(&wrong, &protect.span, findings)).ok()
+    made.map(|protect| Computed::new(Arc::new(protect)))
+        .map_err(|wrong| value::refuse(&wrong, &protect.span, findings))
+        .ok()
 }
 
 /// `None` after an error; a key that cannot be read has been reported.
@@ -236,10 +237,10 @@ fn scheme(
         "P02" => (None, 0, 0, 24),
         "P03" => (Some(Synchronised { trip, reset, flag: bits(&secoc.flag_bits, 2) }), 8, 2, 28),
         "sync" => (None, trip.saturating_add(reset), trip.saturating_add(reset), 28),
-        _ => return unknown(word, "P01\", \"P02\", \"P03\" or \"sync", findings),
+        _ => return value::unknown_word(word, "P01\", \"P02\", \"P03\" or \"sync", findings),
     };
     let counter = bits(&secoc.counter_bits, counter);
-    let start = secoc.start.as_ref().map_or(Some(0), |start| hex(start, findings))?;
+    let start = secoc.start.as_ref().map_or(Some(0), |start| value::long_hex(start, findings))?;
     let sent = if word.value == "sync" { sent } else { bits(&secoc.sent_bits, sent) };
     let freshness = Freshness { synchronised, counter, sent, at: 0, attempts: bits(&secoc.attempts, 1), start };
     let freshness = (word.value != "P02").then_some(freshness);
