@@ -152,8 +152,9 @@ keys! {
     "width" => width: Option<Spanned<u8>> = Key::new("a number of bits, such as 8")
         .range(1, 64)
         .help("a CRC has at most 64 bits")
-        .required("its bits, such as width = 8");
-    "polynomial" => polynomial: Option<Text> = HEX.required("its polynomial in hex, such as polynomial = \"1D\"");
+        .required("its bits, such as width = 8")
+        .about("its number of bits");
+    "polynomial" => polynomial: Option<Text> = HEX.required("its polynomial in hex, such as polynomial = \"1D\"").about("its polynomial, without the highest bit");
     "init" => init: Option<Text> = HEX.about("the register before the first byte").default("0");
     "final-xor" => final_xor: Option<Text> = HEX.about("value XORed into the result").default("0");
     "reflect-in" => reflect_in: Option<Flag> = Key::new("").about("the least significant bit of a byte comes first").default("`false`");
@@ -164,11 +165,13 @@ keys! {
     "start-bit" => start_bit: Option<Spanned<u32>> = Key::new("the number of a bit, such as 0")
         .range(0, 511)
         .help("counted as in a DBC file")
-        .required("the start bit, as in a DBC file, such as start-bit = 0");
+        .required("the start bit, as in a DBC file, such as start-bit = 0")
+        .about("its start bit, as in a DBC file");
     "bits" => bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 4")
         .range(1, 64)
         .help("a field has at most 64 bits")
-        .required("its length in bits, such as bits = 4");
+        .required("its length in bits, such as bits = 4")
+        .about("its number of bits");
     "byte-order" => byte_order: Option<Text> = Key::words(&["little", "big"])
         .about("`\"little\"` (Intel) or `\"big\"` (Motorola)")
         .default("`\"little\"`");
