@@ -72,6 +72,8 @@ enum Command {
     /// Install autosar-e2e, which the tests of candor-e2e compare with, and print its directory for CANDOR_AUTOSAR_E2E.
     #[command(name = "autosar-e2e")]
     AutosarE2e,
+    /// Install scapy and cryptography, which the tests of candor-secoc compare with, and print their directory for CANDOR_SCAPY.
+    Scapy,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -132,6 +134,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Msrv => tools::msrv(),
         Command::Cantools => peers::CANTOOLS.run(),
         Command::AutosarE2e => peers::AUTOSAR_E2E.run(),
+        Command::Scapy => peers::SCAPY.run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -52,17 +52,26 @@ pub(crate) const CANTOOLS: Peer = Peer {
 pub(crate) const AUTOSAR_E2E: Peer =
     Peer { name: "autosar-e2e", version: "1.0.0", variable: "CANDOR_AUTOSAR_E2E", requirements: &[], sources: None };
 
+/// Compared with by the tests of candor-secoc.
+pub(crate) const SCAPY: Peer = Peer {
+    name: "scapy",
+    version: "2.8.0",
+    variable: "CANDOR_SCAPY",
+    requirements: &["cffi==2.1.1", "cryptography==50.0.2", "pycparser==3.12"],
+    sources: None,
+};
+
 /// The variables of all peers that can be installed, for tests.
 pub(crate) fn variables() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut variables = Vec::new();
-    for peer in [CANTOOLS, AUTOSAR_E2E] {
+    for peer in [CANTOOLS, AUTOSAR_E2E, SCAPY] {
         variables.extend(peer.obtain()?.map(|folder| (peer.variable, folder)));
     }
     Ok(variables)
 }
 
 impl Peer {
-    /// `cargo xtask cantools` and `cargo xtask autosar-e2e`: prints what the variable must be.
+    /// `cargo xtask cantools`, `cargo xtask autosar-e2e` and `cargo xtask scapy`: prints what the variable must be.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self.obtain()? {
             Some(folder) => println!("{}", folder.display()),

@@ -5,13 +5,14 @@ use crate::{static_build, step};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// No clock, file, socket or environment.
-pub(crate) const PURE: [&str; 9] = [
+pub(crate) const PURE: [&str; 10] = [
     "candor-core",
     "candor-bus",
     "candor-bpf",
     "candor-signals",
     "candor-e2e",
     "candor-guard",
+    "candor-secoc",
     "candor-sja1000",
     "candor-egress",
     "candor-config",

@@ -9,6 +9,7 @@ use candor_config::plan::Engine;
 use candor_core::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
+use crate::key_file;
 use crate::render::{self, Finding, Source};
 
 /// Output format of a command.
@@ -84,7 +85,8 @@ impl GatewayFile {
     pub fn read_for(path: &Path, engine: Option<Engine>) -> Result<Self, ReadError> {
         let (name, bytes) = read_bytes(path, MAX_FILE_BYTES)?;
         let folder = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
-        let checked = config::load_for(&bytes, engine, &mut |path| database(&folder.join(path)));
+        let mut key = |path: &str| key_file::key(&folder, path);
+        let checked = config::load_with(&bytes, engine, &mut |path| database(&folder.join(path)), &mut key);
         Ok(Self { checked, source: Source::new(name, &bytes), folder })
     }
 
@@ -118,7 +120,8 @@ impl GatewayFile {
     /// The lists that exclude frames from routes, for the engine of [`read_for`](Self::read_for). `None` if the file is not valid.
     pub fn lists(&self, engine: Option<Engine>) -> Option<Lists> {
         let bytes = self.source.text().as_bytes();
-        config::lists_for(bytes, engine, &mut |path| database(&self.folder.join(path)))
+        let mut key = |path: &str| key_file::key(&self.folder, path);
+        config::lists_for(bytes, engine, &mut |path| database(&self.folder.join(path)), &mut key)
     }
 
     /// The gateway; if the file is not valid, prints all findings to standard error and returns `None`.

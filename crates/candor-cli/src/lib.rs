@@ -3,6 +3,7 @@
 
 pub mod gateway_file;
 pub mod generate;
+mod key_file;
 pub mod render;
 #[cfg(feature = "schema")]
 pub mod schema;

@@ -16,7 +16,8 @@ mod check;
 mod hazards;
 mod names;
 
-pub use names::Read;
+pub use candor_secoc::Key;
+pub use names::{Read, ReadKey};
 
 pub use check::{ListKind, ListOf, Lists, Withheld};
 
@@ -71,15 +72,33 @@ pub(crate) fn no_files(_path: &str) -> Result<Vec<u8>, String> {
     Err("a file that is not on its own cannot be read here".to_owned())
 }
 
+/// For files that may not refer to keys.
+pub(crate) fn no_keys(_path: &str) -> Result<Key, String> {
+    Err("keys cannot be read here".to_owned())
+}
+
 /// As [`load`], but for this engine in place of the one in the file, and with databases.
 ///
 /// # Errors
 /// As [`load`].
 pub fn load_for(bytes: &[u8], engine: Option<Engine>, read: &mut Read<'_>) -> Result<Loaded, Vec<Diagnostic>> {
+    load_with(bytes, engine, read, &mut no_keys)
+}
+
+/// As [`load_for`], and with keys.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    bytes: &[u8],
+    engine: Option<Engine>,
+    read: &mut Read<'_>,
+    key: &mut ReadKey<'_>,
+) -> Result<Loaded, Vec<Diagnostic>> {
     let text = limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut findings = Findings::default();
     let plan = spec::parse(text, &mut findings).and_then(|mut spec| {
-        let names = names::Names::resolve(&mut spec, read, &mut findings);
+        let names = names::Names::resolve(&mut spec, (read, key), &mut findings);
         let plan = check::plan(&spec, &names, engine, &mut findings)?;
         hazards::report(&plan, &spec, &mut findings);
         Some(plan)
@@ -115,10 +134,10 @@ pub fn load_wire<F>(
 
 /// Returns the `allow` and `deny` lists of a file, which a [`Plan`] does not contain; `None` if the file is not valid for
 /// this engine, as in [`load_for`].
-pub fn lists_for(bytes: &[u8], engine: Option<Engine>, read: &mut Read<'_>) -> Option<Lists> {
+pub fn lists_for(bytes: &[u8], engine: Option<Engine>, read: &mut Read<'_>, key: &mut ReadKey<'_>) -> Option<Lists> {
     let mut findings = Findings::default();
     let mut spec = spec::parse(limits::text(bytes).ok()?, &mut findings)?;
-    let names = names::Names::resolve(&mut spec, read, &mut findings);
+    let names = names::Names::resolve(&mut spec, (read, key), &mut findings);
     let plan = check::plan(&spec, &names, engine, &mut findings)?;
     Some(Lists::of(&spec, &plan))
 }

@@ -20,6 +20,7 @@ use candor_core::units::BitRate;
 use candor_e2e::Check;
 pub use candor_egress::policy::{Egress, Queueing};
 use candor_guard::{Form, Pace, Rule, Tally};
+use candor_secoc::SyncSource;
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
 
@@ -288,7 +289,15 @@ impl Route {
 
     /// Verdicts of its `check`, by name, and how many frames had them.
     pub fn verdicts(&self) -> Vec<(&'static str, u64)> {
-        self.checks_of::<Check>().flat_map(Check::counts).map(|(verdict, frames)| (verdict.name(), frames)).collect()
+        let authenticated = self.checks_of::<candor_secoc::Check>().flat_map(candor_secoc::Check::counts);
+        let authenticated = authenticated.map(|(verdict, frames)| (verdict.name(), frames));
+        let checked = self.checks_of::<Check>().flat_map(Check::counts);
+        checked.map(|(verdict, frames)| (verdict.name(), frames)).chain(authenticated).collect()
+    }
+
+    /// What routes with authenticated frames follow, if this is the route of their sync frames.
+    fn sync_source(&self) -> Option<SyncSource> {
+        self.checks_of::<candor_secoc::Check>().next().map(|check| check.sync_source(self.name.clone()))
     }
 }
 
@@ -457,6 +466,16 @@ impl Plan {
                 theirs.map(|theirs| (own, theirs))
             }) {
                 own.clone_from(theirs);
+            }
+        }
+        // New ones must follow the sync frames that run.
+        let sources: Vec<_> = self.routes.iter().filter_map(Route::sync_source).collect();
+        let source = |name: &str| sources.iter().find(|source| source.name() == name).cloned();
+        for route in &mut self.routes {
+            for computed in route.checks.iter_mut().chain(&mut route.protected) {
+                if let Some(relinked) = candor_secoc::relinked(computed, source) {
+                    *computed = relinked;
+                }
             }
         }
     }

@@ -169,7 +169,7 @@ impl Job {
     pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
         let mut frame = *frame;
         for computed in self.checks.iter().chain(&self.computed) {
-            if computed.change_frame(&mut frame) == Verdict::Delete {
+            if computed.change_frame(RealtimeNs::UNKNOWN, &mut frame) == Verdict::Delete {
                 return (frame, Verdict::Delete);
             }
         }
@@ -178,7 +178,7 @@ impl Job {
             verdict = rule::change(&mut frame, &self.modifications, &self.checksums);
         }
         if let (Verdict::Send, Some(protected)) = (verdict, &self.protected) {
-            verdict = protected.change_frame(&mut frame);
+            verdict = protected.change_frame(RealtimeNs::UNKNOWN, &mut frame);
         }
         // The network layer sets FDF in every sent FD frame, regardless of the rule.
         if frame.format == FrameFormat::Fd {

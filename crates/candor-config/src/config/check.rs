@@ -17,6 +17,7 @@ mod payload;
 mod realtime;
 mod remap;
 mod route;
+mod secoc;
 mod selection;
 mod signals;
 mod timing;
@@ -51,6 +52,8 @@ struct Checks<'s> {
     /// `allow` and `deny` of each bus; `None` after an error.
     limits: Vec<Option<Rc<Limits>>>,
     names: &'s Names,
+    /// Checks of sync frames, which other routes follow.
+    syncs: secoc::Syncs,
     /// Jobs left for the remaining routes; `None` after [`MAX_JOBS`] were exceeded.
     jobs_left: Option<u64>,
 }
@@ -74,7 +77,8 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     }
     let mut ids = Identifiers::new(spec, findings);
     let limits = spec.buses.specs.iter().map(|bus| Limits::of_bus(bus, &mut ids, findings).map(Rc::new)).collect();
-    let mut checks = Checks { buses: bus_names, ids, limits, names, jobs_left: Some(MAX_JOBS) };
+    let syncs = secoc::Syncs::of(spec, names, findings);
+    let mut checks = Checks { buses: bus_names, ids, limits, names, syncs, jobs_left: Some(MAX_JOBS) };
     let mut routes = Vec::with_capacity(spec.routes.len());
     for (index, written) in spec.routes.iter().enumerate() {
         // Further findings would not be shown.

@@ -65,6 +65,7 @@ candor_core::codes! {
     FRAME = "E0425";
     TIMING = "E0426";
     INTEGRITY = "E0427";
+    KEY = "E0428";
     GUARD = "E0430";
 
     CIRCULATES = "E0601";

@@ -1,6 +1,6 @@
-//! Invariants of [`load_for`] for arbitrary input, with one database for every path.
+//! Invariants of [`load_with`] for arbitrary input, with one database and one key for every path.
 
-use crate::config::{MAX_FILE_BYTES, code, load_for};
+use crate::config::{Key, MAX_FILE_BYTES, code, load_with};
 use crate::placement::{KernelAbilities, Placement};
 use crate::plan::{Incoming, Selection};
 use candor_core::diagnostic::{Diagnostic, Position, Severity};
@@ -8,10 +8,11 @@ use candor_core::diagnostic::{Diagnostic, Position, Severity};
 /// Loads a file and checks the invariants: the body of the fuzz target `config_parse`, and of the replay of its corpus.
 ///
 /// # Panics
-/// If [`load_for`] violates an invariant.
+/// If [`load_with`] violates an invariant.
 pub fn check(bytes: &[u8]) {
     let database = include_bytes!("../../../../examples/powertrain.dbc");
-    let findings = match load_for(bytes, None, &mut |_path| Ok(database.to_vec())) {
+    let mut key = |_path: &str| Ok(Key::new([0x5A; 16]));
+    let findings = match load_with(bytes, None, &mut |_path| Ok(database.to_vec()), &mut key) {
         Ok(loaded) => {
             let (plan, buses) = (&loaded.plan, loaded.plan.buses().len());
             for route in plan.routes() {

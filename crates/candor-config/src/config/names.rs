@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::code;
 use super::spec::{EntrySpec, ListSpec, NamedText, RouteSpec, Spec};
+use super::{Key, code};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::{Text, quote};
@@ -21,9 +21,14 @@ use candor_signals::{
 /// Reads a database by its path as written in the file; the error says why not.
 pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
 
+/// Reads a key by its path as written in the file; the error says why not, and nothing of the key.
+pub type ReadKey<'r> = dyn FnMut(&str) -> Result<Key, String> + 'r;
+
 /// What the names of a file mean.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    /// By path. `None`: it could not be read.
+    keys: HashMap<String, Option<Key>>,
     /// By the name of the bus.
     databases: HashMap<String, Vec<Arc<Database>>>,
     /// A database could not be read, so names may be missing.
@@ -59,9 +64,22 @@ pub(super) struct OfSignal {
 }
 
 impl Names {
-    /// Reads the databases of a file, and puts identifiers in the place of names.
-    pub(super) fn resolve(spec: &mut Spec, read: &mut Read<'_>, findings: &mut Findings) -> Self {
+    /// Reads the databases and keys of a file, and puts identifiers in the place of names.
+    pub(super) fn resolve(
+        spec: &mut Spec,
+        (read, key): (&mut Read<'_>, &mut ReadKey<'_>),
+        findings: &mut Findings,
+    ) -> Self {
         let mut names = Self::default();
+        for route in &spec.routes {
+            let secoc = [
+                route.check.as_ref().map(|one| &one.scheme.secoc),
+                route.protect.as_ref().map(|one| &one.scheme.secoc),
+            ];
+            for path in secoc.into_iter().flatten().filter_map(|secoc| secoc.key.as_ref()) {
+                names.keys.entry(path.value.clone()).or_insert_with(|| self::key(path, key, findings));
+            }
+        }
         let mut known: HashMap<&str, Option<Arc<Database>>> = HashMap::new();
         for NamedText { name: bus, texts } in &spec.databases {
             if spec.buses.specs.iter().all(|spec| spec.name.value != bus.value) && !findings.is_incomplete {
@@ -92,6 +110,11 @@ impl Names {
             }
         }
         names
+    }
+
+    /// The key of this path, if it could be read.
+    pub(super) fn key(&self, path: &str) -> Option<&Key> {
+        self.keys.get(path)?.as_ref()
     }
 
     pub(super) fn route(&self, at: usize) -> Option<&OfRoute> {
@@ -357,6 +380,17 @@ pub(super) fn overlapping((one, place): (&Signal, &Span), (other, earlier): (&Si
 
 fn no_identifier(message: &Message) -> String {
     format!("Message {} has no identifier that a frame can have", message.name)
+}
+
+fn key(path: &Text, read: &mut ReadKey<'_>, findings: &mut Findings) -> Option<Key> {
+    let key = read(&path.value);
+    if let Err(why) = &key {
+        let message = format!("Cannot use the key {}: {why}", quote(&path.value));
+        let help =
+            "a key is a file of 16 bytes, or of 32 digits in hex, that only its owner can read; see docs/integrity.md";
+        findings.error(code::KEY, &path.span, message, help);
+    }
+    key.ok()
 }
 
 fn database(path: &Text, read: &mut Read<'_>, findings: &mut Findings) -> Option<Database> {

@@ -15,7 +15,7 @@ mod wire;
 pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, SelectionSpec, TreeSpec};
 pub use frame::{FrameSpec, SourceSpec};
 pub use guard::{AlarmSpec, ConstantSpec, GuardSpec};
-pub use integrity::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, SchemeSpec};
+pub use integrity::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, SchemeSpec, SecocSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OnChangeSpec, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
 pub use wire::{WireBusSpec, WireSpec};

@@ -3,7 +3,7 @@
 use super::Deleted;
 use crate::plan::SendAs;
 use candor_core::frame::{CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat};
-use candor_core::job::Job;
+use candor_core::job::{Job, RealtimeNs};
 use candor_core::rule::{ChecksumSpan, Operation, Verdict, convert};
 
 /// Result of a job for a frame that it matches.
@@ -100,7 +100,7 @@ impl Tracer {
         let received = self.frame;
         let checks = job.checks.iter().map(|check| (Act::Check(check.fault(&received)), check));
         for (act, computed) in checks.chain(job.computed.iter().map(|change| (Act::Change, change))) {
-            if self.step(act, |frame| computed.change_frame(frame)) == Verdict::Delete {
+            if self.step(act, |frame| computed.change_frame(RealtimeNs::UNKNOWN, frame)) == Verdict::Delete {
                 return Some(Deleted::Refused(act));
             }
         }
@@ -117,7 +117,7 @@ impl Tracer {
             return Some(deleted);
         }
         if let Some(protected) = &job.protected
-            && self.step(Act::Protect, |frame| protected.change_frame(frame)) == Verdict::Delete
+            && self.step(Act::Protect, |frame| protected.change_frame(RealtimeNs::UNKNOWN, frame)) == Verdict::Delete
         {
             return Some(Deleted::Refused(Act::Protect));
         }

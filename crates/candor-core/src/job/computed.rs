@@ -35,6 +35,17 @@ pub trait Compute: Any + Send + Sync {
     /// True if the other one changes every frame in the same way, from the same state.
     fn equals(&self, other: &dyn Any) -> bool;
 
+    /// True if it may give a frame another length. Then [`change_frame`](Self::change_frame) is called in place of
+    /// [`change`](Self::change), which costs more.
+    fn changes_length(&self) -> bool {
+        false
+    }
+
+    /// Changes or checks a frame, and may give it another length that its format allows.
+    fn change_frame(&self, at: RealtimeNs, frame: &mut Frame) -> Verdict {
+        self.change(Seen { id: frame.id, at }, frame.payload_mut())
+    }
+
     /// True if it needs the time of a frame.
     fn is_timed(&self) -> bool {
         false
@@ -63,9 +74,15 @@ impl Computed {
         self.0.change(seen, payload)
     }
 
-    /// The same for a frame whose time is not known.
-    pub fn change_frame(&self, frame: &mut Frame) -> Verdict {
-        self.0.change(Seen { id: frame.id, at: RealtimeNs::UNKNOWN }, frame.payload_mut())
+    /// Changes or checks a frame.
+    pub fn change_frame(&self, at: RealtimeNs, frame: &mut Frame) -> Verdict {
+        self.0.change_frame(at, frame)
+    }
+
+    /// True if it may give a frame another length.
+    #[must_use]
+    pub fn changes_length(&self) -> bool {
+        self.0.changes_length()
     }
 
     /// True if it needs the time of a frame.

@@ -3,7 +3,7 @@
 //! This duplicates `rule`, which gateways run, on purpose: tests compare the two.
 
 use crate::frame::{CAN_ERR_FLAG, CAN_RTR_FLAG, CANFD_BRS, CANFD_FDF, Frame, FrameFormat, RawId};
-use crate::job::{Job, SendAs};
+use crate::job::{Job, RealtimeNs, SendAs};
 use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, Verdict, XorChecksum};
 
 /// Applies the job to a frame that it accepts. After [`Verdict::Delete`] the frame is as it was when it was deleted.
@@ -11,7 +11,7 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     let mut frame = *received;
     // The steps without a duplicate here: the tests of `candor-signals` and `candor-e2e` compare them with others.
     for computed in job.checks.iter().chain(&job.computed) {
-        if computed.change_frame(&mut frame) == Verdict::Delete {
+        if computed.change_frame(RealtimeNs::UNKNOWN, &mut frame) == Verdict::Delete {
             return (frame, Verdict::Delete);
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
         }
     }
     if let (Verdict::Send, Some(protected)) = (verdict, &job.protected) {
-        verdict = protected.change_frame(&mut frame);
+        verdict = protected.change_frame(RealtimeNs::UNKNOWN, &mut frame);
     }
     // can_send() marks every FD frame.
     if frame.format == FrameFormat::Fd {

@@ -117,7 +117,8 @@ impl ChangePool {
             FrameFormat::Classic => Bits::<u8>::SAME,
             FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
         };
-        let is_same_layout = len.is_none() && flags == Bits::<u8>::SAME && job.send_as.is_none();
+        let changes_length = job.checks.iter().chain(&job.computed).chain(&job.protected).any(Computed::changes_length);
+        let is_same_layout = len.is_none() && flags == Bits::<u8>::SAME && job.send_as.is_none() && !changes_length;
         let change = Whole {
             id: modifications.combined(|operand| operand.id).unwrap_or(Bits::<u32>::SAME),
             len,
@@ -237,8 +238,10 @@ impl Changes {
 
     /// The whole of a change, in the order of can-gw.
     fn change_frame(&self, (change, at): (&Change, RealtimeNs), frame: &mut Frame) -> Verdict {
-        if compute(&change.before, Seen { id: frame.id, at }, frame.payload_mut()) == Verdict::Delete {
-            return Verdict::Delete;
+        for computed in &change.before {
+            if computed.change_frame(at, frame) == Verdict::Delete {
+                return Verdict::Delete;
+            }
         }
         let whole = &change.whole;
         if let Some(send_as) = whole.send_as
@@ -281,8 +284,7 @@ impl Changes {
         if let Some(xor) = whole.xor {
             xor.apply(frame);
         }
-        let seen = Seen { id: frame.id, at };
-        change.after.as_ref().map_or(Verdict::Send, |after| after.change(seen, frame.payload_mut()))
+        change.after.as_ref().map_or(Verdict::Send, |after| after.change_frame(at, frame))
     }
 
     fn of<'a, T>(&self, values: &'a [T], number: Option<u32>) -> Option<&'a T> {

@@ -4,6 +4,7 @@ use proptest::sample::select;
 use super::*;
 use crate::{dbc, oracle};
 use candor_core::frame::Frame;
+use candor_core::job::RealtimeNs;
 
 /// One message with a switch, and signals of several kinds.
 const DATABASE: &[u8] = b"BO_ 291 M: 8 N
@@ -103,7 +104,7 @@ proptest! {
         let computed = Changes::computed(vec![(RawId(291), both)]);
         let received = Frame::classic(RawId(id), &data[..len]).unwrap();
         let mut sent = received;
-        computed.change_frame(&mut sent);
+        computed.change_frame(RealtimeNs::UNKNOWN, &mut sent);
         let database = dbc::read(DATABASE);
         let mut wanted = data[..len].to_vec();
         if id == 291 {
@@ -135,7 +136,7 @@ fn constants_are_known() {
     assert!(change("M.Gear", "DRIVE").unwrap().constant().is_none(), "multiplexed");
     let computed = Changes::computed(vec![(RawId(291), changes)]);
     let mut frame = Frame::classic(RawId(291), &[0xFF, 0x55]).unwrap();
-    computed.change_frame(&mut frame);
+    computed.change_frame(RealtimeNs::UNKNOWN, &mut frame);
     assert_eq!(frame, Frame::classic(RawId(291), &[0xF3, 0xD0]).unwrap());
 }
 

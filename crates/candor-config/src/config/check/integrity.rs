@@ -1,6 +1,6 @@
 //! `check` and `protect`: checksums and counters of a route.
 
-use crate::config::check::{Checks, value};
+use crate::config::check::{Checks, secoc, value};
 use crate::config::code;
 use crate::config::spec::{CrcSpec, PlaceSpec, RouteSpec, SchemeSpec, is_true};
 use crate::plan::{Formats, Selection};
@@ -11,8 +11,8 @@ use candor_core::filter::ReceiveList;
 use candor_core::ids::IdRange;
 use candor_core::job::Computed;
 use candor_e2e::{
-    Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, OnBad, Place, Profile, Protect, Scheme,
-    SchemeError, Settings, Unit, computed,
+    Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, OnBad, Place, Profile, Protect, Scheme, Settings,
+    Unit, computed,
 };
 
 /// The check and the protection of a route, each `None` if there is none.
@@ -31,25 +31,34 @@ pub(super) fn integrity(
         return [None, None];
     }
     let len = len_of_message(spec, selections, checks);
+    if !secoc::fits(spec, findings) {
+        return [None, None];
+    }
     let check = spec.check.as_ref().and_then(|check| {
         let on_bad = match check.on_bad.as_ref().map(|word| (word, word.value.as_str())) {
             None | Some((_, "drop")) => OnBad::Drop,
             Some((_, "pass")) => OnBad::Pass,
-            Some((word, _)) => return unknown(word, "drop\" or \"pass", findings),
+            Some((word, _)) => return value::unknown_word(word, "drop\" or \"pass", findings),
         };
+        if check.scheme.secoc.secoc.is_some() {
+            return secoc::check(spec, check, (on_bad, len), checks, findings);
+        }
         let scheme = scheme(&check.scheme, (&check.span, len), findings)?;
-        Check::new(scheme, on_bad).map_err(|wrong| refuse(&wrong, &check.span, findings)).ok()
+        Check::new(scheme, on_bad).map(computed).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()
     });
     let protect = spec.protect.as_ref().and_then(|protect| {
         let counted = match protect.counter.as_ref().map(|word| (word, word.value.as_str())) {
             None | Some((_, "own")) => Counted::Own,
             Some((_, "follow")) => Counted::Follow,
-            Some((word, _)) => return unknown(word, "own\" or \"follow", findings),
+            Some((word, _)) => return value::unknown_word(word, "own\" or \"follow", findings),
         };
+        if protect.scheme.secoc.secoc.is_some() {
+            return secoc::protect(spec, protect, (counted, len), checks, findings);
+        }
         let scheme = scheme(&protect.scheme, (&protect.span, len), findings)?;
-        Protect::new(scheme, counted).map_err(|wrong| refuse(&wrong, &protect.span, findings)).ok()
+        Protect::new(scheme, counted).map(computed).map_err(|wrong| value::refuse(&wrong, &protect.span, findings)).ok()
     });
-    [check.map(computed), protect.map(computed)]
+    [check, protect]
 }
 
 /// Of the message in a database of the bus that frames come from; otherwise 8.
@@ -59,16 +68,6 @@ fn len_of_message(spec: &RouteSpec, selections: &[Selection], checks: &Checks<'_
     let mut messages = checks.names.of_bus(bus).iter().flat_map(|database| &database.messages);
     let found = messages.find(|message| message.id.map(|found| found.raw().0) == id);
     found.map_or(8, |message| message.len.into())
-}
-
-fn unknown<T>(word: &Text, words: &str, findings: &mut Findings) -> Option<T> {
-    let message = format!("Unknown word {}", quote(&word.value));
-    findings.error(code::INTEGRITY, &word.span, message, format!("write \"{words}\""));
-    None
-}
-
-fn refuse(wrong: &SchemeError, place: &Span, findings: &mut Findings) {
-    findings.error(code::INTEGRITY, place, wrong.to_string(), "see docs/integrity.md");
 }
 
 /// `None` after an error.
@@ -84,16 +83,16 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
             return None;
         }
         let profile = Profile::named(&name.value)
-            .or_else(|| unknown(name, "P01\", \"P02\", \"P04\" to \"P07\", \"P11\" or \"P22", findings))?;
+            .or_else(|| value::unknown_word(name, "P01\", \"P02\", \"P04\" to \"P07\", \"P11\" or \"P22", findings))?;
         let mode = match &spec.mode {
             None => IdMode::default(),
             Some(word) => IdMode::named(&word.value)
-                .or_else(|| unknown(word, "both\", \"alternating\", \"low\" or \"nibble", findings))?,
+                .or_else(|| value::unknown_word(word, "both\", \"alternating\", \"low\" or \"nibble", findings))?,
         };
         let ids: Vec<u32> = spec.data_id.iter().flatten().map(|id| id.value).collect();
         let offset = spec.offset.as_ref().map_or(0, |offset| offset.value.into());
         let settings = Settings { mode, offset, max_delta, resync, ..Settings::new(profile, ids, len) };
-        return settings.scheme().map_err(|wrong| refuse(&wrong, place, findings)).ok();
+        return settings.scheme().map_err(|wrong| value::refuse(&wrong, place, findings)).ok();
     }
     let Some(at) = &spec.at else {
         let help = "write e2e = \"P01\" and a data-id, or checksum = \"SAE-J1850\" and at = 7";
@@ -126,7 +125,7 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
 fn checksum(spec: &SchemeSpec, place: &Span, findings: &mut Findings) -> Option<Checksum> {
     let number = |written: &Option<Text>, findings: &mut Findings| match written {
         None => Some(0),
-        Some(text) => hex(text, findings),
+        Some(text) => value::long_hex(text, findings),
     };
     match (&spec.checksum, &spec.crc) {
         (None, Some(crc)) => return self::crc(crc, findings).map(Checksum::Crc),
@@ -162,30 +161,16 @@ fn checksum(spec: &SchemeSpec, place: &Span, findings: &mut Findings) -> Option<
 fn crc(spec: &Table<CrcSpec>, findings: &mut Findings) -> Option<Algorithm> {
     let optional = |written: &Option<Text>, findings: &mut Findings| match written {
         None => Some(0),
-        Some(text) => hex(text, findings),
+        Some(text) => value::long_hex(text, findings),
     };
     Some(Algorithm {
         width: spec.width.as_ref()?.value,
-        polynomial: hex(spec.polynomial.as_ref()?, findings)?,
+        polynomial: value::long_hex(spec.polynomial.as_ref()?, findings)?,
         init: optional(&spec.init, findings)?,
         xorout: optional(&spec.final_xor, findings)?,
         reflect_in: is_true(&spec.reflect_in),
         reflect_out: is_true(&spec.reflect_out),
     })
-}
-
-fn hex(text: &Text, findings: &mut Findings) -> Option<u64> {
-    let digits = text.value.trim_start_matches("0x");
-    let number = u64::from_str_radix(digits, 16);
-    if number.is_err() {
-        findings.error(
-            code::HEX,
-            &text.span,
-            format!("{} is no number in hex", quote(&text.value)),
-            "write digits 0 to F",
-        );
-    }
-    number.ok()
 }
 
 fn place(spec: &PlaceSpec, findings: &mut Findings) -> Option<Place> {
@@ -196,7 +181,7 @@ fn place(spec: &PlaceSpec, findings: &mut Findings) -> Option<Place> {
     let order = match bits.byte_order.as_ref().map(|word| (word, word.value.as_str())) {
         None | Some((_, "little")) => ByteOrder::Little,
         Some((_, "big")) => ByteOrder::Big,
-        Some((word, _)) => return unknown(word, "little\" or \"big", findings),
+        Some((word, _)) => return value::unknown_word(word, "little\" or \"big", findings),
     };
     let start = u16::try_from(bits.start_bit.as_ref()?.value).ok()?;
     Some(Place { start, bits: bits.bits.as_ref()?.value, order })

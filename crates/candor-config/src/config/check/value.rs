@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::check::unknown;
 use crate::config::code;
 use candor_core::diagnostic::{Findings, Span};
-use candor_core::document::{Number, Text};
+use candor_core::document::{Number, Text, quote};
 use candor_core::interface_name;
 use candor_core::units::{BitRate, parse_duration};
 
@@ -177,4 +177,31 @@ pub(super) fn within<T: TryFrom<i64>>(
         findings.error(code::RANGE, &written.span, message, help);
     }
     fits
+}
+
+/// A word of `check` and `protect` that is not one of these.
+pub(super) fn unknown_word<T>(word: &Text, words: &str, findings: &mut Findings) -> Option<T> {
+    let message = format!("Unknown word {}", quote(&word.value));
+    findings.error(code::INTEGRITY, &word.span, message, format!("write \"{words}\""));
+    None
+}
+
+/// A scheme that cannot be compiled.
+pub(super) fn refuse(wrong: &impl std::fmt::Display, place: &Span, findings: &mut Findings) {
+    findings.error(code::INTEGRITY, place, wrong.to_string(), "see docs/integrity.md");
+}
+
+/// A number of up to 64 bits in hex, with or without 0x.
+pub(super) fn long_hex(text: &Text, findings: &mut Findings) -> Option<u64> {
+    let digits = text.value.trim_start_matches("0x");
+    let number = u64::from_str_radix(digits, 16);
+    if number.is_err() {
+        findings.error(
+            code::HEX,
+            &text.span,
+            format!("{} is no number in hex", quote(&text.value)),
+            "write digits 0 to F",
+        );
+    }
+    number.ok()
 }

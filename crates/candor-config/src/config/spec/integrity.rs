@@ -74,10 +74,68 @@ keys! {
         .shape(TEXTS)
         .about("bytes that the checksum covers after the payload")
         .default("none");
+    ..secoc: SecocSpec = "";
+
+    /// How frames are authenticated.
+    pub struct SecocSpec {}
+    "secoc" => secoc: Option<Text> = Key::words(&["P01", "P02", "P03", "sync"])
+        .about("profile of AUTOSAR SecOC, or the sync frame of P03, see [Authenticated frames](integrity.md#authenticated-frames)")
+        .default("none");
+    "key" => key: Option<Text> = Key::new("the path of a file with a key, such as \"/etc/candor/body.key\"")
+        .about("with `secoc`: the file of the key, which only its owner can read; a path in `${CREDENTIALS_DIRECTORY}` for a \
+            credential of systemd");
+    "sync" => sync: Option<Text> = Key::new("the name of a route, such as \"sync\"")
+        .about("with P03: the route whose `check = { secoc = \"sync\" }` has the trip and reset counters");
+    "payload" => payload: Option<Spanned<u8>> = Key::new("a length in bytes, such as 4")
+        .range(0, 63)
+        .help("a frame has at most 64 bytes")
+        .about("with `secoc`: length of the plain payload in bytes, after which freshness value and MAC follow")
+        .default("the bytes of `len` that these do not need");
+    "mac-bits" => mac_bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 28")
+        .range(8, 128)
+        .help("a MAC has 128 bits, of which the most significant ones are sent")
+        .about("with `secoc`: sent bits of the MAC")
+        .default("24; in P03 and sync frames 28");
+    "counter-bits" => counter_bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 32")
+        .range(1, 64)
+        .help("a freshness value has at most 64 bits")
+        .about("with P01 and P03: bits of the counter in the freshness value, of which `sent-bits` are sent")
+        .default("32; in P03 8");
+    "sent-bits" => sent_bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 8")
+        .range(0, 64)
+        .help("a freshness value has at most 64 bits")
+        .about("with P01 and P03: sent bits of the counter")
+        .default("8; in P03 2");
+    "trip-bits" => trip_bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 16")
+        .range(0, 63)
+        .help("a freshness value has at most 64 bits")
+        .about("with P03 and sync frames: bits of the trip counter")
+        .default("16");
+    "reset-bits" => reset_bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 20")
+        .range(1, 63)
+        .help("a freshness value has at most 64 bits")
+        .about("with P03 and sync frames: bits of the reset counter")
+        .default("20");
+    "flag-bits" => flag_bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 2")
+        .range(0, 8)
+        .help("they are sent after those of the counter")
+        .about("with P03: low bits of the reset counter that are sent, too")
+        .default("2");
+    "attempts" => attempts: Option<Spanned<u8>> = Key::new("a number, such as 2")
+        .range(1, 16)
+        .help("each attempt costs a MAC")
+        .about("with P01 and P03: how many values that end in the sent bits are tried, which tolerates more lost frames")
+        .default("1");
+    "start" => start: Option<Text> = HEX
+        .about("with `secoc`: the smallest freshness value, with all counters in one number")
+        .default("0");
 
     /// `check`.
     pub struct CheckSpec {}
     ..scheme: SchemeSpec = "";
+    "strip" => strip: Option<Flag> = Key::new("")
+        .about("with `secoc`: the plain payload is sent, without freshness value and MAC")
+        .default("`false`");
     "on-bad" => on_bad: Option<Text> = Key::words(&["drop", "pass"])
         .about("what happens to a bad frame: it is dropped, or only counted")
         .default("`\"drop\"`");
@@ -94,8 +152,9 @@ keys! {
     "width" => width: Option<Spanned<u8>> = Key::new("a number of bits, such as 8")
         .range(1, 64)
         .help("a CRC has at most 64 bits")
-        .required("its bits, such as width = 8");
-    "polynomial" => polynomial: Option<Text> = HEX.required("its polynomial in hex, such as polynomial = \"1D\"");
+        .required("its bits, such as width = 8")
+        .about("its number of bits");
+    "polynomial" => polynomial: Option<Text> = HEX.required("its polynomial in hex, such as polynomial = \"1D\"").about("its polynomial, without the highest bit");
     "init" => init: Option<Text> = HEX.about("the register before the first byte").default("0");
     "final-xor" => final_xor: Option<Text> = HEX.about("value XORed into the result").default("0");
     "reflect-in" => reflect_in: Option<Flag> = Key::new("").about("the least significant bit of a byte comes first").default("`false`");
@@ -106,11 +165,13 @@ keys! {
     "start-bit" => start_bit: Option<Spanned<u32>> = Key::new("the number of a bit, such as 0")
         .range(0, 511)
         .help("counted as in a DBC file")
-        .required("the start bit, as in a DBC file, such as start-bit = 0");
+        .required("the start bit, as in a DBC file, such as start-bit = 0")
+        .about("its start bit, as in a DBC file");
     "bits" => bits: Option<Spanned<u8>> = Key::new("a number of bits, such as 4")
         .range(1, 64)
         .help("a field has at most 64 bits")
-        .required("its length in bits, such as bits = 4");
+        .required("its length in bits, such as bits = 4")
+        .about("its number of bits");
     "byte-order" => byte_order: Option<Text> = Key::words(&["little", "big"])
         .about("`\"little\"` (Intel) or `\"big\"` (Motorola)")
         .default("`\"little\"`");
