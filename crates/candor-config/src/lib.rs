@@ -20,6 +20,7 @@ mod mux;
 pub mod placement;
 pub mod plan;
 pub mod safety;
+pub mod signature;
 #[cfg(test)]
 mod testing;
 pub mod text;
