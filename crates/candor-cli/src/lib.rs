@@ -6,6 +6,7 @@ pub mod generate;
 pub mod render;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod signed;
 pub mod socket;
 pub mod table;
 
