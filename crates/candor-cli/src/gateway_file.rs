@@ -59,7 +59,8 @@ pub struct GatewayFile {
     pub source: Source,
     /// The gateway, or all findings of a file that is not valid.
     pub checked: Result<Loaded, Vec<Diagnostic>>,
-    /// The gateway file, then its databases, in the order in which they were read.
+    /// The gateway file, then its databases, in the order in which they were read. A file without the signature that it needs
+    /// is the last.
     pub contents: Vec<Content>,
     /// Where the paths in the file start.
     folder: PathBuf,
@@ -102,7 +103,8 @@ impl GatewayFile {
             Ok(content) => content,
             Err(unsigned) => {
                 let checked = Err(vec![not_signed(path, &unsigned)]);
-                return Ok(Self { checked, source: Source::new(name, b""), contents: Vec::new(), folder });
+                let contents = vec![Content { file: name.clone(), digest: blake2b(&bytes), signer: None }];
+                return Ok(Self { checked, source: Source::new(name, b""), contents, folder });
             }
         };
         let mut contents = vec![content];

@@ -12,20 +12,37 @@ use tracing::{Dispatch, Level, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::cli::LogForm;
+use crate::cmd::audit::{AuditView, some};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LogLine {
+pub(in crate::cmd) struct LogLine {
     level: Level,
     /// Event name, as in `--json`.
     event: &'static str,
     text: String,
     route: Option<(String, RouteCounters)>,
     bus: Option<BusCounters>,
+    audit: Option<Box<Audited>>,
+}
+
+/// The fields of an audit line; lists are joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Audited {
+    cause: &'static str,
+    uid: Option<u32>,
+    pid: Option<u32>,
+    login_uid: Option<u32>,
+    file: Option<String>,
+    blake2b_hex: Option<String>,
+    key_id: Option<String>,
+    added: String,
+    removed: String,
+    changed: String,
 }
 
 impl LogLine {
     pub(super) fn new(level: Level, event: &'static str, text: &str) -> Self {
-        Self { level, event, text: text.trim_end().to_owned(), route: None, bus: None }
+        Self { level, event, text: text.trim_end().to_owned(), route: None, bus: None, audit: None }
     }
 
     pub(super) fn of_route(event: &'static str, name: &str, counted: &RouteCounters) -> Self {
@@ -46,8 +63,29 @@ impl LogLine {
         Self { bus: Some(counted.clone()), ..Self::new(Level::INFO, event, &text) }
     }
 
+    pub(in crate::cmd) fn of_audit(text: &str, audit: &AuditView<'_>) -> Self {
+        let file = audit.files.first();
+        let audited = Audited {
+            cause: audit.cause.name(),
+            uid: audit.uid,
+            pid: audit.pid,
+            login_uid: audit.login_uid,
+            file: file.map(|file| file.file.to_owned()),
+            blake2b_hex: file.and_then(|file| file.blake2b_hex.clone()),
+            key_id: file.and_then(|file| file.signed).map(|signed| signed.key_id.to_owned()),
+            added: some(audit.added),
+            removed: some(audit.removed),
+            changed: some(audit.changed),
+        };
+        let level = if audit.because.is_some() { Level::WARN } else { Level::INFO };
+        Self { audit: Some(Box::new(audited)), ..Self::new(level, "audit", text) }
+    }
+
     /// Passes the line to the current tracing dispatcher.
     fn emit(&self) {
+        if let Some(audit) = &self.audit {
+            return audit.emit(self.level, &self.text);
+        }
         let (route, bus) = (self.route.as_ref(), self.bus.as_ref());
         macro_rules! line {
             ($level:ident) => {
@@ -77,23 +115,48 @@ impl LogLine {
     }
 }
 
+impl Audited {
+    fn emit(&self, level: Level, text: &str) {
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: "candor",
+                    event = "audit",
+                    cause = self.cause,
+                    uid = self.uid,
+                    pid = self.pid,
+                    login_uid = self.login_uid,
+                    file = self.file,
+                    blake2b_hex = self.blake2b_hex,
+                    key_id = self.key_id,
+                    added = self.added,
+                    removed = self.removed,
+                    changed = self.changed,
+                    "{text}",
+                )
+            };
+        }
+        if level == Level::WARN { line!(warn) } else { line!(info) }
+    }
+}
+
 const fn lost(bus: &BusCounters) -> u64 {
     bus.lost_in_socket + bus.lost_in_ring
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot reach the systemd journal at /run/systemd/journal/socket; use --log human or --log json")]
-pub(super) struct JournalError(#[source] io::Error);
+pub(in crate::cmd) struct JournalError(#[source] io::Error);
 
 /// A tracing dispatcher that counts failed writes.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(in crate::cmd) struct Log {
     dispatch: Dispatch,
     refused: Arc<AtomicU64>,
 }
 
 impl Log {
-    pub(super) fn open(form: LogForm) -> Result<Self, JournalError> {
+    pub(in crate::cmd) fn open(form: LogForm) -> Result<Self, JournalError> {
         Self::open_on(form, io::stderr).map_err(JournalError)
     }
 
@@ -117,7 +180,7 @@ impl Log {
     }
 
     /// Writes a line; an error if the stream failed.
-    pub(super) fn write(&self, line: &LogLine) -> io::Result<()> {
+    pub(in crate::cmd) fn write(&self, line: &LogLine) -> io::Result<()> {
         let before = self.refused.load(Ordering::Relaxed);
         dispatcher::with_default(&self.dispatch, || line.emit());
         if self.refused.load(Ordering::Relaxed) == before { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
