@@ -16,6 +16,9 @@ use crate::netns;
 pub(crate) fn run(args: &DownArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
     let keys = args.verify.keys()?;
+    if args.file.is_none() && keys.are_required() {
+        return Err("--verify-key verifies a file: candor down FILE --verify-key KEY".into());
+    }
     let mut contents = Vec::new();
     if let Some(path) = args.file.as_deref().filter(|_| keys.are_required()) {
         let file = read_file(path, None, &keys)?;
