@@ -14,7 +14,9 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../candor-config/sr
 #[test]
 fn a_file_signed_by_minisign_is_valid_until_it_is_changed() {
     let folder = tempfile::tempdir().unwrap();
-    let take = |from: &str, to: &str| drop(fs::copy(Path::new(FIXTURES).join(from), folder.path().join(to)).unwrap());
+    let take = |from: &str, to: &str| {
+        fs::copy(Path::new(FIXTURES).join(from), folder.path().join(to)).unwrap();
+    };
     take("car.toml", "car.toml");
     take("a.pub", "a.pub");
     take("b.pub", "b.pub");
