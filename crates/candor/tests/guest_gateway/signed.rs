@@ -174,7 +174,7 @@ fn apply_needs_a_signature_and_the_journal_says_who_applied() {
     for accepted in ["check", "plan"] {
         command(accepted, &signed).assert(0, &["signed by 1 of", "\"ticket 12\""]);
     }
-    command("apply", &signed).assert(0, &["2 added", "signed by 1 of"]);
+    command("apply", &signed).assert(0, &["4 added", "signed by 1 of"]);
     has(&["CANDOR_CAUSE", "apply", "CANDOR_BLAKE2B_HEX", "CANDOR_KEY_ID", "\"ticket 12\"; added: back, over"]);
     assert_eq!(scene.json(&["status"])["owners"][0]["signed"]["comment"], "ticket 12");
     // Without keys, too.
