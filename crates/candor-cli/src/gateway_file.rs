@@ -1,7 +1,7 @@
 //! Reading a gateway file, and printing its findings if it is not valid.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use candor_config::config::{self, Lists, Loaded, MAX_FILE_BYTES, code};
@@ -10,6 +10,7 @@ use candor_config::signature::{Digest, Signer, blake2b};
 use candor_core::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
+use crate::bounded::at_most;
 use crate::render::{self, Finding, Source};
 use crate::signed::{Keys, Unsigned};
 
@@ -241,12 +242,4 @@ pub fn plural(count: usize, noun: &str) -> String {
         (_, false) => "s",
     };
     format!("{count} {noun}{ending}")
-}
-
-/// Reads up to `most` + 1 bytes: enough to detect a file that is too large, such as `/dev/zero`.
-pub(crate) fn at_most(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(most).map_or(u64::MAX, |max| max + 1);
-    reader.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

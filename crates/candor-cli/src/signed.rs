@@ -11,7 +11,7 @@ use candor_config::signature::{
     Digest, KeyId, MAX_SIGNATURE_BYTES, Mismatch, NotAKey, NotASignature, PublicKey, Signature, Signer,
 };
 
-use crate::gateway_file::at_most;
+use crate::bounded::at_most;
 
 /// If this folder exists, commands that change which frames cross need files that are signed with one of its keys.
 pub const KEYS_FOLDER: &str = "/etc/candor/keys.d";

@@ -1,7 +1,5 @@
 //! `candor check --verify-key`, with files and signatures of minisign 0.11.
 
-#![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
-
 mod candor;
 
 use std::fs;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::cli::ApplyArgs;
 use crate::cmd::audit::{self, Audit, AuditView, Cause, FileView, SignedView, Who};
+use crate::cmd::run::log::write_to_journal;
 use crate::cmd::{plan, read_file};
 use crate::netns;
 
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
         changes: audit::changes(&applied.difference),
         because: None,
     };
-    audit.write_to_journal();
+    write_to_journal(&audit);
     let name = file.source.name();
     let signed = SignedView::of_file(&file.contents);
     let text = match args.kernel.json {

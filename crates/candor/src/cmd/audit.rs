@@ -12,9 +12,6 @@ use candor_engine::reconcile::{Difference, Line, LineKind};
 use candor_io::signal::Sender;
 use serde::Serialize;
 
-use super::run::log::{Log, LogLine};
-use crate::cli::LogForm;
-
 /// A change of what crosses, or a reload that was refused.
 #[derive(Debug)]
 pub(super) struct Audit<'a> {
@@ -163,17 +160,6 @@ impl Audit<'_> {
             because: because.as_deref(),
         }
     }
-
-    pub(super) fn line(&self) -> LogLine {
-        LogLine::of_audit(&self.to_string(), &self.view())
-    }
-
-    /// For commands that end at once. Without a journal, nothing is written.
-    pub(super) fn write_to_journal(&self) {
-        if let Ok(journal) = Log::open(LogForm::Journald) {
-            let _ = journal.write(&self.line());
-        }
-    }
 }
 
 impl fmt::Display for Audit<'_> {
@@ -315,7 +301,7 @@ mod tests {
         let job = CangwJob::new(&job, InterfaceIndex::new(1).unwrap(), InterfaceIndex::new(2).unwrap());
         let line = |route: Option<&str>, kind| {
             let (from, to) = ("can0".to_owned(), "can1".to_owned());
-            Line { kind, route: route.map(str::to_owned), from, to, side: Side::Kernel, job: job.clone() }
+            Line { kind, route: route.map(str::to_owned), from, to, side: Side::Kernel, job }
         };
         let lines = vec![
             line(Some("new"), LineKind::Add),

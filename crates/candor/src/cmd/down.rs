@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cli::DownArgs;
 use crate::cmd::audit::{Audit, AuditView, Cause, FileView, Who};
 use crate::cmd::read_file;
+use crate::cmd::run::log::write_to_journal;
 use crate::netns;
 
 pub(crate) fn run(args: &DownArgs) -> Outcome {
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
     let (cause, who) = (Cause::Down, Who::this_process());
     let audit = Audit { cause, who, signal: None, files, changes, because: None };
     if !down.owners.is_empty() || down.removed_filters > 0 {
-        audit.write_to_journal();
+        write_to_journal(&audit);
     }
     let text =
         if args.kernel.json { render::object(&View::of(&down, audit.view())) } else { text(&down, file.as_deref()) };

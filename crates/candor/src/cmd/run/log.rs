@@ -12,10 +12,10 @@ use tracing::{Dispatch, Level, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::cli::LogForm;
-use crate::cmd::audit::{AuditView, some};
+use crate::cmd::audit::{Audit, some};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cmd) struct LogLine {
+pub(super) struct LogLine {
     level: Level,
     /// Event name, as in `--json`.
     event: &'static str,
@@ -63,7 +63,9 @@ impl LogLine {
         Self { bus: Some(counted.clone()), ..Self::new(Level::INFO, event, &text) }
     }
 
-    pub(in crate::cmd) fn of_audit(text: &str, audit: &AuditView<'_>) -> Self {
+    pub(super) fn of_audit(audit: &Audit<'_>) -> Self {
+        let text = audit.to_string();
+        let audit = audit.view();
         let file = audit.files.first();
         let audited = Audited {
             cause: audit.cause.name(),
@@ -78,7 +80,7 @@ impl LogLine {
             changed: some(audit.changed),
         };
         let level = if audit.because.is_some() { Level::WARN } else { Level::INFO };
-        Self { audit: Some(Box::new(audited)), ..Self::new(level, "audit", text) }
+        Self { audit: Some(Box::new(audited)), ..Self::new(level, "audit", &text) }
     }
 
     /// Passes the line to the current tracing dispatcher.
@@ -144,19 +146,26 @@ const fn lost(bus: &BusCounters) -> u64 {
     bus.lost_in_socket + bus.lost_in_ring
 }
 
+/// Writes an audit line to the systemd journal, for commands that end at once. Without a journal, nothing is written.
+pub(in crate::cmd) fn write_to_journal(audit: &Audit<'_>) {
+    if let Ok(journal) = Log::open(LogForm::Journald) {
+        let _ = journal.write(&LogLine::of_audit(audit));
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("cannot reach the systemd journal at /run/systemd/journal/socket; use --log human or --log json")]
-pub(in crate::cmd) struct JournalError(#[source] io::Error);
+pub(super) struct JournalError(#[source] io::Error);
 
 /// A tracing dispatcher that counts failed writes.
 #[derive(Debug)]
-pub(in crate::cmd) struct Log {
+pub(super) struct Log {
     dispatch: Dispatch,
     refused: Arc<AtomicU64>,
 }
 
 impl Log {
-    pub(in crate::cmd) fn open(form: LogForm) -> Result<Self, JournalError> {
+    pub(super) fn open(form: LogForm) -> Result<Self, JournalError> {
         Self::open_on(form, io::stderr).map_err(JournalError)
     }
 
@@ -180,7 +189,7 @@ impl Log {
     }
 
     /// Writes a line; an error if the stream failed.
-    pub(in crate::cmd) fn write(&self, line: &LogLine) -> io::Result<()> {
+    pub(super) fn write(&self, line: &LogLine) -> io::Result<()> {
         let before = self.refused.load(Ordering::Relaxed);
         dispatcher::with_default(&self.dispatch, || line.emit());
         if self.refused.load(Ordering::Relaxed) == before { Ok(()) } else { Err(io::ErrorKind::Other.into()) }

@@ -98,7 +98,7 @@ impl Report {
     pub(super) fn audit(&self, audit: &Audit<'_>) {
         match self.form {
             Form::Json => self.out(render::line(&Event::Audit(audit.view()))),
-            Form::Log | Form::Text => self.log(audit.line()),
+            Form::Log | Form::Text => self.log(LogLine::of_audit(audit)),
         }
     }
 
