@@ -1,10 +1,8 @@
 //! What a change of the gateway changes in what crosses, by name.
 
-use std::collections::BTreeMap;
+use crate::plan::{BusIndex, ComposedFrame, Plan, Route};
 
-use crate::plan::{BusIndex, ComposedFrame, Egress, Plan, Route};
-
-/// Names of routes, of composed frames, and of buses with queues (`egress.BUS`).
+/// Names of routes and of composed frames, which differ from each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     pub added: Vec<String>,
@@ -13,53 +11,93 @@ pub struct Changes {
     pub changed: Vec<String>,
 }
 
-/// Something of a plan that has a name, without indexes of its buses.
-#[derive(Debug, PartialEq)]
-enum Item {
-    Egress(Egress, String),
-    Frame(ComposedFrame, Vec<String>),
-    Route(Box<Route>, [String; 2]),
+#[derive(Clone, Copy)]
+enum Item<'a> {
+    Frame(&'a ComposedFrame),
+    Route(&'a Route),
 }
 
 impl Changes {
     /// The difference between two plans; without one of them, everything of the other is added or removed.
     pub fn between(before: Option<&Plan>, after: Option<&Plan>) -> Self {
+        let (earlier, later) = (items(before), items(after));
+        let mut by_name: Vec<usize> = (0..earlier.len()).collect();
+        candor_core::order::sort_by(&mut by_name, |one, other| earlier[*one].name().cmp(earlier[*other].name()));
+        let mut stays = vec![false; earlier.len()];
         let mut changes = Self::default();
-        let mut earlier: BTreeMap<String, Item> = candor_core::order::map(before.into_iter().flat_map(items));
-        for (name, item) in after.into_iter().flat_map(items) {
-            match earlier.remove(&name) {
-                None => changes.added.push(name),
-                Some(before) if before != item => changes.changed.push(name),
-                Some(_) => {}
+        for item in later {
+            let Ok(at) = by_name.binary_search_by(|at| earlier[*at].name().cmp(item.name())) else {
+                changes.added.push(item.name().to_owned());
+                continue;
+            };
+            stays[by_name[at]] = true;
+            if let (Some(before), Some(after)) = (before, after)
+                && !is_same((before, earlier[by_name[at]]), (after, item))
+            {
+                changes.changed.push(item.name().to_owned());
             }
         }
-        let before = before.into_iter().flat_map(items).map(|(name, _)| name);
-        changes.removed = before.filter(|name| earlier.contains_key(name)).collect();
+        let removed = earlier.iter().zip(stays).filter(|(_, stays)| !stays);
+        changes.removed = removed.map(|(item, _)| item.name().to_owned()).collect();
         changes
     }
 }
 
-const NO_BUS: BusIndex = BusIndex(0);
+impl<'a> Item<'a> {
+    fn name(self) -> &'a str {
+        match self {
+            Self::Frame(frame) => &frame.name,
+            Self::Route(route) => &route.name,
+        }
+    }
+}
 
 /// In the order of the file.
-fn items(plan: &Plan) -> impl Iterator<Item = (String, Item)> {
-    let interface = |bus| plan.bus(bus).interface.clone();
-    let routes = plan.routes().iter().map(move |route| {
-        // What only people read, and what the kernel said, is no change.
-        let bare = Route { from: NO_BUS, to: NO_BUS, notes: Vec::new(), is_refused: false, ..route.clone() };
-        (route.name.clone(), Item::Route(Box::new(bare), [route.from, route.to].map(interface)))
-    });
-    let frames = plan.frames().iter().map(move |frame| {
-        let mut bare = ComposedFrame { to: NO_BUS, ..frame.clone() };
-        let sources = bare.sources.iter_mut().map(|source| std::mem::replace(&mut source.bus, NO_BUS));
-        let buses = std::iter::once(frame.to).chain(sources).map(interface).collect();
-        (frame.name.clone(), Item::Frame(bare, buses))
-    });
-    let queues = plan.egress().iter().map(move |egress| {
-        let bare = Egress { bus: NO_BUS, ..egress.clone() };
-        (format!("egress.{}", plan.bus(egress.bus).name), Item::Egress(bare, interface(egress.bus)))
-    });
-    routes.chain(frames).chain(queues)
+fn items(plan: Option<&Plan>) -> Vec<Item<'_>> {
+    let mut items = Vec::new();
+    if let Some(plan) = plan {
+        items.extend(plan.routes().iter().map(Item::Route));
+        items.extend(plan.frames().iter().map(Item::Frame));
+    }
+    items
+}
+
+/// Compares buses by their interfaces. What only people read, and what the kernel said, is no change.
+fn is_same((before, one): (&Plan, Item<'_>), (after, other): (&Plan, Item<'_>)) -> bool {
+    let is_same_bus = |one: BusIndex, other: BusIndex| before.bus(one).interface == after.bus(other).interface;
+    match (one, other) {
+        (Item::Route(one), Item::Route(other)) => {
+            is_same_bus(one.from, other.from)
+                && is_same_bus(one.to, other.to)
+                && one.selections == other.selections
+                && one.formats == other.formats
+                && one.payload == other.payload
+                && one.send_as == other.send_as
+                && one.computed == other.computed
+                && one.modifications == other.modifications
+                && one.checksums == other.checksums
+                && one.echo == other.echo
+                && one.hop_limit == other.hop_limit
+                && one.timestamp == other.timestamp
+                && one.incoming == other.incoming
+                && one.is_exclusive == other.is_exclusive
+                && one.max_age == other.max_age
+                && one.when_full == other.when_full
+                && one.timing == other.timing
+                && one.uid == other.uid
+        }
+        (Item::Frame(one), Item::Frame(other)) => {
+            let mut sources = one.sources.iter().zip(&other.sources);
+            is_same_bus(one.to, other.to)
+                && one.id == other.id
+                && one.format == other.format
+                && one.bit_rate_switch == other.bit_rate_switch
+                && one.sources.len() == other.sources.len()
+                && sources.all(|(one, other)| is_same_bus(one.bus, other.bus) && one.id == other.id)
+                && one.composition == other.composition
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +135,5 @@ mod tests {
         assert_eq!(Changes::between(Some(&one), Some(&plan(&turned))), Changes::default());
         let elsewhere = plan(&turned.replace("can1", "can2"));
         assert_eq!(Changes::between(Some(&one), Some(&elsewhere)).changed, ["x"]);
-        let queues = BUSES.to_owned() + &route("x", "1") + "[egress.b]\nqueue = \"arbitration\"\nper-socket = 20\n";
-        assert_eq!(Changes::between(Some(&one), Some(&plan(&queues))).added, ["egress.b"]);
     }
 }

@@ -16,7 +16,6 @@ pub use blake2b::{Digest, blake2b};
 use std::fmt;
 
 use base64::decode;
-use serde::{Deserialize, Serialize};
 
 /// The largest signature file and key file that are read. minisign writes signature files of up to 9 KiB.
 pub const MAX_SIGNATURE_BYTES: usize = 16 << 10;
@@ -200,7 +199,7 @@ impl Signature {
 }
 
 /// Who signed a file, from a verified signature.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signer {
     /// The number of the key, as minisign writes it.
     pub key_id: String,
@@ -210,10 +209,18 @@ pub struct Signer {
     pub comment: String,
 }
 
-impl fmt::Display for Signer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key_id, key_file, comment } = self;
-        write!(f, "{key_id} ({key_file}), {:?}", comment.replace('\t', " "))
+impl Signer {
+    /// As one text, for records.
+    pub fn to_record(&self) -> String {
+        [self.key_id.as_str(), &self.comment, &self.key_file].join("\n")
+    }
+
+    /// The reverse of [`to_record`](Self::to_record).
+    pub fn of_record(record: &str) -> Option<Self> {
+        // A comment has no line breaks, but the path of a key may.
+        let mut parts = record.splitn(3, '\n').map(str::to_owned);
+        let (key_id, comment) = (parts.next()?, parts.next()?);
+        Some(Self { key_id, key_file: parts.next()?, comment })
     }
 }
 

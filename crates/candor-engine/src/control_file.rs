@@ -34,7 +34,7 @@ struct ControlState {
     file: Option<String>,
     /// Who signed it, if it needed a signature.
     #[serde(default)]
-    signer: Option<Signer>,
+    signer: Option<String>,
     begun: u64,
     done: u64,
     answer: Value,
@@ -71,11 +71,11 @@ pub enum ReloadError {
 impl ControlFile {
     /// Creates the control file of this process; `None` without a usable run directory.
     #[must_use]
-    pub fn open(file: Option<String>, signer: Option<Signer>) -> Option<Self> {
+    pub fn open(file: Option<String>, signer: Option<&Signer>) -> Option<Self> {
         let run_dir = RunDir::open_where_possible(&mut |_told_at_the_start| {}).ok()??;
         let control_file = Self {
             path: run_dir.control_file(std::process::id()),
-            state: ControlState { file, signer, ..ControlState::default() },
+            state: ControlState { file, signer: signer.map(Signer::to_record), ..ControlState::default() },
         };
         control_file.write().ok()?;
         Some(control_file)
@@ -88,8 +88,8 @@ impl ControlFile {
     }
 
     /// Who signed the file that now runs; written with the next answer.
-    pub fn signed_by(&mut self, signer: Option<Signer>) {
-        self.state.signer = signer;
+    pub fn signed_by(&mut self, signer: Option<&Signer>) {
+        self.state.signer = signer.map(Signer::to_record);
     }
 
     pub fn begin(&mut self) {
@@ -170,7 +170,7 @@ fn of_dir(run_dir: &RunDir) -> impl Iterator<Item = Running> {
 
 /// Who signed the file that a process runs.
 pub(crate) fn signer(run_dir: &RunDir, instance: &Instance) -> Option<Signer> {
-    read(&run_dir.control_file(instance.pid()?))?.signer
+    Signer::of_record(&read(&run_dir.control_file(instance.pid()?))?.signer?)
 }
 
 /// `None` if it is missing or of another version.

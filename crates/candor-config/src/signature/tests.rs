@@ -117,6 +117,13 @@ fn keys_are_files_or_their_second_line() {
 }
 
 #[test]
+fn signers_are_recorded() {
+    let signer = Signer { key_id: "1".into(), key_file: "a\nb".into(), comment: "by\tme".into() };
+    assert_eq!(Signer::of_record(&signer.to_record()), Some(signer));
+    assert_eq!(Signer::of_record("1\nby me"), None);
+}
+
+#[test]
 fn keys_of_tests_sign_like_minisign() {
     let one = TestKey::new(7);
     assert_eq!(PublicKey::of_file(one.file().as_bytes()), Ok(one.public()));

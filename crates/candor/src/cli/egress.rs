@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{KernelArgs, VerifyArgs};
+use super::KernelArgs;
 
 /// Manage the qdisc trees of [egress.BUS] in the kernel.
 ///
@@ -126,8 +126,6 @@ pub(crate) struct EgressClearArgs {
 pub(crate) struct WantedArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
-    #[command(flatten)]
-    pub(crate) verify: VerifyArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
 }

@@ -4,7 +4,7 @@ use candor_cli::signed::{Keys, KeysError};
 use clap::Args;
 
 /// The keys with which a gateway file must be signed.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct VerifyArgs {
     /// Take the file only if it, and every database in it, is signed with this minisign key: the file of the public key, or the
     /// key itself (repeatable). The signature of FILE is FILE.minisig.

@@ -2,7 +2,6 @@
 //!
 //! With `--json` and `--log` it is an event. Otherwise it goes to the systemd journal, if there is one.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use candor_cli::gateway_file::Content;
@@ -137,7 +136,7 @@ pub(crate) struct AuditView<'a> {
     signal: Option<&'static str>,
     /// The gateway file, then its databases.
     pub(super) files: Vec<FileView<'a>>,
-    /// Names of routes, of composed frames, and of buses with queues (`egress.BUS`).
+    /// Names of routes and composed frames.
     pub(super) added: &'a [String],
     pub(super) removed: &'a [String],
     pub(super) changed: &'a [String],
@@ -212,7 +211,7 @@ const MOST_NAMES: usize = 100;
 
 /// The changes of an apply, by route.
 pub(super) fn changes(difference: &Difference) -> Changes {
-    let mut kinds: BTreeMap<&str, [bool; 4]> = BTreeMap::new();
+    let mut kinds: Vec<(&str, [bool; 4])> = Vec::new();
     for Line { kind, route, .. } in &difference.lines {
         let kind = match kind {
             LineKind::Add | LineKind::Adopt => [true, false, false, false],
@@ -222,20 +221,20 @@ pub(super) fn changes(difference: &Difference) -> Changes {
             LineKind::Foreign { .. } | LineKind::Other(_) => continue,
         };
         // A job of another program has no route.
-        let name = route.as_deref().unwrap_or("(of another program)");
-        let known = kinds.entry(name).or_default();
-        known.iter_mut().zip(kind).for_each(|(known, kind)| *known |= kind);
+        kinds.push((route.as_deref().unwrap_or("(of another program)"), kind));
     }
+    candor_core::order::sort(&mut kinds);
     let mut changes = Changes::default();
-    for (name, kind) in kinds {
-        let list = match kind {
+    for of_route in kinds.chunk_by(|(one, _), (other, _)| one == other) {
+        let is = |at: usize| of_route.iter().any(|(_, kind)| kind[at]);
+        let list = match [0, 1, 2, 3].map(is) {
             [false, false, false, _] => continue,
             [true, false, false, false] => &mut changes.added,
             [false, true, false, false] => &mut changes.removed,
             // Also if some of its jobs stay.
             _ => &mut changes.changed,
         };
-        list.push(name.to_owned());
+        list.extend(of_route.first().map(|(name, _)| (*name).to_owned()));
     }
     changes
 }

@@ -73,9 +73,9 @@ struct WantedFile {
 
 impl WantedFile {
     /// Enters the network namespace and reads the file; `None`, after saying why, if it is not valid.
-    fn read(args: &WantedArgs, form: Form, keys: &Keys) -> Result<Option<Self>, Box<dyn std::error::Error>> {
+    fn read(args: &WantedArgs, form: Form) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         netns::enter(&args.kernel.netns)?;
-        let file = super::read_file(&args.file, None, keys)?;
+        let file = super::read_file(&args.file, None, &Keys::NONE)?;
         let Some(loaded) = file.gateway_and_warnings(form)? else { return Ok(None) };
         let wanted = wanted(&loaded.plan);
         if wanted.is_empty() {

@@ -11,9 +11,7 @@ use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &WantedArgs) -> Outcome {
-    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json), &args.verify.keys_of_machine()?)? else {
-        return Ok(Exit::No);
-    };
+    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let mut targets = targets(&file.wanted)?;
     let done = {

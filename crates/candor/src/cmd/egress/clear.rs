@@ -7,18 +7,16 @@ use candor_io::signal::EndingSignals;
 
 use super::json::{ClearView, ClearedView};
 use super::{WantedFile, open, targets};
-use crate::cli::{EgressClearArgs, VerifyArgs, WantedArgs};
+use crate::cli::{EgressClearArgs, WantedArgs};
 use crate::netns;
 use candor_cli::gateway_file::Form;
-use candor_cli::signed::Keys;
 use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     let (mut going, left) = match &args.file {
         Some(file) => {
-            let args_of_file =
-                WantedArgs { file: file.clone(), verify: VerifyArgs::default(), kernel: args.kernel.clone() };
-            let Some(file) = WantedFile::read(&args_of_file, Form::once(args.kernel.json), &Keys::NONE)? else {
+            let args_of_file = WantedArgs { file: file.clone(), kernel: args.kernel.clone() };
+            let Some(file) = WantedFile::read(&args_of_file, Form::once(args.kernel.json))? else {
                 return Ok(Exit::No);
             };
             of_file(&file)?

@@ -9,10 +9,7 @@ use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.wanted.kernel.json), &args.wanted.verify.keys()?)?
-    else {
-        return Ok(Exit::No);
-    };
+    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.wanted.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let is_equal = compared.iter().all(Compared::is_equal);

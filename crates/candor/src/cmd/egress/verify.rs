@@ -12,9 +12,7 @@ use candor_cli::gateway_file::{Form, plural};
 use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &WantedArgs) -> Outcome {
-    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json), &args.verify.keys()?)? else {
-        return Ok(Exit::No);
-    };
+    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let traps = traps(&file.wanted)?;

@@ -20,9 +20,7 @@ const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
-    let verify = &args.wanted.verify;
-    let keys = if args.mend { verify.keys_of_machine()? } else { verify.keys()? };
-    let read = WantedFile::read(&args.wanted, Form::running(args.wanted.kernel.json), &keys)?;
+    let read = WantedFile::read(&args.wanted, Form::running(args.wanted.kernel.json))?;
     let Some(WantedFile { file, wanted }) = read else { return Ok(Exit::No) };
     let signals = EndingSignals::block()?;
     let watch = LinkWatch::start()?;

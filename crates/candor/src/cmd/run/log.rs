@@ -79,14 +79,13 @@ impl LogLine {
             removed: some(audit.removed),
             changed: some(audit.changed),
         };
-        let level = if audit.because.is_some() { Level::WARN } else { Level::INFO };
-        Self { audit: Some(Box::new(audited)), ..Self::new(level, "audit", &text) }
+        Self { audit: Some(Box::new(audited)), ..Self::new(Level::INFO, "audit", &text) }
     }
 
     /// Passes the line to the current tracing dispatcher.
     fn emit(&self) {
         if let Some(audit) = &self.audit {
-            return audit.emit(self.level, &self.text);
+            return audit.emit(&self.text);
         }
         let (route, bus) = (self.route.as_ref(), self.bus.as_ref());
         macro_rules! line {
@@ -118,27 +117,22 @@ impl LogLine {
 }
 
 impl Audited {
-    fn emit(&self, level: Level, text: &str) {
-        macro_rules! line {
-            ($level:ident) => {
-                tracing::$level!(
-                    target: "candor",
-                    event = "audit",
-                    cause = self.cause,
-                    uid = self.uid,
-                    pid = self.pid,
-                    login_uid = self.login_uid,
-                    file = self.file,
-                    blake2b_hex = self.blake2b_hex,
-                    key_id = self.key_id,
-                    added = self.added,
-                    removed = self.removed,
-                    changed = self.changed,
-                    "{text}",
-                )
-            };
-        }
-        if level == Level::WARN { line!(warn) } else { line!(info) }
+    fn emit(&self, text: &str) {
+        tracing::info!(
+            target: "candor",
+            event = "audit",
+            cause = self.cause,
+            uid = self.uid,
+            pid = self.pid,
+            login_uid = self.login_uid,
+            file = self.file,
+            blake2b_hex = self.blake2b_hex,
+            key_id = self.key_id,
+            added = self.added,
+            removed = self.removed,
+            changed = self.changed,
+            "{text}",
+        );
     }
 }
 

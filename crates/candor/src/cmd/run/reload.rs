@@ -59,7 +59,7 @@ pub(super) struct Reloader<'a> {
 impl<'a> Reloader<'a> {
     pub(super) fn new(args: &'a RunArgs, origin: Origin) -> Self {
         let file = Some(args.file.as_path()).filter(|file| can_be_read_again(file));
-        let signer = origin.contents.first().and_then(|content| content.signer.clone());
+        let signer = origin.contents.first().and_then(|content| content.signer.as_ref());
         let control_file = ControlFile::open(file.map(identity), signer);
         Self { file: &args.file, engine: args.engine, origin, control_file }
     }
@@ -108,7 +108,7 @@ impl<'a> Reloader<'a> {
             self.origin.contents = contents;
         }
         if let Some(control_file) = &mut self.control_file {
-            control_file.signed_by(self.origin.contents.first().and_then(|content| content.signer.clone()));
+            control_file.signed_by(self.origin.contents.first().and_then(|content| content.signer.as_ref()));
             control_file.answer(answer);
         }
         Ok(())
