@@ -1,16 +1,19 @@
 //! Reading a gateway file, and printing its findings if it is not valid.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use candor_config::config::{self, Lists, Loaded, MAX_FILE_BYTES};
+use candor_config::config::{self, Lists, Loaded, MAX_FILE_BYTES, code};
 use candor_config::plan::Engine;
+use candor_config::signature::{Digest, Signer, blake2b};
 use candor_core::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
+use crate::bounded::at_most;
 use crate::key_file;
 use crate::render::{self, Finding, Source};
+use crate::signed::{Keys, Unsigned};
 
 /// Output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +61,20 @@ pub struct GatewayFile {
     pub source: Source,
     /// The gateway, or all findings of a file that is not valid.
     pub checked: Result<Loaded, Vec<Diagnostic>>,
+    /// The gateway file, then its databases, in the order in which they were read. A file without the signature that it needs
+    /// is the last.
+    pub contents: Vec<Content>,
     /// Where the paths in the file start.
     folder: PathBuf,
+}
+
+/// What was read of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    pub file: String,
+    pub digest: Digest,
+    /// `None` if it needs no signature.
+    pub signer: Option<Signer>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -75,19 +90,42 @@ impl GatewayFile {
     /// # Errors
     /// [`ReadError`] if the file cannot be read. Findings are not an error, see [`checked`](Self::checked).
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Self::read_for(path, None)
+        Self::read_for(path, None, &Keys::NONE)
     }
 
-    /// Reads a file and checks it for this engine instead of the one in the file.
+    /// Reads a file and checks it for this engine instead of the one in the file. The file and its databases need signatures
+    /// of these keys; without one, the file is not valid, and nothing of it is parsed.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_for(path: &Path, engine: Option<Engine>) -> Result<Self, ReadError> {
+    pub fn read_for(path: &Path, engine: Option<Engine>, keys: &Keys) -> Result<Self, ReadError> {
         let (name, bytes) = read_bytes(path, MAX_FILE_BYTES)?;
         let folder = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
+        let content = match verified(path, name.clone(), &bytes, keys) {
+            Ok(content) => content,
+            Err(unsigned) => {
+                let checked = Err(vec![not_signed(path, &unsigned)]);
+                let contents = vec![Content { file: name.clone(), digest: blake2b(&bytes), signer: None }];
+                return Ok(Self { checked, source: Source::new(name, b""), contents, folder });
+            }
+        };
+        let mut contents = vec![content];
         let mut key = |path: &str| key_file::key(&folder, path);
-        let checked = config::load_with(&bytes, engine, &mut |path| database(&folder.join(path)), &mut key);
-        Ok(Self { checked, source: Source::new(name, &bytes), folder })
+        let read = &mut |path: &str| {
+            let path = folder.join(path);
+            let bytes = database(&path)?;
+            let content = verified(&path, path.display().to_string(), &bytes, keys);
+            contents.push(content.map_err(|unsigned| format!("{unsigned}; {}", unsigned.help(&path)))?);
+            Ok(bytes)
+        };
+        let checked = config::load_with(&bytes, engine, read, &mut key);
+        Ok(Self { checked, source: Source::new(name, &bytes), contents, folder })
+    }
+
+    /// True if the file has no signature that it needs.
+    pub fn is_not_signed(&self) -> bool {
+        let not_signed = |finding: &Diagnostic| finding.code == code::NOT_SIGNED;
+        self.checked.as_ref().is_err_and(|findings| findings.iter().any(not_signed))
     }
 
     /// The gateway; if the file is not valid, prints all findings in this format and returns `None`.
@@ -135,6 +173,18 @@ impl GatewayFile {
             }
         }
     }
+}
+
+fn verified(path: &Path, file: String, bytes: &[u8], keys: &Keys) -> Result<Content, Unsigned> {
+    let digest = blake2b(bytes);
+    Ok(Content { signer: keys.verify(path, bytes, &digest)?, file, digest })
+}
+
+fn not_signed(path: &Path, unsigned: &Unsigned) -> Diagnostic {
+    let message = format!("The file may not be used: {unsigned}");
+    // A finding is one line, and names of files may have others.
+    let message = message.replace(char::is_control, " ");
+    Diagnostic::error(code::NOT_SIGNED, 0..0, message).help(unsigned.help(path))
 }
 
 /// The largest database that is read. Those of real cars have up to 2 MiB.
@@ -196,12 +246,4 @@ pub fn plural(count: usize, noun: &str) -> String {
         (_, false) => "s",
     };
     format!("{count} {noun}{ending}")
-}
-
-/// Reads up to `most` + 1 bytes: enough to detect a file that is too large, such as `/dev/zero`.
-fn at_most(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(most).map_or(u64::MAX, |max| max + 1);
-    reader.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

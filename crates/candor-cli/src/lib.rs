@@ -1,12 +1,14 @@
 //! Exit codes, output and gateway files, shared by the programs `candor` and `candor-lab`.
 #![forbid(unsafe_code)]
 
+mod bounded;
 pub mod gateway_file;
 pub mod generate;
 mod key_file;
 pub mod render;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod signed;
 pub mod socket;
 pub mod table;
 

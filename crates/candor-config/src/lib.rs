@@ -10,6 +10,7 @@
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+pub mod changes;
 pub mod config;
 mod crc8;
 pub mod engine;
@@ -20,6 +21,7 @@ mod mux;
 pub mod placement;
 pub mod plan;
 pub mod safety;
+pub mod signature;
 #[cfg(test)]
 mod testing;
 pub mod text;

@@ -11,11 +11,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use candor_config::signature::Signer;
 use candor_io::signal::{self, Signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::run_dir::{RunDir, RunDirError, process_exists};
+use crate::run_dir::{Instance, RunDir, RunDirError, process_exists};
 
 const PRIVATE_FILE: u32 = 0o600;
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -31,6 +32,9 @@ pub struct ControlFile {
 struct ControlState {
     /// Absolute path of the gateway file; `None` for standard input.
     file: Option<String>,
+    /// Who signed it, if it needed a signature.
+    #[serde(default)]
+    signer: Option<String>,
     begun: u64,
     done: u64,
     answer: Value,
@@ -67,11 +71,11 @@ pub enum ReloadError {
 impl ControlFile {
     /// Creates the control file of this process; `None` without a usable run directory.
     #[must_use]
-    pub fn open(file: Option<String>) -> Option<Self> {
+    pub fn open(file: Option<String>, signer: Option<&Signer>) -> Option<Self> {
         let run_dir = RunDir::open_where_possible(&mut |_told_at_the_start| {}).ok()??;
         let control_file = Self {
             path: run_dir.control_file(std::process::id()),
-            state: ControlState { file, ..ControlState::default() },
+            state: ControlState { file, signer: signer.map(Signer::to_record), ..ControlState::default() },
         };
         control_file.write().ok()?;
         Some(control_file)
@@ -81,6 +85,11 @@ impl ControlFile {
     #[must_use]
     pub fn metrics(&self) -> PathBuf {
         metrics_socket(&self.path)
+    }
+
+    /// Who signed the file that now runs; written with the next answer.
+    pub fn signed_by(&mut self, signer: Option<&Signer>) {
+        self.state.signer = signer.map(Signer::to_record);
     }
 
     pub fn begin(&mut self) {
@@ -157,6 +166,11 @@ fn of_dir(run_dir: &RunDir) -> impl Iterator<Item = Running> {
         let file = read(&control_file).and_then(|state| state.file);
         Some(Running { pid, file, metrics: metrics_socket(&control_file), control_file })
     })
+}
+
+/// Who signed the file that a process runs.
+pub(crate) fn signer(run_dir: &RunDir, instance: &Instance) -> Option<Signer> {
+    Signer::of_record(&read(&run_dir.control_file(instance.pid()?))?.signer?)
 }
 
 /// `None` if it is missing or of another version.

@@ -207,7 +207,7 @@ impl RunDir {
     /// Writes the ownership record of this process.
     pub(crate) fn announce(&self, engine: Engine, jobs: Vec<OwnedJob>) -> Result<Entry, RunDirError> {
         let owner = Owner::Process { pid: std::process::id(), engine };
-        let instance = Instance { owner, since: Since::now()?, jobs, change: None };
+        let instance = Instance { owner, since: Since::now()?, signer: None, jobs, change: None };
         Ok(Entry::write(&self.path, &self.here, &instance)?)
     }
 

@@ -115,7 +115,7 @@ impl EndingSignals {
     /// Waits for a signal; `None` after the timeout, or if woken early ([`nudge`], [`crate::netlink::LinkWatch`]).
     pub fn wait(&self, timeout: Duration) -> io::Result<Option<Signal>> {
         Ok(match self.wait_or_check(timeout)? {
-            Woken::Signal(signal) => Some(signal),
+            Woken::Signal(signal, _) => Some(signal),
             Woken::Check | Woken::Timeout => None,
         })
     }
@@ -123,12 +123,14 @@ impl EndingSignals {
     /// As [`wait`](Self::wait), with the reason for returning.
     pub fn wait_or_check(&self, timeout: Duration) -> io::Result<Woken> {
         let time = socket::timespec(timeout);
-        // SAFETY: the set is initialised and the timespec live, both are only read; a null siginfo is allowed.
-        let got = unsafe { libc::sigtimedwait(&raw const self.set, std::ptr::null_mut(), &raw const time) };
+        // SAFETY: siginfo_t consists of integers and pointers that are not followed: all zero is valid.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the set is initialised and the timespec live, both are only read; `info` is live, and the call fills it.
+        let got = unsafe { libc::sigtimedwait(&raw const self.set, &raw mut info, &raw const time) };
         match socket::check(got) {
             Ok(number) => {
                 let signal = Signal::ALL.into_iter().find(|signal| signal.number() == number);
-                Ok(signal.map_or(Woken::Check, Woken::Signal))
+                Ok(signal.map_or(Woken::Check, |signal| Woken::Signal(signal, Sender::of(&info))))
             }
             Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(Woken::Timeout),
             // Another signal, or the process was stopped and continued.
@@ -143,8 +145,35 @@ impl EndingSignals {
 pub enum Woken {
     /// [`nudge`], an interface change, or another signal.
     Check,
-    Signal(Signal),
+    /// With its sender, if that is a process.
+    Signal(Signal, Option<Sender>),
     Timeout,
+}
+
+/// The process that has sent a signal, as the kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// 0 if it is outside of the PID namespace of this process.
+    pub pid: u32,
+    /// Its real user id.
+    pub uid: u32,
+}
+
+impl Sender {
+    /// `None` for a signal of the kernel (Ctrl-C), and for one of `sigqueue()`, which lets the sender choose the numbers.
+    ///
+    /// # Source
+    /// [sigaction(2)](https://man7.org/linux/man-pages/man2/sigaction.2.html), "The siginfo_t argument".
+    fn of(info: &libc::siginfo_t) -> Option<Self> {
+        if info.si_code != libc::SI_USER {
+            return None;
+        }
+        // SAFETY: for SI_USER the kernel has filled these fields.
+        let pid = unsafe { info.si_pid() };
+        // SAFETY: as above.
+        let uid = unsafe { info.si_uid() };
+        Some(Self { pid: pid.cast_unsigned(), uid })
+    }
 }
 
 /// True if an ending signal is pending.
@@ -321,6 +350,29 @@ mod tests {
         // Unless it requests a reload. (It would arrive if the main thread had blocked it, too.)
         assert!(signals.take_hangups().unwrap(), "it was ignored");
         assert!(is_member(&signals.set, Signal::Hangup.number()));
+    }
+
+    #[test]
+    fn the_sender_of_a_signal_is_known() {
+        // Not an ending signal, which another test of this process could fetch.
+        let set = signal_set(&[libc::SIGRTMAX()]).unwrap();
+        // SAFETY: the set is initialised and only read; a null old set is allowed.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        // SAFETY: siginfo_t consists of integers and pointers that are not followed: all zero is valid.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: gettid() has no preconditions and cannot fail.
+        let tid = unsafe { libc::gettid() };
+        let me = std::process::id();
+        // SAFETY: three integers; the signal is blocked in this thread.
+        unsafe { libc::syscall(libc::SYS_tgkill, me, tid, libc::SIGRTMAX()) };
+        // SAFETY: the set is initialised and only read, `info` is live.
+        assert!(unsafe { libc::sigwaitinfo(&raw const set, &raw mut info) } > 0);
+        info.si_code = libc::SI_USER;
+        assert_eq!(Sender::of(&info).map(|sender| sender.pid), Some(me));
+        for of_nobody in [libc::SI_QUEUE, libc::SI_KERNEL, libc::SI_TKILL] {
+            info.si_code = of_nobody;
+            assert_eq!(Sender::of(&info), None);
+        }
     }
 
     #[test]

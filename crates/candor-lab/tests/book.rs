@@ -40,7 +40,7 @@ use require::require;
 const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
 
 /// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
-const FILES: [(&str, &str, &str); 16] = [
+const FILES: [(&str, &str, &str); 19] = [
     ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
     ("conformance.md", "two.toml", "two.toml"),
     ("dashboard.md", "body.dbc", "body.dbc"),
@@ -52,6 +52,9 @@ const FILES: [(&str, &str, &str); 16] = [
     ("metrics.md", "candor.toml", "01-forward.toml"),
     ("plans.md", "plan.toml", "plan.toml"),
     ("safety.md", "candor.toml", "01-forward.toml"),
+    ("signed.md", "border.pub", "../crates/candor-config/src/signature/fixtures/a.pub"),
+    ("signed.md", "car.toml", "../crates/candor-config/src/signature/fixtures/car.toml"),
+    ("signed.md", "car.toml.minisig", "../crates/candor-config/src/signature/fixtures/hashed.minisig"),
     ("state.md", "gateway.toml", "01-forward.toml"),
     ("top.md", "car.toml", "01-forward.toml"),
     ("wire.md", "bench.toml", "bench.toml"),

@@ -7,6 +7,7 @@ mod import;
 mod init;
 mod run;
 mod state;
+mod verify;
 
 pub(crate) use check::{CheckArgs, WARNINGS};
 pub(crate) use dump::DumpArgs;
@@ -17,6 +18,7 @@ pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs
 pub(crate) use init::{GenerateGateway, InitArgs, NetworkdArgs};
 pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs, VerboseArgs};
+pub(crate) use verify::VerifyArgs;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub(crate) mod apply;
+mod audit;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod down;
@@ -31,6 +32,7 @@ pub(crate) mod verifier;
 use std::path::Path;
 
 use candor_cli::gateway_file::{GatewayFile, ReadError};
+use candor_cli::signed::Keys;
 use candor_cli::table;
 use candor_config::plan::{Engine, Plan};
 use candor_egress::netlink::arbitration;
@@ -40,8 +42,8 @@ use candor_egress::netlink::arbitration;
 ///
 /// # Errors
 /// As [`GatewayFile::read_for`].
-fn read_file(path: &Path, engine: Option<Engine>) -> Result<GatewayFile, ReadError> {
-    let mut file = GatewayFile::read_for(path, engine)?;
+fn read_file(path: &Path, engine: Option<Engine>, keys: &Keys) -> Result<GatewayFile, ReadError> {
+    let mut file = GatewayFile::read_for(path, engine, keys)?;
     if let Ok(loaded) = &mut file.checked {
         loaded.settle_queues(|| arbitration::layout().is_ok());
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, io};
 
-use candor_config::{config, import};
+use candor_config::{config, import, signature};
 use candor_egress::netlink;
 use candor_netlink::cangw;
 
@@ -22,6 +22,7 @@ fn parsers_keep_their_invariants_on_every_corpus() {
     let gateways = ["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"];
     replay(&gateways, config::invariants::check, 30);
     replay(&["fuzz/corpus/cangw_decode"], cangw::invariants::check, 10);
+    replay(&["fuzz/corpus/signature"], signature::invariants::check, 5);
     replay(&["fuzz/corpus/netlink_tc"], netlink::invariants::check, 30);
     replay(&["fuzz/corpus/cangw_import", "crates/candor/tests/import"], import::invariants::check, 10);
 }

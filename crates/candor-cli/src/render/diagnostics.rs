@@ -211,6 +211,7 @@ fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
         code::NO_BUS,
         code::NO_ROUTE,
         code::NOT_COMPARED,
+        code::NOT_SIGNED,
         import::code::NOTHING,
         import::code::READING,
         import::code::TOO_LARGE,

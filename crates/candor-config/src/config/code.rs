@@ -10,6 +10,7 @@ candor_core::codes! {
     TOO_DEEP = diagnostic::TOO_DEEP;
     LINE_TOO_LONG = diagnostic::LINE_TOO_LONG;
     TOO_MANY = diagnostic::TOO_MANY;
+    NOT_SIGNED = "E0108";
 
     UNKNOWN_KEY = diagnostic::UNKNOWN_KEY;
     WRONG_TYPE = diagnostic::WRONG_TYPE;

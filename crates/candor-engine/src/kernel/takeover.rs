@@ -123,6 +123,7 @@ mod tests {
             job: (*job).into(),
         };
         Instance {
+            signer: None,
             owner: Owner::Process { pid, engine: Engine::Kernel },
             since: Since { unix_s: 0, boot_s: 0 },
             jobs: jobs(ids).iter().map(owned).collect(),

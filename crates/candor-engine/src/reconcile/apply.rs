@@ -4,6 +4,7 @@
 //! even an apply that is killed halfway leaves only jobs that the next one recognizes.
 
 use candor_config::plan::Plan;
+use candor_config::signature::Signer;
 use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
 
@@ -63,13 +64,13 @@ pub fn plan(
     Ok(Difference { refusal, ..compared.difference(&mut client, &target, &programs)? })
 }
 
-/// Installs the jobs of a gateway file. After an error the kernel is as before.
+/// Installs the jobs of a gateway file, and records who signed it. After an error the kernel is as before.
 ///
 /// # Errors
 /// The refused request, and whether everything was reverted.
 pub fn apply(
     plan: &Plan,
-    file: &str,
+    file: (&str, Option<&Signer>),
     foreign: Foreign,
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Applied, ReconcileError> {
@@ -82,7 +83,7 @@ pub fn apply(
 
 fn attempt(
     plan: &Plan,
-    file: &str,
+    (file, signer): (&str, Option<&Signer>),
     foreign: Foreign,
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Applied, ReconcileError> {
@@ -110,7 +111,8 @@ fn attempt(
         Some(earlier) if difference.is_none() => earlier.since,
         _ => Since::now().map_err(RunDirError::from)?,
     };
-    let wanted = Instance { owner: owner.clone(), since, jobs: target.all.clone(), change: None };
+    let (owner, signer) = (owner.clone(), signer.cloned());
+    let wanted = Instance { owner, since, signer, jobs: target.all.clone(), change: None };
     if !compared.found.steps.is_empty() || programs.changes > 0 {
         let change = compared.change(&target.cangw, earlier.as_ref());
         run_dir.keep_applied(Instance { change: Some(change), ..wanted.clone() })?;

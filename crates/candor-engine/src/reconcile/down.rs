@@ -17,8 +17,20 @@ pub struct Down {
     pub owners: Vec<(Owner, DownCount)>,
     /// Filters with programs of dead processes.
     pub removed_filters: usize,
+    /// The routes of these owners, in order of removal.
+    pub routes: Vec<String>,
     /// Files that remain applied, if only one was removed.
     pub others: Vec<String>,
+}
+
+impl Down {
+    fn add_routes<'a>(&mut self, jobs: impl IntoIterator<Item = &'a OwnedJob>) {
+        for OwnedJob { route, .. } in jobs {
+            if !self.routes.contains(route) {
+                self.routes.push(route.clone());
+            }
+        }
+    }
 }
 
 /// Counts for one owner.
@@ -62,6 +74,7 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
         let filters = bpf::remove_of(&mut client, &programs)?;
         let count = DownCount { filters, ..remove(&mut client, &claimed)? };
         let owner = nothing.owner.clone();
+        done.add_routes(claimed.iter().chain(&programs));
         run_dir.keep_applied(nothing)?;
         done.owners.push((owner, count));
     }
@@ -69,6 +82,7 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
         for dead in run_dir.dead().to_vec() {
             let claimed = claim(&dead, &list(&mut client)?);
             done.owners.push((dead.owner, remove(&mut client, &claimed)?));
+            done.add_routes(&claimed);
         }
         run_dir.forget_dead()?;
         done.removed_filters = bpf::remove_leftovers(Some(&run_dir), notify)?;

@@ -107,6 +107,7 @@ mod tests {
         let instance = Instance {
             owner: Owner::Applied { file: "/a.toml".into() },
             since: Since { unix_s: 0, boot_s: 0 },
+            signer: None,
             jobs: owned(jobs),
             change,
         };
@@ -134,6 +135,7 @@ mod tests {
         let begun = Instance {
             owner: Owner::Applied { file: "/a.toml".into() },
             since: Since { unix_s: 0, boot_s: 0 },
+            signer: None,
             jobs: Vec::new(),
             change: Some(change),
         };

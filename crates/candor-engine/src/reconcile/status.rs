@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use candor_bpf::gateway::Kind;
 use candor_config::placement::Side;
+use candor_config::signature::Signer;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob, JobCounters, JobFlags};
 use candor_netlink::client::Client;
@@ -14,6 +15,7 @@ use super::difference::Names;
 use super::error::ReconcileError;
 use super::owners::claim;
 use crate::bpf::{self, InProgram};
+use crate::control_file;
 use crate::job_identity::Identity;
 use crate::notice::Notice;
 use crate::owner::Owner;
@@ -53,6 +55,8 @@ pub struct OwnerState {
     pub unfinished: bool,
     /// Time of the start or of the last apply.
     pub since: Since,
+    /// Who signed its file, if it needed a signature.
+    pub signer: Option<Signer>,
     /// In file order.
     pub jobs: Vec<JobState>,
 }
@@ -105,9 +109,11 @@ pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> 
         ..Status::default()
     };
     let applied = opened.open.iter().flat_map(RunDir::applied).map(|instance| (instance, false));
-    let alive = opened.open.iter().flat_map(RunDir::alive).map(|instance| (instance, false));
-    let dead = opened.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true));
-    for (instance, dead) in applied.chain(alive).chain(dead) {
+    let applied = applied.map(|(instance, dead)| (instance, dead, instance.signer.clone()));
+    let alive =
+        opened.open.iter().flat_map(|dir| dir.alive().iter().map(|one| (one, false, control_file::signer(dir, one))));
+    let dead = opened.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true, None));
+    for (instance, dead, signer) in applied.chain(alive).chain(dead) {
         for owned in instance.all_jobs().filter(|owned| owned.is_bpf()) {
             let interface = owned.job.job().source;
             if let Entry::Vacant(unknown) = left.programs.entry(interface) {
@@ -117,7 +123,7 @@ pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> 
                 unknown.insert(there);
             }
         }
-        status.owners.push(left.state_of(instance, dead, &names));
+        status.owners.push(OwnerState { signer, ..left.state_of(instance, dead, &names) });
     }
     for (interface, name) in names.all() {
         let is_known = |state: &OwnerState| {
@@ -161,6 +167,7 @@ impl Left {
             dead,
             unfinished: instance.change.is_some(),
             since: instance.since,
+            signer: None,
             jobs: jobs.iter().map(|owned| self.job(owned, names)).collect(),
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 
 use candor_config::placement::Side;
 use candor_config::plan::Engine;
+use candor_config::signature::Signer;
 use candor_netlink::cangw::ExactJob;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ pub(super) struct Content {
     owner: OwnerText,
     since_unix_s: i64,
     since_boot_s: i64,
+    #[serde(default)]
+    signer: Option<String>,
     jobs: Vec<JobText>,
     change: Option<ChangeText>,
 }
@@ -74,6 +77,7 @@ impl Content {
             owner,
             since_unix_s: instance.since.unix_s,
             since_boot_s: instance.since.boot_s,
+            signer: instance.signer.as_ref().map(Signer::to_record),
             jobs: instance.jobs.iter().map(JobText::new).collect(),
             change,
         }
@@ -97,7 +101,8 @@ impl Content {
         };
         let change = self.change.map(ChangeText::change).transpose()?;
         let since = Since { unix_s: self.since_unix_s, boot_s: self.since_boot_s };
-        Ok(Instance { owner, since, jobs: jobs(self.jobs)?, change })
+        let signer = self.signer.as_deref().and_then(Signer::of_record);
+        Ok(Instance { owner, since, signer, jobs: jobs(self.jobs)?, change })
     }
 }
 

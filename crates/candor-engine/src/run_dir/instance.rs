@@ -2,6 +2,7 @@
 
 use candor_config::placement::Side;
 use candor_config::plan::Plan;
+use candor_config::signature::Signer;
 use candor_core::job::Job;
 use candor_io::can::InterfaceIndex;
 use candor_io::clock;
@@ -66,6 +67,8 @@ impl OwnedJob {
 pub(crate) struct Instance {
     pub(crate) owner: Owner,
     pub(crate) since: Since,
+    /// Who signed an applied file, if it needed a signature. For a process, its control file says it.
+    pub(crate) signer: Option<Signer>,
     /// In file order.
     pub(crate) jobs: Vec<OwnedJob>,
     /// An interrupted change, after which any of its jobs may be installed or not.

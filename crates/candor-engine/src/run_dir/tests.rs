@@ -29,7 +29,7 @@ fn owned(side: Side, jobs: &[CangwJob]) -> Vec<OwnedJob> {
 fn process(pid: u32, engine: Engine, jobs: &[CangwJob]) -> Instance {
     let side = if matches!(engine, Engine::User(_)) { Side::User } else { Side::Kernel };
     let since = Since { unix_s: 1_700_000_000, boot_s: 12 };
-    Instance { owner: Owner::Process { pid, engine }, since, jobs: owned(side, jobs), change: None }
+    Instance { owner: Owner::Process { pid, engine }, since, signer: None, jobs: owned(side, jobs), change: None }
 }
 
 fn applied(file: &str, jobs: &[CangwJob]) -> Instance {

@@ -6,6 +6,8 @@ use candor_config::{config, import};
 use candor_egress::{lint, text};
 use clap::Args;
 
+use super::VerifyArgs;
+
 /// `--deny warnings`.
 pub(crate) const WARNINGS: &str = "warnings";
 
@@ -30,6 +32,8 @@ pub(crate) struct CheckArgs {
     /// Print the findings as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) verify: VerifyArgs,
     /// Exit with 1 if there are findings of this code, or any warnings (repeatable).
     #[arg(long, value_name = "CODE|warnings", value_parser = denied)]
     pub(crate) deny: Vec<&'static str>,

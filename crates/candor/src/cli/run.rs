@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use nix::errno::Errno;
 use nix::unistd::{Gid, Group, Uid, User};
 
-use super::{KernelArgs, NetnsArgs, VerboseArgs, engines};
+use super::{KernelArgs, NetnsArgs, VerboseArgs, VerifyArgs, engines};
 
 /// Run the gateway of a file until SIGINT or SIGTERM.
 ///
@@ -52,6 +52,8 @@ pub(crate) struct RunArgs {
     /// Block system calls that a gateway does not need: starting programs, namespaces, tracing, modules.
     #[arg(long)]
     pub(crate) seccomp: bool,
+    #[command(flatten)]
+    pub(crate) verify: VerifyArgs,
     #[command(flatten)]
     pub(crate) verbose: VerboseArgs,
     #[command(flatten)]

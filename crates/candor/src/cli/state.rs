@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::VerifyArgs;
+
 /// Show what `candor apply` would change, as a diff. Changes nothing.
 ///
 /// `+` add, `-` remove, `~` change in place, `-/+` remove and add again to restore the order, `>` adopt, `?` job of another
@@ -25,6 +27,8 @@ pub(crate) struct PlanArgs {
     /// Exit with 1 if the kernel differs from the file, like `git diff --exit-code`.
     #[arg(long)]
     pub(crate) exit_code: bool,
+    #[command(flatten)]
+    pub(crate) verify: VerifyArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
 }
@@ -49,6 +53,8 @@ pub(crate) struct ApplyArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
+    pub(crate) verify: VerifyArgs,
     #[command(flatten)]
     pub(crate) verbose: VerboseArgs,
     #[command(flatten)]
@@ -85,6 +91,8 @@ Examples:
 pub(crate) struct DownArgs {
     /// Gateway file that was applied.
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) verify: VerifyArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
 }

@@ -14,6 +14,7 @@ use candor_core::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
 use crate::cli::{CheckArgs, WARNINGS};
+use crate::cmd::audit::SignedView;
 use crate::cmd::read_file;
 
 const EXPLANATIONS: &str = include_str!("../../../../docs/findings.md");
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     }
     // clap requires FILE without --explain.
     let path = args.file.as_deref().unwrap_or_else(|| Path::new("-"));
-    let mut file = read_file(path, None)?;
+    let mut file = read_file(path, None, &args.verify.keys()?)?;
     match &mut file.checked {
         Ok(loaded) => set_severities(&mut loaded.warnings, &loaded.left_out, &args.allow, &args.deny),
         Err(findings) => set_severities(findings, &[], &args.allow, &args.deny),
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     for notice in candor_engine::deaf_sockets(&loaded.plan) {
         render::err(&format!("warning: {notice}\n"));
     }
-    render::answer(&verdict(file.source.name(), loaded, denied), exit)
+    render::answer(&verdict(&file, loaded, denied), exit)
 }
 
 /// The section of a code in `docs/findings.md`.
@@ -75,8 +76,8 @@ fn count_denied(findings: &[Diagnostic]) -> usize {
     findings.iter().filter(|finding| finding.severity == Severity::Error).count()
 }
 
-fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
-    let plan = &loaded.plan;
+fn verdict(file: &GatewayFile, loaded: &Loaded, denied: usize) -> String {
+    let (name, plan) = (file.source.name(), &loaded.plan);
     let mut line = if denied > 0 {
         format!("{name}: valid, with {} denied: ", plural(denied, "finding"))
     } else {
@@ -97,6 +98,9 @@ fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
     if !others.is_empty() {
         let _ = write!(line, ", {}", tally(&others));
     }
+    if let Some(signed) = SignedView::of_file(&file.contents) {
+        let _ = write!(line, ", {signed}");
+    }
     line + "\n"
 }
 
@@ -107,6 +111,9 @@ pub(super) struct View<'a> {
     valid: bool,
     denied: usize,
     findings: Vec<Finding<'a>>,
+    /// With `--verify-key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed: Option<SignedView<'a>>,
     #[serde(flatten)]
     gateway: Option<GatewayView>,
 }
@@ -148,7 +155,8 @@ impl<'a> View<'a> {
             }),
         });
         let findings = render::json(&file.source, findings);
-        Self { file: file.source.name(), valid: loaded.is_some(), denied, findings, gateway }
+        let signed = SignedView::of_file(&file.contents).filter(|_| loaded.is_some());
+        Self { file: file.source.name(), valid: loaded.is_some(), denied, findings, signed, gateway }
     }
 }
 

@@ -30,6 +30,7 @@ use candor_netlink::link;
 use crate::cli::{EgressCommand, WantedArgs};
 use crate::netns;
 use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::signed::Keys;
 use candor_cli::{Outcome, render};
 
 pub(crate) fn run(command: &EgressCommand) -> Outcome {
@@ -74,7 +75,7 @@ impl WantedFile {
     /// Enters the network namespace and reads the file; `None`, after saying why, if it is not valid.
     fn read(args: &WantedArgs, form: Form) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         netns::enter(&args.kernel.netns)?;
-        let file = super::read_file(&args.file, None)?;
+        let file = super::read_file(&args.file, None, &Keys::NONE)?;
         let Some(loaded) = file.gateway_and_warnings(form)? else { return Ok(None) };
         let wanted = wanted(&loaded.plan);
         if wanted.is_empty() {

@@ -11,6 +11,7 @@ mod text;
 mod view;
 
 use candor_cli::gateway_file::Form;
+use candor_cli::signed::Keys;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::explain::{Interface, Machine};
 use candor_config::placement::{Because, KernelAbilities, Placement, Unplaceable};
@@ -26,7 +27,7 @@ use view::View;
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     // As in `candor run`: findings for the engine of the file do not apply to that of --engine.
     let engine = args.engine.map(|_other| Engine::Auto);
-    let file = read_file(&args.file, engine)?;
+    let file = read_file(&args.file, engine, &Keys::NONE)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let lists = file.lists(engine);
     let plan = plan_for(&loaded.plan, args.engine);

@@ -7,13 +7,14 @@ use candor_engine::reconcile::{self, Difference, Foreign, Line, LineKind};
 use serde::Serialize;
 
 use crate::cli::{ForeignArgs, PlanArgs};
+use crate::cmd::audit::SignedView;
 use crate::cmd::job_text::{self, JobView};
 use crate::cmd::read_file;
 use crate::netns;
 
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
-    let file = read_file(&args.file, None)?;
+    let file = read_file(&args.file, None, &args.verify.keys()?)?;
     let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let compared = reconcile::plan(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
@@ -23,14 +24,21 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
     let difference = compared?;
     let name = file.source.name();
     let exit = if args.exit_code && !difference.is_none() { Exit::No } else { Exit::Fine };
+    let signed = SignedView::of_file(&file.contents);
     if args.kernel.json {
-        return render::answer(&render::object(&View::of(name, &difference, notices)), exit);
+        return render::answer(&render::object(&View::of((name, signed), &difference, notices)), exit);
     }
-    let answered = render::answer(&(text(&difference) + &summary(&difference, name)), exit);
+    let answered =
+        render::answer(&(text(&difference) + &summary(&difference, name) + &signed_text(name, signed)), exit);
     if let Some(refusal) = &difference.refusal {
         render::err(&format!("warning: candor apply would refuse this: {refusal}\n"));
     }
     answered
+}
+
+/// A line about the signature of a file, if it needed one.
+pub(super) fn signed_text(name: &str, signed: Option<SignedView<'_>>) -> String {
+    signed.map_or_else(String::new, |signed| format!("{name}: {signed}\n"))
 }
 
 impl From<ForeignArgs> for Foreign {
@@ -118,6 +126,9 @@ pub(super) fn parts(difference: &Difference, labels: [&str; 6]) -> Vec<String> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct View<'a> {
     file: &'a str,
+    /// With `--verify-key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed: Option<SignedView<'a>>,
     equal: bool,
     requests: usize,
     refusal: Option<String>,
@@ -141,9 +152,14 @@ struct LineView {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(file: &'a str, difference: &Difference, notices: Vec<String>) -> Self {
+    pub(super) fn of(
+        (file, signed): (&'a str, Option<SignedView<'a>>),
+        difference: &Difference,
+        notices: Vec<String>,
+    ) -> Self {
         Self {
             file,
+            signed,
             equal: difference.is_none(),
             requests: difference.steps,
             refusal: difference.refusal.clone(),

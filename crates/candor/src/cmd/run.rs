@@ -1,7 +1,7 @@
 //! `candor run`: starts the gateway of a file, supervises it, and removes it at the end.
 
 mod egress;
-mod log;
+pub(super) mod log;
 mod metrics;
 mod output;
 mod reload;
@@ -12,15 +12,17 @@ mod startup;
 use std::time::{Duration, Instant};
 use std::{io, panic};
 
+use candor_config::changes::Changes;
 use candor_config::config::Loaded;
 use candor_config::plan::Plan;
 use candor_core::causes::in_full;
 use candor_core::diagnostic::{Diagnostic, Severity};
 use candor_engine::reconcile::{self, DownCount};
 use candor_engine::{Gateway, MeasureLatency};
-use candor_io::signal::{EndingSignals, Signal, Woken};
+use candor_io::signal::{EndingSignals, Sender, Signal, Woken};
 
 use crate::cli::{Address, RunArgs};
+use crate::cmd::audit::{Audit, Cause, FileView, SignedView, Who};
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::gateway_file::plural;
@@ -30,7 +32,7 @@ use metrics::{Metrics, Observer};
 use reload::{Hangup, Reloader};
 use report::{Counted, Moment, Report};
 use service::Service;
-use startup::Started;
+use startup::{Origin, Started};
 
 /// Interval of checks without an event. Interface changes and ending threads wake the supervisor; this finds deleted jobs, and
 /// is long because a check takes processor time from forwarding.
@@ -38,10 +40,10 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     clear_after_panic();
-    let Some(Started { plan, file, signals, hangup, report, metrics }) = startup::start(args)? else {
+    let Some(Started { plan, origin, signals, hangup, report, metrics }) = startup::start(args)? else {
         return Ok(Exit::No);
     };
-    let outcome = forward(plan, &file, args, &signals, hangup, &report, metrics);
+    let outcome = forward(plan, origin, args, &signals, hangup, &report, metrics);
     report.finish();
     outcome
 }
@@ -76,7 +78,7 @@ fn warnings(loaded: &Loaded) -> Vec<Diagnostic> {
 /// Runs the gateway until a signal. Never blocks on output.
 fn forward(
     plan: Plan,
-    file: &str,
+    origin: Origin,
     args: &RunArgs,
     signals: &EndingSignals,
     hangup: Hangup,
@@ -88,43 +90,86 @@ fn forward(
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
     let mut gateway = Gateway::start_with(plan, latency, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
-    let reloader = Reloader::new(args);
+    let mut reloader = Reloader::new(args, origin);
     if let Some(path) = reloader.metrics()
         && let Err(error) = metrics.listen(&Address::Unix(path))
     {
         report.warn(format!("warning: candor top cannot connect to this gateway: {}\n", in_full(&error)));
     }
-    report.started(&gateway, file);
+    let Origin { name, contents, who, .. } = reloader.origin();
+    report.started(&gateway, name, SignedView::of_file(contents));
+    report.audit(&Audit {
+        cause: Cause::Start,
+        who: *who,
+        signal: None,
+        files: FileView::all(contents),
+        changes: Changes::between(None, Some(gateway.plan())),
+        because: None,
+    });
     let service = Service::new(report, started);
     service.ready(&report::what_runs(&gateway));
     let (stats, observer) = (args.stats, Observer::start(&gateway));
-    let running = Running { signals, hangup, stats, started, report, reloader, service, metrics, observer, egress };
-    let (signal, egress) = running.follow(&mut gateway)?;
+    let running = Running {
+        signals,
+        hangup,
+        stats,
+        started,
+        report,
+        reloader: &mut reloader,
+        service,
+        metrics,
+        observer,
+        egress,
+    };
+    let followed = running.follow(&mut gateway);
     let plan = gateway.plan().clone();
-    let ended = gateway.stop()?;
+    let ended = |asked: Option<Asked>, because| {
+        report.audit(&Audit {
+            cause: Cause::End,
+            who: Who::sender(asked.and_then(|(_, sender)| sender)),
+            signal: asked.map(|(signal, _)| signal.name()),
+            files: FileView::all(&reloader.origin().contents),
+            changes: Changes::between(Some(&plan), None),
+            because,
+        });
+    };
+    let (asked, egress) = match followed {
+        Ok(followed) => followed,
+        Err(error) => {
+            drop(gateway);
+            ended(None, Some(in_full(&*error)));
+            return Err(error);
+        }
+    };
+    let stopped = gateway.stop();
+    ended(Some(asked), stopped.as_ref().err().map(|error| in_full(error)));
+    let stopped = stopped?;
     drop(egress);
-    report.counters(&plan, Counted::of(&ended), started.elapsed(), Moment::End);
-    report.ended(signal, &ended);
+    report.counters(&plan, Counted::of(&stopped), started.elapsed(), Moment::End);
+    report.ended(asked.0, &stopped);
     Ok(Exit::Fine)
 }
 
+/// A signal and its sender.
+type Asked = (Signal, Option<Sender>);
+
 /// The event loop of a running gateway.
-struct Running<'a> {
+struct Running<'a, 'r> {
     signals: &'a EndingSignals,
     hangup: Hangup,
     stats: Option<Duration>,
     started: Instant,
     report: &'a Report,
-    reloader: Reloader<'a>,
+    reloader: &'r mut Reloader<'a>,
     service: Service<'a>,
     metrics: Metrics,
     observer: Observer,
     egress: Egress<'a>,
 }
 
-impl<'a> Running<'a> {
+impl<'a> Running<'a, '_> {
     /// Runs until a signal ends the gateway; prints counters at the interval of `--stats`.
-    fn follow(mut self, gateway: &mut Gateway) -> Result<(Signal, Egress<'a>), Box<dyn std::error::Error>> {
+    fn follow(mut self, gateway: &mut Gateway) -> Result<(Asked, Egress<'a>), Box<dyn std::error::Error>> {
         let interval = self.stats.unwrap_or(CHECK_INTERVAL);
         let mut next = self.started + interval;
         loop {
@@ -133,18 +178,18 @@ impl<'a> Running<'a> {
             let due = next.saturating_duration_since(now);
             let occasions = [gateway.check_within(), self.service.due_within(now)];
             let occasion = occasions.into_iter().flatten().fold(due, Duration::min);
-            let signal = self.wait(now + occasion, gateway)?;
-            if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || self.hangup.is_end()) {
+            let asked = self.wait(now + occasion, gateway)?;
+            if let Some(asked) = asked.filter(|(signal, _)| *signal != Signal::Hangup || self.hangup.is_end()) {
                 self.service.stopping();
-                return Ok((signal, self.egress));
+                return Ok((asked, self.egress));
             }
             gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
             self.egress.look();
             self.service.is_alive(Instant::now());
             self.metrics.answer(|| self.observer.text(gateway, self.started.elapsed(), &self.egress));
-            if signal == Some(Signal::Hangup) {
+            if let Some((_, sender)) = asked {
                 self.service.reloading();
-                self.reloader.reload(gateway, &mut self.egress, self.report)?;
+                self.reloader.reload(gateway, &mut self.egress, self.report, sender)?;
                 self.service.ready(&report::what_runs(gateway));
             }
             let now = Instant::now();
@@ -162,7 +207,7 @@ impl<'a> Running<'a> {
 
     /// Waits for a signal, an event or the given time. Control groups and guards are looked at more often in between: a full
     /// check would be too expensive for that.
-    fn wait(&mut self, until: Instant, gateway: &mut Gateway) -> io::Result<Option<Signal>> {
+    fn wait(&mut self, until: Instant, gateway: &mut Gateway) -> io::Result<Option<Asked>> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let groups = self.egress.groups_due_within().filter(|within| *within < left);
@@ -173,7 +218,7 @@ impl<'a> Running<'a> {
             }
             let is_early = Instant::now() < until;
             match woken {
-                Woken::Signal(signal) => return Ok(Some(signal)),
+                Woken::Signal(signal, sender) => return Ok(Some((signal, sender))),
                 Woken::Timeout if is_early && !(groups.is_some() && self.egress.have_groups_moved()) => {}
                 Woken::Check | Woken::Timeout => return Ok(None),
             }

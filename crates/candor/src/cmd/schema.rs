@@ -2,9 +2,11 @@
 //!
 //! `tests/schema.rs` validates the output of commands that run everywhere; here are those that need a gateway or can-gw.
 
+use candor_cli::gateway_file::Content;
 use candor_cli::schema::{OfFile, assert_complete, assert_published, assert_valid};
 use candor_config::placement::Side;
 use candor_config::plan::{BusIndex, Engine};
+use candor_config::signature::{Signer, blake2b};
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
@@ -17,6 +19,7 @@ use candor_netlink::cangw::{CangwJob, JobCounters};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::audit::{self, Audit, Cause, FileView, SignedView, Who};
 use super::egress::json as egress;
 use super::run::report::events;
 use super::{apply, check, doctor, down, dump, engines, explain, plan, show, status, top};
@@ -77,11 +80,23 @@ fn jobs_have_the_published_keys() {
     };
     let lines = [LineKind::Add, LineKind::Other(process()), LineKind::Foreign { duplicate: true }].map(line).into();
     let difference = Difference { lines, steps: 1, refusal: Some("can-gw is missing".into()) };
-    is_valid("plan", &plan::View::of("car.toml", &difference, vec!["a notice".into()]));
-    is_valid("apply", &apply::View::of("car.toml", &difference, Vec::new(), 3));
+    let signer = Signer { key_id: "E38DA969D13782EF".into(), key_file: "a.pub".into(), comment: "by me".into() };
+    let content = Content { file: "car.toml".into(), digest: blake2b(b""), signer: Some(signer.clone()) };
+    let audit = Audit {
+        cause: Cause::Apply,
+        who: Who::this_process(),
+        signal: Some("SIGHUP"),
+        files: FileView::all(std::slice::from_ref(&content)),
+        changes: audit::changes(&difference),
+        because: Some("no such file".into()),
+    };
+    let view = || plan::View::of(("car.toml", Some(SignedView::of(&signer))), &difference, vec!["a notice".into()]);
+    is_valid("plan", &view());
+    is_valid("apply", &apply::View { plan: view(), leftovers_jobs: 3, audit: audit.view() });
+    is_valid("run", &events::Event::Audit(audit.view()));
     let count = DownCount { filters: 3, removed: 2, missing: 1 };
-    let down = Down { owners: vec![(applied(), count), (process(), count)], removed_filters: 2, others: Vec::new() };
-    is_valid("down", &down::View::of(&down));
+    let down = Down { owners: vec![(applied(), count), (process(), count)], removed_filters: 2, ..Down::default() };
+    is_valid("down", &down::View::of(&down, audit.view()));
     let end = |name: &str| End { name: Some(name.into()), was: None };
     let state = |side| JobState {
         route: None,
@@ -93,7 +108,14 @@ fn jobs_have_the_published_keys() {
         counted: true,
     };
     let since = Since { unix_s: 1, boot_s: 1 };
-    let owner = |owner, side| OwnerState { owner, dead: false, unfinished: false, since, jobs: vec![state(side)] };
+    let owner = |owner, side| OwnerState {
+        owner,
+        dead: false,
+        unfinished: false,
+        since,
+        signer: Some(signer.clone()),
+        jobs: vec![state(side)],
+    };
     let status = Status {
         owners: vec![owner(applied(), Side::Kernel), owner(applied(), Side::Bpf), owner(process(), Side::User)],
         foreign: vec![state(Side::Kernel)],

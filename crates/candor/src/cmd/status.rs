@@ -10,6 +10,7 @@ use candor_io::clock;
 use serde::Serialize;
 
 use crate::cli::StatusArgs;
+use crate::cmd::audit::SignedView;
 use crate::cmd::job_text::{self, JobView};
 use crate::cmd::table::{cells, table};
 use crate::cmd::time_text::{span, utc};
@@ -67,7 +68,8 @@ fn heading(state: &OwnerState, now_boot_s: i64) -> String {
         _ => "",
     };
     let age = span(now_boot_s - state.since.boot_s);
-    format!("{owner}, since {} ({age}){remark}\n", utc(state.since.unix_s))
+    let signed = state.signer.as_ref().map_or_else(String::new, |signer| format!("; {}", SignedView::of(signer)));
+    format!("{owner}, since {} ({age}){remark}{signed}\n", utc(state.since.unix_s))
 }
 
 fn jobs_table(jobs: &[JobState]) -> String {
@@ -143,6 +145,9 @@ struct OwnerView<'a> {
     since_unix_s: i64,
     since: String,
     age_s: i64,
+    /// If the file needed a signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed: Option<SignedView<'a>>,
     jobs: Vec<JobStateView<'a>>,
 }
 
@@ -200,6 +205,7 @@ impl<'a> OwnerView<'a> {
             since_unix_s: state.since.unix_s,
             since: utc(state.since.unix_s),
             age_s: now_boot_s - state.since.boot_s,
+            signed: state.signer.as_ref().map(SignedView::of),
             jobs: state.jobs.iter().map(JobStateView::of).collect(),
         }
     }

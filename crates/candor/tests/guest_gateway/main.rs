@@ -52,6 +52,7 @@ mod require;
 mod scenario;
 mod serial;
 mod service;
+mod signed;
 mod sockets;
 mod split;
 mod top;

@@ -79,9 +79,11 @@ fn journal_gets_a_field_for_each_fact() {
     let mut candor = Guarded::spawn(&mut start());
     let priority = |level: &str| format!("PRIORITY\n\u{1}\0\0\0\0\0\0\0{level}");
     has(&[&priority("5"), "ready: 1 route of ", "CANDOR_EVENT", "ready", "SYSLOG_IDENTIFIER"]);
+    has(&[&priority("5"), "audit: start by uid 0", "CANDOR_BLAKE2B_HEX", "CANDOR_ADDED", "over"]);
     scene.bus("right").set_down();
     has(&[&priority("4"), "Interface t-right is down", "notice"]);
     signal::send(candor.id(), Signal::Terminate).unwrap();
+    has(&["audit: end by uid 0", "SIGTERM", "CANDOR_REMOVED", "over"]);
     has(&["CANDOR_ROUTE", "over", "CANDOR_HANDLED", "final-counters"]);
     has(&["CANDOR_BUS", "left"]);
     has(&["CANDOR_BUS", "right"]);

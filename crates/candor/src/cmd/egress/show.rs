@@ -11,6 +11,7 @@ use crate::cli::{EgressForm, EgressShowArgs};
 use crate::cmd::read_file;
 use crate::netns;
 use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::signed::Keys;
 use candor_cli::{Exit, Outcome, render};
 use candor_egress::kernel::observe;
 
@@ -19,7 +20,7 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
     let wanted = match &args.file {
         None => None,
         Some(path) => {
-            let file = if args.wanted { GatewayFile::read(path)? } else { read_file(path, None)? };
+            let file = if args.wanted { GatewayFile::read(path)? } else { read_file(path, None, &Keys::NONE)? };
             match file.gateway_or_say(Form::once(args.kernel.json))? {
                 Some(loaded) => Some(wanted(&loaded.plan)),
                 None => return Ok(Exit::No),

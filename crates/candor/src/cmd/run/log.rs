@@ -12,6 +12,7 @@ use tracing::{Dispatch, Level, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::cli::LogForm;
+use crate::cmd::audit::{Audit, some};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogLine {
@@ -21,11 +22,27 @@ pub(super) struct LogLine {
     text: String,
     route: Option<(String, RouteCounters)>,
     bus: Option<BusCounters>,
+    audit: Option<Box<Audited>>,
+}
+
+/// The fields of an audit line; lists are joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Audited {
+    cause: &'static str,
+    uid: Option<u32>,
+    pid: Option<u32>,
+    login_uid: Option<u32>,
+    file: Option<String>,
+    blake2b_hex: Option<String>,
+    key_id: Option<String>,
+    added: String,
+    removed: String,
+    changed: String,
 }
 
 impl LogLine {
     pub(super) fn new(level: Level, event: &'static str, text: &str) -> Self {
-        Self { level, event, text: text.trim_end().to_owned(), route: None, bus: None }
+        Self { level, event, text: text.trim_end().to_owned(), route: None, bus: None, audit: None }
     }
 
     pub(super) fn of_route(event: &'static str, name: &str, counted: &RouteCounters) -> Self {
@@ -46,8 +63,30 @@ impl LogLine {
         Self { bus: Some(counted.clone()), ..Self::new(Level::INFO, event, &text) }
     }
 
+    pub(super) fn of_audit(audit: &Audit<'_>) -> Self {
+        let text = audit.to_string();
+        let audit = audit.view();
+        let file = audit.files.first();
+        let audited = Audited {
+            cause: audit.cause.name(),
+            uid: audit.uid,
+            pid: audit.pid,
+            login_uid: audit.login_uid,
+            file: file.map(|file| file.file.to_owned()),
+            blake2b_hex: file.and_then(|file| file.blake2b_hex.clone()),
+            key_id: file.and_then(|file| file.signed).map(|signed| signed.key_id.to_owned()),
+            added: some(audit.added),
+            removed: some(audit.removed),
+            changed: some(audit.changed),
+        };
+        Self { audit: Some(Box::new(audited)), ..Self::new(Level::INFO, "audit", &text) }
+    }
+
     /// Passes the line to the current tracing dispatcher.
     fn emit(&self) {
+        if let Some(audit) = &self.audit {
+            return audit.emit(&self.text);
+        }
         let (route, bus) = (self.route.as_ref(), self.bus.as_ref());
         macro_rules! line {
             ($level:ident) => {
@@ -77,8 +116,35 @@ impl LogLine {
     }
 }
 
+impl Audited {
+    fn emit(&self, text: &str) {
+        tracing::info!(
+            target: "candor",
+            event = "audit",
+            cause = self.cause,
+            uid = self.uid,
+            pid = self.pid,
+            login_uid = self.login_uid,
+            file = self.file,
+            blake2b_hex = self.blake2b_hex,
+            key_id = self.key_id,
+            added = self.added,
+            removed = self.removed,
+            changed = self.changed,
+            "{text}",
+        );
+    }
+}
+
 const fn lost(bus: &BusCounters) -> u64 {
     bus.lost_in_socket + bus.lost_in_ring
+}
+
+/// Writes an audit line to the systemd journal, for commands that end at once. Without a journal, nothing is written.
+pub(in crate::cmd) fn write_to_journal(audit: &Audit<'_>) {
+    if let Ok(journal) = Log::open(LogForm::Journald) {
+        let _ = journal.write(&LogLine::of_audit(audit));
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -4,18 +4,22 @@ use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use candor_config::changes::Changes;
 use candor_config::config::Loaded;
 use candor_config::plan::Engine;
 use candor_core::causes::in_full;
 use candor_engine::{ControlFile, Gateway, Reload};
+use candor_io::signal::{Sender, Signal};
 use serde_json::Value;
 
 use super::egress::Egress;
 use super::report::Report;
+use super::startup::Origin;
 use super::warnings;
 use crate::cli::RunArgs;
+use crate::cmd::audit::{Audit, Cause, FileView, Who};
 use crate::cmd::{plan_for, read_file};
-use candor_cli::gateway_file::{identity, tally};
+use candor_cli::gateway_file::{Content, identity, tally};
 use candor_cli::render;
 
 /// Distinguishes the two meanings of `SIGHUP`.
@@ -47,14 +51,17 @@ fn terminals() -> [bool; 3] {
 pub(super) struct Reloader<'a> {
     file: &'a Path,
     engine: Option<Engine>,
+    origin: Origin,
     /// `None` if this user has no run directory.
     control_file: Option<ControlFile>,
 }
 
 impl<'a> Reloader<'a> {
-    pub(super) fn new(args: &'a RunArgs) -> Self {
+    pub(super) fn new(args: &'a RunArgs, origin: Origin) -> Self {
         let file = Some(args.file.as_path()).filter(|file| can_be_read_again(file));
-        Self { file: &args.file, engine: args.engine, control_file: ControlFile::open(file.map(identity)) }
+        let signer = origin.contents.first().and_then(|content| content.signer.as_ref());
+        let control_file = ControlFile::open(file.map(identity), signer);
+        Self { file: &args.file, engine: args.engine, origin, control_file }
     }
 
     /// Path of the metrics socket for `candor top`.
@@ -62,7 +69,12 @@ impl<'a> Reloader<'a> {
         self.control_file.as_ref().map(ControlFile::metrics)
     }
 
-    /// Reads the file and switches to it, or reports why not.
+    /// Where the plan that runs came from.
+    pub(super) const fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Reads the file and switches to it, or reports why not. Signatures are verified with the keys of the start.
     ///
     /// # Errors
     /// The gateway cannot continue. An invalid or unsuitable file is not an error.
@@ -71,33 +83,60 @@ impl<'a> Reloader<'a> {
         gateway: &mut Gateway,
         egress: &mut Egress<'_>,
         report: &Report,
+        sender: Option<Sender>,
     ) -> Result<(), Box<dyn Error>> {
+        let who = Who::sender(sender);
         if let Some(control_file) = &mut self.control_file {
             control_file.begin();
         }
-        let answer = self.try_to(gateway, egress, report)?;
+        let before = gateway.plan().clone();
+        let (answer, contents) = self.try_to(gateway, egress, report)?;
+        let taken = answer["taken"] == true;
+        report.audit(&Audit {
+            cause: Cause::Reload,
+            who,
+            signal: Some(Signal::Hangup.name()),
+            files: if contents.is_empty() {
+                vec![FileView::unread(&self.origin.name)]
+            } else {
+                FileView::all(&contents)
+            },
+            changes: Changes::between(Some(&before), Some(gateway.plan())),
+            because: (!taken).then(|| answer["because"].as_str().unwrap_or_default().to_owned()),
+        });
+        if taken {
+            self.origin.contents = contents;
+        }
         if let Some(control_file) = &mut self.control_file {
+            control_file.signed_by(self.origin.contents.first().and_then(|content| content.signer.as_ref()));
             control_file.answer(answer);
         }
         Ok(())
     }
 
-    fn try_to(&self, gateway: &mut Gateway, egress: &mut Egress<'_>, report: &Report) -> Result<Value, Box<dyn Error>> {
+    /// The answer, and what was read.
+    fn try_to(
+        &self,
+        gateway: &mut Gateway,
+        egress: &mut Egress<'_>,
+        report: &Report,
+    ) -> Result<(Value, Vec<Content>), Box<dyn Error>> {
         let name = self.file.display().to_string();
         if !can_be_read_again(self.file) {
             let because = "it came from standard input, which cannot be read again; start candor with a file";
-            return Ok(report.not_reloaded(&name, because));
+            return Ok((report.not_reloaded(&name, because), Vec::new()));
         }
-        let file = match read_file(self.file, self.engine.map(|_other| Engine::Auto)) {
+        let file = match read_file(self.file, self.engine.map(|_other| Engine::Auto), &self.origin.keys) {
             Ok(file) => file,
-            Err(error) => return Ok(report.not_reloaded(&name, &in_full(&error))),
+            Err(error) => return Ok((report.not_reloaded(&name, &in_full(&error)), Vec::new())),
         };
+        let contents = file.contents;
         let loaded: &Loaded = match &file.checked {
             Ok(loaded) => loaded,
             Err(findings) => {
                 let why = format!("{name}: not valid: {}; the running gateway is unchanged\n", tally(findings));
                 let text = render::text(&file.source, findings, false) + &why;
-                return Ok(report.invalid(&name, render::json(&file.source, findings), &text));
+                return Ok((report.invalid(&name, render::json(&file.source, findings), &text), contents));
             }
         };
         report.warn(render::digest(&file.source, &warnings(loaded), false));
@@ -105,16 +144,17 @@ impl<'a> Reloader<'a> {
         // Queues first, so that they exist before new routes send.
         let before = match egress.change(&plan) {
             Ok(before) => before,
-            Err(error) => return Ok(report.not_reloaded(&name, &in_full(&error))),
+            Err(error) => return Ok((report.not_reloaded(&name, &in_full(&error)), contents)),
         };
-        match gateway.reload(plan, &mut |notice| report.notice(&notice))? {
-            Reload::Done(reloaded) => Ok(report.reloaded(gateway, &name, &reloaded)),
+        let answer = match gateway.reload(plan, &mut |notice| report.notice(&notice))? {
+            Reload::Done(reloaded) => report.reloaded(gateway, &name, &reloaded),
             Reload::Refused(error) => {
                 egress.back(before);
-                Ok(report.not_reloaded(&name, &in_full(&error)))
+                report.not_reloaded(&name, &in_full(&error))
             }
-            _ => Ok(Value::Null),
-        }
+            _ => Value::Null,
+        };
+        Ok((answer, contents))
     }
 }
 

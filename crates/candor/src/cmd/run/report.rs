@@ -23,6 +23,7 @@ use tracing::Level;
 
 use super::log::LogLine;
 use super::output::{Output, Stream};
+use crate::cmd::audit::{Audit, SignedView};
 use crate::cmd::job_text::frames_of;
 use crate::cmd::show;
 use events::{AlarmView, Answer, BusView, CountersView, Event, FrameView, ReloadView, ReloadedView, RouteView};
@@ -67,7 +68,7 @@ impl Report {
         Self { form, output }
     }
 
-    pub(super) fn started(&self, gateway: &Gateway, file: &str) {
+    pub(super) fn started(&self, gateway: &Gateway, file: &str, signed: Option<SignedView<'_>>) {
         let (plan, pid) = (gateway.plan(), std::process::id());
         let engine = plan.engine().name();
         let obtained = obtained(gateway);
@@ -75,14 +76,15 @@ impl Report {
         if self.form == Form::Json {
             let (jobs, kernel_jobs) = (gateway.jobs().len(), kernel_jobs(gateway));
             let realtime = obtained.map(|obtained| Event::Realtime(obtained.into()));
-            let ready = Event::Ready { file, engine, jobs, kernel_jobs, pid };
+            let ready = Event::Ready { file, engine, jobs, kernel_jobs, pid, signed };
             let last: String = realtime.iter().chain([&ready]).map(render::line).collect();
             return self.out(jobs_json(gateway) + &last);
         }
         let what = what_runs(gateway);
         let realtime =
             obtained.map(|obtained| format!("real time: {}", show::obtained_text(plan.realtime(), &obtained)));
-        let ready = format!("ready: {what} of {file}, {engine} engine, process {pid}");
+        let signed = signed.map_or_else(String::new, |signed| format!("; {signed}"));
+        let ready = format!("ready: {what} of {file}, {engine} engine, process {pid}{signed}");
         if self.form == Form::Log {
             realtime.iter().for_each(|text| self.log(LogLine::new(Level::INFO, "realtime", text)));
             return self.log(LogLine::new(Level::INFO, "ready", &ready));
@@ -90,6 +92,14 @@ impl Report {
         let mut text: String = gateway.jobs().iter().map(|job| job_text(gateway, job)).collect();
         realtime.iter().for_each(|realtime| text += &format!("{realtime}\n"));
         self.out(text + &ready + "; Ctrl-C or SIGTERM ends it\n");
+    }
+
+    /// Text goes to people, who have the other lines; the journal gets it nevertheless.
+    pub(super) fn audit(&self, audit: &Audit<'_>) {
+        match self.form {
+            Form::Json => self.out(render::line(&Event::Audit(audit.view()))),
+            Form::Log | Form::Text => self.log(LogLine::of_audit(audit)),
+        }
     }
 
     /// Reports a reload. Returns the answer for `candor reload`.

@@ -9,8 +9,9 @@ mod seccomp;
 
 use std::error::Error;
 
-use candor_cli::gateway_file::Form;
+use candor_cli::gateway_file::{Content, Form};
 use candor_cli::render;
+use candor_cli::signed::Keys;
 use candor_config::plan::{Engine, Plan};
 use candor_io::signal::EndingSignals;
 
@@ -20,7 +21,8 @@ use super::output::Output;
 use super::reload::Hangup;
 use super::report::{self, Report};
 use super::warnings;
-use crate::cli::{Address, RunArgs};
+use crate::cli::{Address, LogForm, RunArgs};
+use crate::cmd::audit::Who;
 use crate::cmd::{plan_for, read_file};
 use crate::netns;
 
@@ -28,12 +30,23 @@ use crate::netns;
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) plan: Plan,
-    /// Name of the file in messages.
-    pub(super) file: String,
+    pub(super) origin: Origin,
     pub(super) signals: EndingSignals,
     pub(super) hangup: Hangup,
     pub(super) report: Report,
     pub(super) metrics: Metrics,
+}
+
+/// Where the plan came from.
+#[derive(Debug)]
+pub(super) struct Origin {
+    /// Name of the file in messages.
+    pub(super) name: String,
+    pub(super) contents: Vec<Content>,
+    /// The keys of which the file and later ones need a signature.
+    pub(super) keys: Keys,
+    /// Who started the gateway.
+    pub(super) who: Who,
 }
 
 /// Prepares the process; `None` if the gateway file is not valid, which has been reported.
@@ -47,11 +60,11 @@ pub(super) fn start(args: &RunArgs) -> Result<Option<Started>, Box<dyn Error>> {
 /// In the network namespace of the gateway.
 struct Namespace<'a>(&'a RunArgs);
 
-/// After the step `Done`, with the plan and the name of its file.
+/// After the step `Done`, with the plan and where it came from.
 struct After<'a, Done> {
     args: &'a RunArgs,
     plan: Plan,
-    file: String,
+    origin: Origin,
     done: Done,
 }
 
@@ -70,14 +83,14 @@ impl<'a> Namespace<'a> {
 
     /// With the privileges of root: without `CAP_DAC_READ_SEARCH` the file of another user may not open.
     fn read_file(self) -> Result<Option<After<'a, FileRead>>, Box<dyn Error>> {
-        let Some((plan, file)) = read(self.0)? else { return Ok(None) };
-        Ok(Some(After { args: self.0, plan, file, done: FileRead }))
+        let Some((plan, origin)) = read(self.0)? else { return Ok(None) };
+        Ok(Some(After { args: self.0, plan, origin, done: FileRead }))
     }
 }
 
 impl<'a, Done> After<'a, Done> {
     fn then<Next>(self, done: Next) -> After<'a, Next> {
-        After { args: self.args, plan: self.plan, file: self.file, done }
+        After { args: self.args, plan: self.plan, origin: self.origin, done }
     }
 }
 
@@ -130,25 +143,29 @@ impl After<'_, SignalsBlocked> {
     /// Starts the thread that writes, which inherits the seccomp filter and the signal mask. Then listens for metrics before
     /// the gateway: an address in use is an error while nothing is installed.
     fn start_output(self) -> Result<Started, Box<dyn Error>> {
-        let Self { args, plan, file, done: SignalsBlocked(signals, hangup) } = self;
+        let Self { args, plan, origin, done: SignalsBlocked(signals, hangup) } = self;
         let log = args.log.map(Log::open).transpose()?;
         let form = match (args.json, &log) {
             (true, _) => report::Form::Json,
             (false, Some(_)) => report::Form::Log,
             (false, None) => report::Form::Text,
         };
-        let report = Report::new(form, Output::start(log)?);
+        // Of text, only the audit lines.
+        let journal = || (form == report::Form::Text).then(|| Log::open(LogForm::Journald).ok()).flatten();
+        let report = Report::new(form, Output::start(log.or_else(journal))?);
         let mut metrics = Metrics::new();
         args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
-        Ok(Started { plan, file, signals, hangup, report, metrics })
+        Ok(Started { plan, origin, signals, hangup, report, metrics })
     }
 }
 
-/// The plan and the name of the file, whose text and findings are not kept while the gateway runs.
-fn read(args: &RunArgs) -> Result<Option<(Plan, String)>, Box<dyn Error>> {
+/// The plan and where it came from; text and findings of the file are not kept while the gateway runs.
+fn read(args: &RunArgs) -> Result<Option<(Plan, Origin)>, Box<dyn Error>> {
+    let (who, keys) = (Who::this_process(), args.verify.keys_of_machine()?);
     // With --engine, the gateway checks that engine instead of the one in the file.
-    let file = read_file(&args.file, args.engine.map(|_other| Engine::Auto))?;
+    let file = read_file(&args.file, args.engine.map(|_other| Engine::Auto), &keys)?;
     let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(None) };
     render::err(&render::digest(&file.source, &warnings(loaded), render::wants_colour()));
-    Ok(Some((plan_for(&loaded.plan, args.engine), file.source.name().to_owned())))
+    let (plan, name) = (plan_for(&loaded.plan, args.engine), file.source.name().to_owned());
+    Ok(Some((plan, Origin { name, contents: file.contents, keys, who })))
 }

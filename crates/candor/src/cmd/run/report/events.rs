@@ -12,6 +12,7 @@ use candor_core::order;
 use candor_engine::{BusCounters, FrameCounters, Gateway, GuardEvent, GuardFinding, Reloaded, RouteCounters};
 use serde::Serialize;
 
+use crate::cmd::audit::{AuditView, SignedView};
 use crate::cmd::job_text::{frames_of, side_name};
 use crate::cmd::show::ObtainedView;
 
@@ -35,9 +36,13 @@ pub(in crate::cmd) enum Event<'a> {
         jobs: usize,
         kernel_jobs: usize,
         pid: u32,
+        /// If the file needed a signature.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signed: Option<SignedView<'a>>,
     },
     /// What a guard found.
     Alarm(AlarmView<'a>),
+    Audit(AuditView<'a>),
     Counters(CountersView<'a>),
     FinalCounters(CountersView<'a>),
     Reloaded(&'a ReloadView<'a>),
@@ -308,7 +313,7 @@ pub(in crate::cmd) fn samples<'a>(counted: &RouteCounters, bus: &'a BusCounters)
         Event::Notice { warning: true, text: "can0 is down" },
         Event::Job(job()),
         Event::Rule(job()),
-        Event::Ready { file: "car.toml", engine: "auto", jobs: 2, kernel_jobs: 1, pid: 812 },
+        Event::Ready { file: "car.toml", engine: "auto", jobs: 2, kernel_jobs: 1, pid: 812, signed: None },
         Event::Counters(counters()),
         Event::FinalCounters(counters()),
         Event::Reloaded(DONE),
