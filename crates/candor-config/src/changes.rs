@@ -139,4 +139,23 @@ mod tests {
         let elsewhere = plan(&turned.replace("can1", "can2"));
         assert_eq!(Changes::between(Some(&one), Some(&elsewhere)).changed, ["x"]);
     }
+    #[test]
+    fn guards_checks_and_protections_are_compared() {
+        let with = |line: &str| plan(&format!("engine = \"auto\"\n{BUSES}{}{line}\n", route("x", "1")));
+        let plans = [
+            with(""),
+            with("guard = { len = 8 }"),
+            with("guard = { len = 8, on-violation = \"drop\" }"),
+            with("guard = { len = 8, silent = \"1s\" }"),
+            with("check = { e2e = \"P01\", data-id = 1 }"),
+            with("protect = { e2e = \"P01\", data-id = 1 }"),
+            with("protect = { e2e = \"P01\", data-id = 2 }"),
+        ];
+        for (at, one) in plans.iter().enumerate() {
+            for (other_at, other) in plans.iter().enumerate() {
+                let changed = Changes::between(Some(one), Some(other)).changed;
+                assert_eq!(changed.is_empty(), at == other_at, "{at} {other_at}");
+            }
+        }
+    }
 }

@@ -98,7 +98,7 @@ impl Form {
         &self.tally
     }
 
-    #[inline]
+    #[inline(always)]
     fn broken(&self, id: RawId, payload: &[u8]) -> Option<Rule> {
         if self.lengths >> (payload.len() & 127) & 1 == 0 {
             return Some(Rule::Length);
@@ -117,10 +117,7 @@ impl Compute for Form {
         }
         match self.broken(seen.id, payload) {
             None => Verdict::Send,
-            Some(rule) => {
-                self.tally.note(rule, seen, payload);
-                if self.on_violation == OnViolation::Drop { Verdict::Delete } else { Verdict::Send }
-            }
+            Some(rule) => self.tally.violated(rule, seen, payload, self.on_violation),
         }
     }
 

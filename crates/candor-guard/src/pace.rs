@@ -125,7 +125,7 @@ impl Pace {
         stamped.filter(|(_, RealtimeNs(last))| *last != 0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn judge(&self, seen: Seen, payload: &[u8]) -> Option<Rule> {
         let RealtimeNs(now) = seen.at;
         let state = self.table.of(seen.id);
@@ -184,10 +184,7 @@ impl Compute for Pace {
         }
         match self.judge(seen, payload) {
             None => Verdict::Send,
-            Some(rule) => {
-                self.tally.note(rule, seen, payload);
-                if self.on_violation == OnViolation::Drop { Verdict::Delete } else { Verdict::Send }
-            }
+            Some(rule) => self.tally.violated(rule, seen, payload, self.on_violation),
         }
     }
 

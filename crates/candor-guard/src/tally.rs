@@ -4,8 +4,9 @@ use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering, fence};
 
 use candor_core::frame::{CANFD_MAX_DLEN, RawId};
 use candor_core::job::{RealtimeNs, Seen};
+use candor_core::rule::Verdict;
 
-use crate::rule::Rule;
+use crate::rule::{OnViolation, Rule};
 
 const WORDS: usize = CANFD_MAX_DLEN / 8;
 
@@ -56,10 +57,16 @@ impl Tally {
         Rule::ALL.into_iter().map(|rule| (rule, self.frames(rule)))
     }
 
-    /// Notes a violation. One thread does that.
+    /// Notes a violation, and says what becomes of the frame. One thread does that. The last call of its callers, so that other
+    /// frames cost them no registers.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note(&self, rule: Rule, seen: Seen, payload: &[u8]) {
+    pub(crate) fn violated(&self, rule: Rule, seen: Seen, payload: &[u8], on_violation: OnViolation) -> Verdict {
+        self.note(rule, seen, payload);
+        if on_violation == OnViolation::Drop { Verdict::Delete } else { Verdict::Send }
+    }
+
+    fn note(&self, rule: Rule, seen: Seen, payload: &[u8]) {
         let count = &self.frames[rule as usize];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let version = self.version.load(Ordering::Relaxed);
