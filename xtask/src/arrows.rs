@@ -148,10 +148,6 @@ mod tests {
     fn a_missing_row_and_a_wrong_row_are_reported() {
         let row = |one: &Crate| format!("| `{}` | {} | text |\n", one.name, one.uses.join(", "));
         let page: String = ARROWS.iter().skip(1).map(row).collect();
-        assert_eq!(
-            table_differences(&page).len(),
-            3,
-            "candor-core is missing; candor-sja1000 and xtask have no dash"
-        );
+        assert_eq!(table_differences(&page).len(), 3, "candor-core is missing; candor-sja1000 and xtask have no dash");
     }
 }

@@ -10,7 +10,7 @@ use crate::rule::Verdict;
 /// Computes a change of the payload, or checks it. It is decided when the rules are compiled; a frame then costs no allocation.
 /// One thread uses it at a time, so a state needs no order between its parts.
 pub trait Compute: Any + Send + Sync {
-    /// Changes the payload of a frame, and nothing beyond its length. Remote frames have none. [`Verdict::Delete`]: the frame
+    /// Changes the payload of a frame, which may get another length that its format allows. Remote frames have none. [`Verdict::Delete`]: the frame
     /// is not sent.
     fn change(&self, frame: &mut Frame) -> Verdict;
 
