@@ -62,6 +62,14 @@ proptest! {
 }
 
 #[test]
+fn corpus_of_the_fuzz_target_holds() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/secoc_verify");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() >= 5, "{files:?}");
+    files.iter().for_each(|path| candor_secoc::invariants::check(&std::fs::read(path).unwrap()));
+}
+
+#[test]
 fn frames_cost_no_allocation() {
     use candor_core::job::{Compute as _, RealtimeNs};
     let scheme = Scheme::profile_1(0x131, 4, 64);

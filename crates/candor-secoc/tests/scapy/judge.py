@@ -59,7 +59,7 @@ def mac(key, data_id, payload, freshness, bits, expected):
 
 if sys.argv[1:] == ["make"]:
     # Frames that candor must accept, each with the one value before: key, payload, freshness value, frame.
-    for _ in range(5000):
+    for _ in range(2000):
         key, payload = secrets.token_bytes(16), secrets.token_bytes(4)
         freshness = secrets.token_bytes(4)
         own = frame_class(key, b"\x01\x31", freshness)(identifier=0x131, pdu_payload=Raw(payload))

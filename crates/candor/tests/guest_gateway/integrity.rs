@@ -45,3 +45,51 @@ fn changed_frames_arrive_valid_and_bad_ones_do_not() {
     let ended = candor.stop();
     assert_eq!(ended.counted("speed"), [3, 0, 3]);
 }
+
+/// The key is 000102…0F. Trip 1, reset 2, message 3: golden vectors of `candor-secoc`.
+const SYNC: [u8; 8] = [0x00, 0x01, 0x00, 0x00, 0x2C, 0x10, 0x90, 0xFD];
+const SECURED: [u8; 8] = [0x01, 0x02, 0x03, 0x04, 0xE9, 0x63, 0x37, 0xA5];
+
+#[test]
+#[ignore = "runs in a guest"]
+fn authentic_frames_are_stripped_after_a_sync_frame() {
+    let Some(place) = Scenario::new(FEATURES, ["left", "right"]) else { return };
+    let (left, right) = (place.sender("left"), place.listener("right"));
+    let path = place.files.path().join("candor.toml");
+    let key = place.files.path().join("a.key");
+    std::fs::write(&key, "000102030405060708090A0B0C0D0E0F\n").unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let check = |scheme: &str| format!("echo = true\nframes = \"classic\"\ncheck = {{ {scheme}, key = \"a.key\" }}");
+    let steering = check("secoc = \"P03\", sync = \"sync\", strip = true");
+    let file = LEFT_RIGHT.to_owned()
+        + &route("steering", "left", "right", &format!("match = \"131\"\n{steering}"))
+        + &route("sync", "left", "right", &format!("match = \"00F\"\n{}", check("secoc = \"sync\"")));
+    let candor = place.run(&file, "read-write").start_from(&path);
+    // Without a sync frame nothing is authentic.
+    send(&left, &classic(0x131, &SECURED));
+    send(&left, &classic(0xF, &SYNC));
+    assert_eq!(next_frame(&right).payload(), SYNC);
+    send(&left, &classic(0x131, &SECURED));
+    assert_eq!(next_frame(&right).payload(), &SECURED[..4]);
+    // Again, with another payload, and a forged sync frame.
+    send(&left, &classic(0x131, &SECURED));
+    send(&left, &classic(0x131, &[0xFF, 2, 3, 4, 0xE9, 0x63, 0x37, 0xA5]));
+    send(&left, &classic(0xF, &[0xFF, 1, 0, 0, 0x2C, 0x10, 0x90, 0xFD]));
+    // A reload of another route keeps the freshness value, and keys are read again.
+    place.file("candor.toml", &(file.clone() + &route("other", "right", "left", "match = \"456\"")));
+    assert_eq!(candor.reload()["event"], "reloaded");
+    send(&left, &classic(0x131, &SECURED));
+    send(&left, &classic(0xF, &SYNC));
+    assert_eq!(next_frame(&right).payload(), SYNC);
+    let labels = "route=\"steering\",from=\"left\",to=\"right\",side=\"user\"";
+    let text = crate::metrics::of_run_dir(place.run_dir.path());
+    for (verdict, frames) in [("ok", 1), ("no-sync", 1), ("repeated", 2), ("wrong-mac", 1), ("replayed", 0)] {
+        let line = format!("candor_route_checked_frames_total{{{labels},verdict=\"{verdict}\"}} {frames}\n");
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    // A key that others can read is refused, and nothing changes.
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    place.file("candor.toml", &file);
+    assert_ne!(candor.reload()["event"], "reloaded");
+    candor.stop();
+}
