@@ -25,6 +25,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-bpf", &["core"]),
     uses("candor-signals", &["core"]),
     uses("candor-e2e", &[]),
+    uses("candor-learn", &["e2e"]),
     uses("candor-sja1000", &[]),
     uses("candor-bare", &["core", "sja1000"]),
     uses("candor-io", &["core"]),
@@ -43,10 +44,11 @@ const ARROWS: &[Crate] = &[
 const UNSAFE: [&str; 2] = ["candor-io/src/lib.rs", "candor-bare/src/main.rs"];
 
 /// Crates that the gateway, which runs as root, must not link: the laboratory and the libraries that only it needs.
-const NOT_IN_THE_GATEWAY: [&str; 13] = [
+const NOT_IN_THE_GATEWAY: [&str; 14] = [
     "candor-lab",
     "candor-bare",
     "candor-bus",
+    "candor-learn",
     "candor-sja1000",
     "candor-wire",
     "parquet",

@@ -5,12 +5,13 @@ use crate::{static_build, step};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// No clock, file, socket or environment.
-pub(crate) const PURE: [&str; 8] = [
+pub(crate) const PURE: [&str; 9] = [
     "candor-core",
     "candor-bus",
     "candor-bpf",
     "candor-signals",
     "candor-e2e",
+    "candor-learn",
     "candor-sja1000",
     "candor-egress",
     "candor-config",
