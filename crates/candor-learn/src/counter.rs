@@ -108,7 +108,7 @@ fn judge(frames: &Frames, place: Place, window: usize) -> Option<FoundCounter> {
     let ranges = [(0, largest), (0, largest - 1), (1, largest), (seen_min, seen_max)];
     let mut best: Option<FoundCounter> = None;
     for (min, max) in ranges {
-        if min >= max || min < seen_min.min(1) && seen_min == 1 {
+        if min >= max {
             continue;
         }
         let size = u64::from(max - min) + 1;

@@ -171,7 +171,7 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, max_shrink_iters: 30, ..ProptestConfig::default() })]
 
     #[test]
     fn finds_generic_schemes(scheme in scheme(), count in 100..300_usize, seed: u64) {
