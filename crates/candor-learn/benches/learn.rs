@@ -7,7 +7,7 @@ use std::time::Instant;
 use candor_e2e::{Algorithm, Checksum, Counter, Place, Profile, Protection, Scheme, Settings, Unit};
 use candor_learn::learn;
 
-const FRAMES: usize = 10_000;
+const FRAMES: u32 = 10_000;
 
 fn main() {
     let counted = |scheme: Scheme| Scheme { counter: Some(Counter::new(Place::low_nibble(1))), ..scheme };
@@ -29,8 +29,8 @@ fn main() {
         for at in 0..FRAMES {
             let mut payload: Vec<u8> = (0..len).map(|_| rng.u8(..)).collect();
             if let Some(protection) = &protection {
-                let values = if name.starts_with("P05") { 256 } else { 16 };
-                assert!(protection.protect_with((at % values) as u32, &mut payload));
+                let values = if len == 64 { 256 } else { 16 };
+                assert!(protection.protect_with(at % values, &mut payload));
             }
             payloads.push(payload);
         }

@@ -10,6 +10,9 @@ const WINDOW: usize = 1000;
 /// Parts of the frames that must make the step.
 const LEAST: f64 = 0.7;
 
+/// Bits of the choice of a field, a range and a step, and 8 more.
+const SEARCHED: f64 = 24.0;
+
 /// A field that counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundCounter {
@@ -37,7 +40,7 @@ pub(crate) fn find(frames: &Frames) -> Vec<FoundCounter> {
     if window < 8 {
         return Vec::new();
     }
-    let varying = frames.varying();
+    let varying = often_varying(frames, window);
     let mut found: Vec<FoundCounter> = fields(frames.len)
         .filter(|place| varies(*place, &varying))
         .filter_map(|place| judge(frames, place, window))
@@ -61,8 +64,7 @@ fn rank(one: &FoundCounter) -> f64 {
 
 fn is_wider(wider: &FoundCounter, one: &FoundCounter) -> bool {
     let (first, end) = field::bytes(one.counter.place);
-    let holds = (first..end)
-        .all(|at| field::mask(one.counter.place, at) & !field::mask(wider.counter.place, at) == 0);
+    let holds = (first..end).all(|at| field::mask(one.counter.place, at) & !field::mask(wider.counter.place, at) == 0);
     // A bit above that is no part of it costs one frame per turn.
     let lost = 0.4 / f64::from(1_u32 << one.counter.place.bits.min(16));
     wider.counter.place.bits > one.counter.place.bits && holds && wider.fraction() >= one.fraction() - lost
@@ -86,6 +88,20 @@ fn fields(len: usize) -> impl Iterator<Item = Place> {
         })
     });
     narrow.chain(wide).flatten().filter(move |place| field::bytes(*place).1 <= len)
+}
+
+/// Bits that have each value in at least 3 of 100 frames: damage is rarer.
+fn often_varying(frames: &Frames, window: usize) -> Vec<u8> {
+    let mut ones = vec![[0_usize; 8]; frames.len];
+    for frame in frames.iter().take(window) {
+        for (ones, byte) in ones.iter_mut().zip(frame) {
+            ones.iter_mut().enumerate().for_each(|(bit, ones)| *ones += usize::from(byte >> bit & 1));
+        }
+    }
+    let least = (3 * window / 100).max(1);
+    let varies = |ones: usize| ones.min(window - ones) >= least;
+    let byte = |ones: &[usize; 8]| (0..8).filter(|bit| varies(ones[*bit])).fold(0, |byte, bit| byte | 1 << bit);
+    ones.iter().map(byte).collect()
 }
 
 /// True if every bit of a field varies.
@@ -117,12 +133,13 @@ fn judge(frames: &Frames, place: Place, window: usize) -> Option<FoundCounter> {
             (one < size && two < size).then(|| (size + two - one) % size)
         };
         let step = most(pairs().filter_map(|[one, two]| delta(one, two)).take(200))?;
-        // Otherwise its lowest bits do not count.
-        if divisor(step, size) != 1 {
+        // With another step, its lowest bits do not count.
+        if !(if size.is_power_of_two() { step % 2 == 1 } else { step == 1 || step + 1 == size }) {
             continue;
         }
         let steps = pairs().filter(|[one, two]| delta(*one, *two) == Some(step)).count();
-        let wraps = pairs().filter(|[one, two]| delta(*one, *two) == Some(step) && (two < one) == (step <= size / 2)).count();
+        let wraps =
+            pairs().filter(|[one, two]| delta(*one, *two) == Some(step) && (two < one) == (step <= size / 2)).count();
         // A range that is only that of the log is no range.
         if (min, max) == (seen_min, seen_max) && (min, max) != (0, largest) && wraps < 2 {
             continue;
@@ -136,7 +153,7 @@ fn judge(frames: &Frames, place: Place, window: usize) -> Option<FoundCounter> {
         }
     }
     let least = if place.bits <= 2 { 0.8 } else { LEAST };
-    best.filter(|best| best.fraction() >= least)
+    best.filter(|best| best.fraction() >= least && evidence(best) >= SEARCHED)
 }
 
 /// The smallest and the largest value that is no accident.
@@ -157,9 +174,17 @@ fn seen(values: &[u32], largest: u32) -> (u32, u32) {
     (u32::try_from(min).unwrap_or_default(), u32::try_from(max).unwrap_or_default())
 }
 
-/// The largest common divisor.
-const fn divisor(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { divisor(other, one % other) }
+/// Bits of evidence against a field of this many values at random.
+fn evidence(one: &FoundCounter) -> f64 {
+    let size = f64::from(one.counter.max - one.counter.min) + 1.0;
+    let (steps, others) = (one.steps as f64, (one.of - one.steps) as f64);
+    let choices = if others == 0.0 {
+        0.0
+    } else {
+        let part = one.fraction();
+        -steps * part.log2() - others * (1.0 - part).log2()
+    };
+    steps * size.log2() + others * (size / (size - 1.0)).log2() - choices
 }
 
 /// The most frequent of a few values.

@@ -77,11 +77,13 @@ fn sets(frames: &Frames, counter: Option<&FoundCounter>) -> Vec<Vec<(usize, usiz
     // Few frames: the same ones in other pairs.
     let count = pairs.len();
     if (4..2 * PAIRS).contains(&count) {
-        let again: Vec<_> = (0..count).filter_map(|at| {
-            let ((one, _), (_, other)) = (pairs.get(at)?, pairs.get((at + 1) % count)?);
-            let value = |at: usize| counter.map_or(0, |one| field::value(one.counter.place, frames.get(at)));
-            (value(*one) == value(*other) && frames.get(*one) != frames.get(*other)).then_some((*one, *other))
-        }).collect();
+        let again: Vec<_> = (0..count)
+            .filter_map(|at| {
+                let ((one, _), (_, other)) = (pairs.get(at)?, pairs.get((at + 1) % count)?);
+                let value = |at: usize| counter.map_or(0, |one| field::value(one.counter.place, frames.get(at)));
+                (value(*one) == value(*other) && frames.get(*one) != frames.get(*other)).then_some((*one, *other))
+            })
+            .collect();
         pairs.extend(again);
     }
     pairs.chunks(PAIRS).filter(|set| set.len() >= 4.min(count)).take(SETS).map(Into::into).collect()
@@ -105,7 +107,7 @@ fn at_place<const N: usize>(
     for cover in Cover::all(place, frames.len) {
         for after in AFTER {
             // A checksum that counts as zero at the end of the range is one that is left out, with bytes after it.
-            if after > 0 && cover.zeroed == is_whole || after > 0 && place.bits < 8 {
+            if after > 0 && (cover.zeroed == is_whole || place.bits < 8) {
                 continue;
             }
             for (reflect_in, reflect_out) in orders.iter().copied() {

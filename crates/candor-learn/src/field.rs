@@ -4,9 +4,19 @@ use candor_e2e::{ByteOrder, Place};
 
 /// The bytes of a field: its first, and one after its last.
 pub(crate) fn bytes(place: Place) -> (usize, usize) {
-    let first = place.start / 8;
-    let before = if place.order == ByteOrder::Big { 7 - place.start % 8 } else { place.start % 8 };
-    (first.into(), (first + (before + u16::from(place.bits)).div_ceil(8)).into())
+    let first = usize::from(place.start / 8);
+    (first, first + usize::from((before(place) + u16::from(place.bits)).div_ceil(8)))
+}
+
+/// Bits of its first byte that are before its start.
+fn before(place: Place) -> u16 {
+    if place.order == ByteOrder::Big { 7 - place.start % 8 } else { place.start % 8 }
+}
+
+/// Bits of its bytes, joined in their order, that are below it.
+fn below(place: Place) -> u16 {
+    let used = before(place) + u16::from(place.bits);
+    if place.order == ByteOrder::Big { used.next_multiple_of(8) - used } else { before(place) }
 }
 
 /// The value of a field. Bits after the end of the payload are zeros.
@@ -14,13 +24,11 @@ pub(crate) fn value(place: Place, payload: &[u8]) -> u64 {
     let (first, end) = bytes(place);
     let part = payload.get(first..end).unwrap_or_default();
     let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-    let start = u32::from(place.start % 8);
-    let bits = u32::from(place.bits);
-    let (joined, shift) = match place.order {
-        ByteOrder::Little => (part.iter().rev().fold(0, join), start),
-        ByteOrder::Big => (part.iter().fold(0, join), (8 * (end - first) as u32).saturating_sub(7 - start + bits)),
+    let joined = match place.order {
+        ByteOrder::Little => part.iter().rev().fold(0, join),
+        ByteOrder::Big => part.iter().fold(0, join),
     };
-    joined >> shift & largest(place)
+    joined >> below(place) & largest(place)
 }
 
 /// The largest value of a field.
@@ -34,15 +42,8 @@ pub(crate) fn mask(place: Place, at: usize) -> u8 {
     if !(first..end).contains(&at) {
         return 0;
     }
-    let start = place.start % 8;
-    let (shift, index) = match place.order {
-        ByteOrder::Little => (u32::from(start), at - first),
-        ByteOrder::Big => {
-            let total = 8 * (end - first) as u32;
-            (total.saturating_sub(u32::from(7 - start) + u32::from(place.bits)), end - 1 - at)
-        }
-    };
-    let [byte, ..] = (largest(place) << shift >> (8 * index.min(7))).to_le_bytes();
+    let index = if place.order == ByteOrder::Big { end - 1 - at } else { at - first };
+    let [byte, ..] = (largest(place) << below(place) >> (8 * index.min(7))).to_le_bytes();
     byte
 }
 
@@ -141,4 +142,33 @@ pub(crate) fn places(len: usize) -> Vec<Place> {
         }
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_e2e::oracle;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_those_of_the_oracle() {
+        let payload = [0x12, 0x9A, 0xF3, 0x47, 0x55, 0xC8, 0x0E, 0xB1];
+        for start in 0..64 {
+            for bits in 1..=64 {
+                for order in [ByteOrder::Little, ByteOrder::Big] {
+                    let place = Place { start, bits, order };
+                    let (first, end) = bytes(place);
+                    if end > 8 {
+                        continue;
+                    }
+                    assert_eq!(value(place, &payload), oracle::get(place, &payload), "{place:?}");
+                    let mut ones = [0; 8];
+                    oracle::set(place, &mut ones, u64::MAX);
+                    for at in 0..8 {
+                        assert_eq!(mask(place, at), ones[at], "{place:?} {at} {first} {end}");
+                    }
+                }
+            }
+        }
+    }
 }

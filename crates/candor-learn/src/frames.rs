@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// Frames that hypotheses are tried on before all frames are.
-const SAMPLE: usize = 128;
+/// Frames that hypotheses are tried on before all frames are: with 16 values of a counter, 24 for each. Half of them if they are
+/// long.
+const SAMPLE: usize = 384;
 /// Different frames that a wrong hypothesis must not agree with.
 const PROBE: usize = 8;
 
@@ -31,19 +32,20 @@ impl Frames {
             *lengths.entry(payload.len()).or_default() += 1;
         }
         let len = lengths.iter().max_by_key(|(len, count)| (**count, **len)).map_or(0, |(len, _)| *len);
-        let bytes: Vec<u8> = payloads.iter().filter(|one| one.len() == len).flat_map(|one| one.iter().copied()).collect();
-        let count = if len == 0 { 0 } else { bytes.len() / len };
+        let bytes: Vec<u8> =
+            payloads.iter().filter(|one| one.len() == len).flat_map(|one| one.iter().copied()).collect();
+        let count = bytes.len().checked_div(len).unwrap_or(0);
         let mut frames =
             Self { len, bytes, others: payloads.len() - count, distinct: 0, sample: Vec::new(), probe: Vec::new() };
         frames.distinct = frames.iter().collect::<HashSet<_>>().len();
-        frames.sample = sample(count);
+        frames.sample = sample(count, if len > 16 { SAMPLE / 2 } else { SAMPLE });
         let mut known = HashSet::new();
         frames.probe = frames.sample.iter().copied().filter(|at| known.insert(frames.get(*at))).take(PROBE).collect();
         frames
     }
 
     pub(crate) fn count(&self) -> usize {
-        if self.len == 0 { 0 } else { self.bytes.len() / self.len }
+        self.bytes.len().checked_div(self.len).unwrap_or(0)
     }
 
     pub(crate) fn get(&self, at: usize) -> &[u8] {
@@ -68,10 +70,10 @@ impl Frames {
 }
 
 /// Indices without regularity: a fixed distance could hit one value of a counter only.
-fn sample(count: usize) -> Vec<usize> {
+fn sample(count: usize, most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state: u64 = 0x9E37_79B9_7F4A_7C15;
-    let taken = count.min(SAMPLE);
+    let taken = count.min(most);
     for at in 0..taken {
         state ^= state << 13;
         state ^= state >> 7;

@@ -17,7 +17,7 @@ pub(crate) fn solve(columns: &[u64], target: u64) -> Option<u64> {
         let (value, of) = reduce(&basis, *column, 1 << at);
         if value != 0 {
             basis.push((value, of));
-            basis.sort_by(|one, other| other.0.cmp(&one.0));
+            basis.sort_by_key(|(value, _)| core::cmp::Reverse(*value));
         }
     }
     match reduce(&basis, target, 0) {

@@ -200,7 +200,8 @@ fn hypothesis(frames: &Frames, one: &Verified, varying: &[u8], counters: &[Found
     if !constant.is_empty() {
         ambiguities.push(Ambiguity::ConstantBytes(constant));
     }
-    let is_guess = |counter: &FoundCounter| Some(counter.counter.place) == scheme.counter.map(|one| one.place) && !counter.wraps;
+    let is_guess =
+        |counter: &FoundCounter| Some(counter.counter.place) == scheme.counter.map(|one| one.place) && !counter.wraps;
     if one.candidate.settings.is_none() && counters.iter().any(is_guess) {
         ambiguities.push(Ambiguity::CounterRange);
     }

@@ -15,7 +15,9 @@ use crate::scheme;
 enum Kind {
     Xor,
     /// The sum, then this XOR.
-    Sum { xorout: u64 },
+    Sum {
+        xorout: u64,
+    },
     Negated,
 }
 
@@ -29,8 +31,11 @@ struct Values {
 impl Values {
     fn new(frames: &Frames, indices: &[usize], cover: &Cover, unit: Unit) -> Self {
         let count = indices.len();
-        let mut values =
-            Self { observed: Vec::with_capacity(count), xor: Vec::with_capacity(count), sum: Vec::with_capacity(count) };
+        let mut values = Self {
+            observed: Vec::with_capacity(count),
+            xor: Vec::with_capacity(count),
+            sum: Vec::with_capacity(count),
+        };
         for at in indices {
             let frame = frames.get(*at);
             let (mut xor, mut sum) = (0, 0);
@@ -92,12 +97,7 @@ pub(crate) fn is_chooser(one: &FoundCounter, place: Place) -> bool {
     one.counter.max - one.counter.min < 16 && !field::overlap(one.counter.place, place)
 }
 
-fn at_place(
-    frames: &Frames,
-    place: Place,
-    counter: Option<&FoundCounter>,
-    identifier: Option<u32>,
-) -> Vec<Candidate> {
+fn at_place(frames: &Frames, place: Place, counter: Option<&FoundCounter>, identifier: Option<u32>) -> Vec<Candidate> {
     let largest = field::largest(place);
     let mut candidates = Vec::new();
     for cover in Cover::all(place, frames.len) {
@@ -118,7 +118,7 @@ fn at_place(
                 let values = values.get_or_insert_with(|| Values::new(frames, &frames.sample, &cover, unit));
                 let constants = values.constants(kind, largest);
                 let Some(constants) = grouped(frames, counter, &constants) else { continue };
-                candidates.extend(candidate(frames, &cover, unit, kind, constants, counter, identifier));
+                candidates.extend(candidate(frames, &cover, unit, kind, &constants, counter, identifier));
             }
         }
     }
@@ -144,7 +144,7 @@ fn candidate(
     cover: &Cover,
     unit: Unit,
     kind: Kind,
-    constants: Grouped,
+    constants: &Grouped,
     counter: Option<&FoundCounter>,
     identifier: Option<u32>,
 ) -> Option<Candidate> {
@@ -164,7 +164,7 @@ fn candidate(
     }
     let mut ambiguities = Vec::new();
     let mut data_id = DataId::default();
-    let (init, count) = match &constants {
+    let (init, count) = match constants {
         Grouped::One(constant) => {
             let known = identifier.and_then(|id| with_identifier(*constant, id, frames.len, unit, kind, largest));
             if *constant != 0 {

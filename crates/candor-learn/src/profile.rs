@@ -77,7 +77,8 @@ fn candidate(frames: &Frames, mut settings: Settings, counters: &[FoundCounter])
             *settings.data_ids.first_mut()? |= id;
         }
     }
-    let mut ambiguities = if ambiguities.is_empty() { Vec::new() } else { vec![Ambiguity::UnseenCounters(ambiguities)] };
+    let mut ambiguities =
+        if ambiguities.is_empty() { Vec::new() } else { vec![Ambiguity::UnseenCounters(ambiguities)] };
     let scheme = settings.scheme().ok()?;
     ambiguities.push(match (settings.profile, settings.mode) {
         (Profile::P01, IdMode::Both) => Ambiguity::DataIdHighByte,
@@ -95,9 +96,8 @@ fn candidate(frames: &Frames, mut settings: Settings, counters: &[FoundCounter])
 }
 
 fn has_counter(frames: &Frames, scheme: &Scheme, value: u32) -> bool {
-    let is_it = |at: &usize| {
-        scheme.counter.is_some_and(|one| field::value(one.place, frames.get(*at)) == u64::from(value))
-    };
+    let is_it =
+        |at: &usize| scheme.counter.is_some_and(|one| field::value(one.place, frames.get(*at)) == u64::from(value));
     frames.sample.iter().filter(|at| is_it(at)).count() > 1
 }
 

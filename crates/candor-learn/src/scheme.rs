@@ -6,6 +6,9 @@ use crate::counter::FoundCounter;
 use crate::field::{self, Cover};
 use crate::frames::Frames;
 
+/// Frames in which changes are counted.
+const CHANGES: usize = 1000;
+
 /// A scheme with these parts.
 pub(crate) fn of(
     checksum: Checksum,
@@ -32,7 +35,7 @@ pub(crate) fn penalty(cover: &Cover, frames: &Frames) -> f64 {
     let mut penalty = match () {
         () if end == frames.len => 0.0,
         () if first == 0 => 0.5,
-        () => 2.0,
+        () => 4.0,
     };
     let is_whole = (first..end).all(|at| field::mask(cover.place, at) == 0xFF);
     if cover.place.bits < 8 {
@@ -43,22 +46,33 @@ pub(crate) fn penalty(cover: &Cover, frames: &Frames) -> f64 {
     }
     let (from, to) = cover.over;
     penalty += if from > 0 { 3.0 } else { 0.0 } + if to + 1 < frames.len { 3.0 } else { 0.0 };
-    let usual = 1.0 - 0.5_f64.powi(cover.place.bits.into());
-    penalty + 40.0 * (usual - activity(cover, frames)).max(0.0)
+    penalty + idleness(cover, frames)
 }
 
-/// The part of the frames of the sample whose checksum differs from that of the frame before.
-fn activity(cover: &Cover, frames: &Frames) -> f64 {
-    let followers = frames.sample.iter().copied().filter(|at| *at > 0);
-    let pairs = followers.map(|at| (frames.get(at - 1), frames.get(at))).filter(|(one, other)| one != other);
-    let (mut changed, mut of) = (0.0, 0.0);
-    for (one, other) in pairs {
-        of += 1.0;
-        if field::value(cover.place, one) != field::value(cover.place, other) {
-            changed += 1.0;
+/// How far the checksum is from changing with every other payload, half of its bits, and by any distance: signals drift.
+fn idleness(cover: &Cover, frames: &Frames) -> f64 {
+    let (mut of, mut changed, mut bits, mut distance) = (0.0, 0.0, 0.0, 0.0);
+    let largest = field::largest(cover.place);
+    for at in 1..frames.count().min(CHANGES) {
+        let (one, other) = (frames.get(at - 1), frames.get(at));
+        if one == other {
+            continue;
         }
+        let (before, after) = (field::value(cover.place, one), field::value(cover.place, other));
+        let step = after.wrapping_sub(before) & largest;
+        distance += step.min(largest - step + 1) as f64 / largest as f64;
+        let differing = before ^ after;
+        of += 1.0;
+        changed += f64::from(differing.count_ones().min(1));
+        bits += f64::from(differing.count_ones());
     }
-    if of == 0.0 { 0.0 } else { changed / of }
+    if of == 0.0 {
+        return 0.0;
+    }
+    let width = f64::from(cover.place.bits);
+    let usual = 1.0 - 0.5_f64.powf(width);
+    let missing = |usual: f64, sum: f64| (usual - sum / of).max(0.0);
+    40.0 * missing(usual, changed) + 30.0 * missing(0.5, bits / width) + 80.0 * missing(0.25, distance)
 }
 
 /// The shortest list from which the counter chooses these entries, and the values of the counter that the log does not have.
@@ -78,7 +92,7 @@ pub(crate) fn listed(entries: &[Option<Vec<u8>>], counter: &Counter, size: usize
         Some(list)
     };
     let most = entries.len();
-    let (count, list) = (1..=most).find_map(|count| Some((count, full(count)?))).unwrap_or((1, vec![None]));
+    let (count, list) = (1..=most).find_map(|count| Some((count, full(count)?))).unwrap_or_else(|| (1, vec![None]));
     let unseen = (0..most).map(value).filter(|number| matches!(list.get(*number as usize % count), Some(None)));
     let unseen = unseen.collect();
     (list.into_iter().map(|entry| entry.cloned().unwrap_or_else(|| vec![0; size])).collect(), unseen)
