@@ -157,16 +157,13 @@ mod tests {
             for bits in 1..=64 {
                 for order in [ByteOrder::Little, ByteOrder::Big] {
                     let place = Place { start, bits, order };
-                    let (first, end) = bytes(place);
-                    if end > 8 {
+                    if bytes(place).1 > 8 {
                         continue;
                     }
                     assert_eq!(value(place, &payload), oracle::get(place, &payload), "{place:?}");
                     let mut ones = [0; 8];
                     oracle::set(place, &mut ones, u64::MAX);
-                    for at in 0..8 {
-                        assert_eq!(mask(place, at), ones[at], "{place:?} {at} {first} {end}");
-                    }
+                    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|at| mask(place, at)), ones, "{place:?}");
                 }
             }
         }
