@@ -14,6 +14,8 @@ const MOST: usize = 5;
 const ALTERNATIVES: usize = 4;
 /// Evidence from which on a scheme is no accident, in bits.
 pub(crate) const STRONG: f64 = 32.0;
+/// Evidence below which a scheme is not returned, in bits.
+const LEAST: f64 = 8.0;
 
 /// What the log cannot decide. The scheme has the simplest choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub enum Ambiguity {
 pub struct Hypothesis {
     /// The simplest of those that agree with the same frames.
     pub scheme: Scheme,
-    /// If it is a profile.
+    /// If it is a profile. P01 also stands for P11, and P02 for P22: their bytes are the same.
     pub settings: Option<Settings>,
     /// Frames whose checksum and header are right.
     pub explained: usize,
@@ -176,7 +178,7 @@ fn verify(frames: &Frames, candidate: Candidate) -> Option<Verified> {
     let bits = f64::from(candidate.scheme.place.bits);
     let independent = rank.rank.min(frames.distinct.saturating_sub(candidate.constants)) as f64;
     let evidence = bits * independent - candidate.fitted - choices(frames, explained);
-    (evidence > 0.0).then_some(Verified { candidate, cover, explained, evidence })
+    (evidence >= LEAST).then_some(Verified { candidate, cover, explained, evidence })
 }
 
 /// Bits that choosing the unexplained frames is worth, at most those of the sample: log2 of the number of such choices.

@@ -56,7 +56,7 @@ use frames::Frames;
 
 /// The longest payload that is looked at, in bytes.
 const LONGEST: usize = 64;
-/// Different payloads below which nothing can be said.
+/// Different payloads below which "nothing" cannot be said.
 const FEWEST: usize = 8;
 
 /// The result in one word.
@@ -70,7 +70,7 @@ pub enum Outcome {
     Nothing,
     /// The payloads are empty, or have more than 64 bytes.
     Length,
-    /// Fewer than 8 different payloads.
+    /// Fewer than 8 different payloads, and no scheme with any evidence.
     TooFew,
     /// Schemes explain the payloads, but so few different ones that this can be an accident.
     Weak,
@@ -131,8 +131,8 @@ pub fn learn<'a>(payloads: impl IntoIterator<Item = &'a [u8]>, identifier: Optio
     learned.counters = counters;
     learned.outcome = match learned.schemes.first() {
         Some(best) if best.is_strong() => Outcome::Found,
-        _ if frames.distinct < FEWEST => Outcome::TooFew,
         Some(_) => Outcome::Weak,
+        None if frames.distinct < FEWEST => Outcome::TooFew,
         None => Outcome::Nothing,
     };
     learned

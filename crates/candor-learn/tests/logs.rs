@@ -112,6 +112,36 @@ fn damaged_frames_are_tolerated() {
 }
 
 #[test]
+fn all_faults_together_are_tolerated() {
+    for scheme in [sum(), crc(), xor(), p02()] {
+        for seed in 20..25 {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut log = Vec::new();
+            for mut payload in drive(&scheme, 1200, seed) {
+                let chance = rng.u8(0..100);
+                if chance == 0 {
+                    payload[rng.usize(0..8)] ^= 1 << rng.u8(0..8);
+                }
+                if chance < 95 {
+                    log.push(payload.clone());
+                }
+                if chance > 90 {
+                    log.push(payload);
+                }
+            }
+            must_be(&scheme, &log);
+        }
+    }
+}
+
+/// Evidence grows with each different payload.
+#[test]
+fn some_frames_are_weak_evidence() {
+    let outcomes: Vec<Outcome> = [3, 5, 40].map(|count| of(&drive(&sum(), count, 12)).outcome).into();
+    assert_eq!(outcomes, [Outcome::TooFew, Outcome::Weak, Outcome::Found]);
+}
+
+#[test]
 fn other_lengths_are_counted() {
     let mut log = drive(&crc(), 300, 5);
     log.push(vec![1, 2, 3]);
