@@ -1,6 +1,6 @@
 //! Verifies candidates on all frames, and orders them.
 
-use candor_e2e::{Checksum, Place, Protection, Scheme, Settings};
+use candor_e2e::{Place, Protection, Scheme, Settings};
 
 use crate::candidate::Candidate;
 use crate::counter::FoundCounter;
@@ -10,6 +10,8 @@ use crate::gf2::Rank;
 
 /// Schemes that are returned.
 const MOST: usize = 5;
+/// Candidates that are tried on all frames, the most usual ones.
+const VERIFIED: usize = 400;
 /// Others that agree with the same frames.
 const ALTERNATIVES: usize = 4;
 /// Evidence from which on a scheme is no accident, in bits.
@@ -51,8 +53,10 @@ pub struct Hypothesis {
     pub explained: usize,
     /// Frames.
     pub of: usize,
-    /// Bits of evidence: by chance, one of the schemes that were tried explains as much with probability 2^-evidence. Repeated
-    /// payloads, bits that do not vary, payloads that are the XOR of others, and frames that fixed a constant count nothing.
+    /// Bits of evidence: the estimated probability that one of the schemes that were tried explains as much by chance is
+    /// 2^-evidence. It is the width of the checksum times the number of independent payloads, less the bits that the search
+    /// chose. Repeated payloads, bits that do not vary, payloads that are the XOR of others, and frames that fixed a constant
+    /// are not independent.
     pub evidence: f64,
     /// What the log cannot decide.
     pub ambiguities: Vec<Ambiguity>,
@@ -75,16 +79,14 @@ struct Verified {
     evidence: f64,
 }
 
-/// The best schemes. `independent` is the largest number of independent differences of payloads.
-pub(crate) fn ranked(frames: &Frames, candidates: Vec<Candidate>, counters: &[FoundCounter]) -> Vec<Hypothesis> {
-    let mut verified: Vec<Verified> = Vec::new();
-    let mut candidates = candidates;
-    candidates.sort_by(|one, other| one.penalty.total_cmp(&other.penalty));
+/// The best schemes. What agrees with the same frames as a better one in the same place becomes a part of that one.
+pub(crate) fn ranked(frames: &Frames, mut candidates: Vec<Candidate>, counters: &[FoundCounter]) -> Vec<Hypothesis> {
     for candidate in &mut candidates {
         with_counter(candidate, counters);
     }
-    // The sample first: many candidates agree with it only in part.
-    for candidate in candidates.into_iter().take(400) {
+    candidates.sort_by(|one, other| one.penalty.total_cmp(&other.penalty));
+    let mut verified: Vec<Verified> = Vec::new();
+    for candidate in candidates.into_iter().take(VERIFIED) {
         verified.extend(verify(frames, candidate));
     }
     // More evidence than this makes no difference; damaged frames do, but less than a narrower field that misses the damage.
@@ -140,9 +142,9 @@ fn verify(frames: &Frames, candidate: Candidate) -> Option<Verified> {
     let mut copy = vec![0; frames.len];
     let mut holds = |frame: &[u8]| {
         copy.copy_from_slice(frame);
-        // Damaged or early frames may have a counter that is never sent.
         protection.follow(&mut copy) && copy == *frame
     };
+    // Many candidates agree with the sample only in part.
     let tried = frames.sample.iter().filter(|at| holds(frames.get(**at))).count();
     if !frames::is_most(tried, frames.sample.len()) {
         return None;
@@ -181,7 +183,7 @@ fn verify(frames: &Frames, candidate: Candidate) -> Option<Verified> {
     (evidence >= LEAST).then_some(Verified { candidate, cover, explained, evidence })
 }
 
-/// Bits that choosing the unexplained frames is worth, at most those of the sample: log2 of the number of such choices.
+/// Bits that choosing the unexplained frames is worth: log2 of the number of such choices.
 fn choices(frames: &Frames, explained: usize) -> f64 {
     let (of, missing) = (frames.distinct as f64, (frames.count() - explained).min(frames.distinct) as f64);
     if missing == 0.0 || of == missing {
@@ -189,7 +191,7 @@ fn choices(frames: &Frames, explained: usize) -> f64 {
     }
     let part = missing / of;
     let entropy = -part * part.log2() - (1.0 - part) * (1.0 - part).log2();
-    // Only frames that are evidence can be chosen.
+    // No more frames are independent.
     entropy * of.min(8.0 * frames.len as f64)
 }
 
@@ -206,9 +208,6 @@ fn hypothesis(frames: &Frames, one: &Verified, varying: &[u8], counters: &[Found
         |counter: &FoundCounter| Some(counter.counter.place) == scheme.counter.map(|one| one.place) && !counter.wraps;
     if one.candidate.settings.is_none() && counters.iter().any(is_guess) {
         ambiguities.push(Ambiguity::CounterRange);
-    }
-    if matches!(scheme.checksum, Checksum::Crc(_)) && one.candidate.settings.is_some() {
-        ambiguities.dedup();
     }
     Hypothesis {
         scheme,

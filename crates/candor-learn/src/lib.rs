@@ -26,6 +26,11 @@
 //! assert_eq!((learned.schemes[0].explained, learned.schemes[0].of), (100, 100));
 //! ```
 //!
+//! # What a log cannot say
+//! For payloads of one length, start value, final value and a constant Data-ID before the payload are one constant; bytes that do
+//! not vary are covered or not; XOR and complemented sums hold for each of their fields. [`Ambiguity`] names what is undecided,
+//! and the scheme has the simplest choice.
+//!
 //! # What it does not find
 //! * Checksums with a part that is not in the payload, but for constants and Data-IDs chosen by a counter: authentication codes,
 //!   and checksums over several frames
