@@ -17,8 +17,8 @@ use crate::plain::is_chooser;
 use crate::scheme;
 
 /// Pairs of frames of which a common divisor is made, and how often others are tried: a damaged frame spoils one set.
-const PAIRS: usize = 10;
-const SETS: usize = 5;
+const PAIRS: usize = 6;
+const SETS: usize = 8;
 /// Bytes of a Data-ID after the payload.
 const AFTER: [u8; 4] = [0, 1, 2, 4];
 
