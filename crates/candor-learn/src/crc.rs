@@ -86,7 +86,11 @@ fn sets(frames: &Frames, counter: Option<&FoundCounter>) -> Vec<Vec<(usize, usiz
             .collect();
         pairs.extend(again);
     }
-    pairs.chunks(PAIRS).filter(|set| set.len() >= 4.min(count)).take(SETS).map(Into::into).collect()
+    let mut sets: Vec<Vec<(usize, usize)>> =
+        pairs.chunks(PAIRS).filter(|set| set.len() >= 4.min(count)).take(SETS).map(Into::into).collect();
+    // If little varies, a few pairs have more than the polynomial in common.
+    sets.insert(0, pairs.iter().copied().take(PAIRS * SETS / 2).collect());
+    sets
 }
 
 fn at_place<const N: usize>(
@@ -100,7 +104,7 @@ fn at_place<const N: usize>(
     let is_long = frames.len > 16;
     let orders = [(false, false), (true, true), (false, true), (true, false)];
     let orders = if is_long { &orders[..2] } else { &orders[..] };
-    let sets = sets.get(..if is_long { 3 } else { SETS }.min(sets.len())).unwrap_or_default();
+    let sets = sets.get(..if is_long { 4 } else { SETS + 1 }.min(sets.len())).unwrap_or_default();
     if is_long && (place.bits < 8 || place.bits == 24) {
         return candidates;
     }

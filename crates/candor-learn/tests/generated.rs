@@ -6,6 +6,7 @@ use candor_e2e::{
 };
 use candor_learn::{Outcome, learn};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 /// Payloads with all bits at random, protected, with a counter that counts.
 fn log(scheme: &Scheme, count: usize, seed: u64) -> Vec<Vec<u8>> {
@@ -227,7 +228,7 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, max_shrink_iters: 30, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, rng_seed: RngSeed::Fixed(28), max_shrink_iters: 30, ..ProptestConfig::default() })]
 
     #[test]
     fn finds_generic_schemes(scheme in scheme(), count in 100..300_usize, seed: u64) {
