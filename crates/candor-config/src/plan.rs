@@ -143,16 +143,7 @@ impl Timing {
             timeout,
             group: None,
         };
-        let send = SendRule {
-            mode,
-            cycle: self.cycle,
-            fast: None,
-            offset: Duration::ZERO,
-            min_delay: self.min_delay,
-            delays_all: false,
-            repetitions: 0,
-            repetition_period: Duration::ZERO,
-        };
+        let send = SendRule { mode, cycle: self.cycle, min_delay: self.min_delay, ..SendRule::NEVER };
         Composition { initial: Box::default(), inputs: [input].into(), send }
     }
 }
@@ -354,10 +345,15 @@ impl Plan {
         &self.watched
     }
 
+    /// Composed frames, and then watched messages: what the thread of composed frames runs, beside routes with a timing.
+    pub fn compositions(&self) -> impl Iterator<Item = &ComposedFrame> {
+        self.frames.iter().chain(&self.watched)
+    }
+
     /// True if frames of this gateway come from or go to a bus.
     pub fn uses(&self, bus: BusIndex) -> bool {
         self.routes.iter().any(|route| [route.from, route.to].contains(&bus))
-            || self.frames.iter().chain(&self.watched).any(|frame| frame.uses(bus))
+            || self.compositions().any(|frame| frame.uses(bus))
     }
 
     /// Buses of composed frames, of watched signals and of routes with a timing, which one thread serves.
@@ -366,7 +362,7 @@ impl Plan {
             let mut routes = self.routes.iter().filter(|route| route.timing.is_some());
             routes.any(|route| [route.from, route.to].contains(&bus))
         };
-        let composed = |bus| self.frames.iter().chain(&self.watched).any(|frame| frame.uses(bus));
+        let composed = |bus| self.compositions().any(|frame| frame.uses(bus));
         (0..self.buses.len()).map(BusIndex).filter(move |bus| composed(*bus) || timed(*bus))
     }
 

@@ -98,6 +98,21 @@ fn settings() -> impl Strategy<Value = Settings> {
     })
 }
 
+/// The protected payload, on which protection and oracle agree.
+fn protected_as_the_oracle<const LEN: usize>(
+    scheme: &Scheme,
+    protection: &Protection,
+    counter: u32,
+    payload: [u8; LEN],
+) -> Result<[u8; LEN], TestCaseError> {
+    let len = *scheme.len.end();
+    let (mut expected, mut protected) = (payload, payload);
+    oracle::protect(scheme, counter, &mut expected[..len]);
+    prop_assert!(protection.protect_with(counter, &mut protected[..len]));
+    prop_assert_eq!(protected, expected);
+    Ok(protected)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -111,11 +126,7 @@ proptest! {
         let Ok(protection) = Protection::new(&scheme) else { return Ok(()) };
         let counter = scheme.counter.map_or(0, |one| counter % (one.max + 1));
         let len = *scheme.len.end();
-        let mut expected = payload;
-        oracle::protect(&scheme, counter, &mut expected[..len]);
-        let mut protected = payload;
-        prop_assert!(protection.protect_with(counter, &mut protected[..len]));
-        prop_assert_eq!(protected, expected);
+        let mut protected = protected_as_the_oracle(&scheme, &protection, counter, payload)?;
         prop_assert_eq!(protection.counter(&protected[..len]), scheme.counter.map(|_| counter));
         let mut receiver = Receiver::new(Arc::new(protection.clone()));
         let expected = if scheme.counter.is_some() { Verdict::Initial } else { Verdict::NoCounter };
@@ -130,12 +141,7 @@ proptest! {
         let protection = Protection::new(&scheme).unwrap();
         let max = scheme.counter.unwrap().max;
         let counter = if max == u32::MAX { counter } else { counter % (max + 1) };
-        let len = *scheme.len.end();
-        let mut expected = payload;
-        oracle::protect(&scheme, counter, &mut expected[..len]);
-        let mut protected = payload;
-        prop_assert!(protection.protect_with(counter, &mut protected[..len]));
-        prop_assert_eq!(protected, expected);
+        protected_as_the_oracle(&scheme, &protection, counter, payload)?;
     }
 
     /// All profiles cover every bit of the payload. But if the counter chooses the Data-ID, another counter means another one,

@@ -24,7 +24,7 @@ use candor_io::signal::{self, WakeUp};
 use crate::counters::FrameCounters;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
-use crate::realtime::ForThreads;
+use crate::realtime::{FRAMES_THREAD, ForThreads};
 use crate::run_dir::Entry;
 use crate::system_error::SystemError;
 use crate::user::UserError;
@@ -34,7 +34,6 @@ pub use worker::{FrameStatus, InputStatus};
 
 /// Interval between wake-ups of a thread that has not reacted.
 const WAKE_INTERVAL: Duration = Duration::from_millis(1);
-const THREAD: &str = "frames";
 
 /// What the supervisor and the thread share.
 #[derive(Debug, Default)]
@@ -97,7 +96,7 @@ impl ComposedFrames {
             let _supervisor_looks_when_this_ends = Nudge(&of_thread);
             if for_threads.enter_and_report(report) { worker.run(&of_thread, &target) } else { Ok(Vec::new()) }
         };
-        let thread = std::thread::Builder::new().name(THREAD.into()).spawn(run);
+        let thread = std::thread::Builder::new().name(FRAMES_THREAD.into()).spawn(run);
         let thread = Some(thread.map_err(SystemError::while_doing("Starting a thread"))?);
         let started = Self { control, wake_up, ports, counts, thread, entry: None };
         entered.into_iter().collect::<Result<(), _>>()?;

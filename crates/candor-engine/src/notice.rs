@@ -160,6 +160,14 @@ pub enum Notice {
         /// Frames lost since the previous notice.
         frames: u64,
     },
+    #[error(
+        "{frames} frames from {interface} were lost for composed and watched signals, because they arrived faster than they were read"
+    )]
+    SignalsOverflow {
+        interface: String,
+        /// Frames lost since the previous notice.
+        frames: u64,
+    },
     #[error("Removed {} of candor process {pid}, which died", count(*.jobs))]
     RemovedLeftovers { jobs: usize, pid: u32 },
     #[error("Interface {interface} is bus-off and cannot be set down and up: {why}")]

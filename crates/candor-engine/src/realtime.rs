@@ -22,6 +22,8 @@ use candor_io::machine::Machine;
 
 /// Name prefix of forwarding threads; the interface follows.
 pub(crate) const THREAD_PREFIX: &str = "route-";
+/// Name of the thread that composes frames.
+pub(crate) const FRAMES_THREAD: &str = "frames";
 
 /// Resources held while a gateway runs.
 #[derive(Debug)]

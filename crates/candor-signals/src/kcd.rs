@@ -298,7 +298,8 @@ impl<'a> Network<'a> {
         };
         signal.start = number("offset", None, "the offset in bits");
         signal.bits = number("length", Some("1"), "the length in bits");
-        match element.attribute("endianess") {
+        // The schema has the first spelling, people write the second one.
+        match element.attribute("endianess").or_else(|| element.attribute("endianness")) {
             None | Some("little") => {}
             Some("big") => {
                 signal.order = ByteOrder::Big;

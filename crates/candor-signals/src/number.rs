@@ -8,7 +8,8 @@ use crate::ratio::{Ratio, RatioError};
 
 impl Signal {
     /// A signal of one bit, whose raw value is its physical one.
-    pub(crate) const fn plain(name: String, line: u32) -> Self {
+    #[must_use]
+    pub const fn plain(name: String, line: u32) -> Self {
         Self {
             name,
             start: 0,

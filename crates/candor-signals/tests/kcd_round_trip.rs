@@ -121,7 +121,6 @@ fn signal() -> impl Strategy<Value = Signal> {
             }
             let values = values.into_iter().map(|(raw, name)| NamedValue { raw, name }).collect();
             Signal {
-                name: String::new(),
                 start,
                 bits,
                 order,
@@ -133,15 +132,8 @@ fn signal() -> impl Strategy<Value = Signal> {
                 unit,
                 receivers,
                 values,
-                is_switch: false,
-                present: None,
-                start_value: None,
-                inactive_value: None,
-                send_type: None,
-                timeout: None,
                 comment,
-                line: 0,
-                refusal: None,
+                ..Signal::plain(String::new(), 0)
             }
         },
     )

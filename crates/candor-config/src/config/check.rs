@@ -152,9 +152,9 @@ fn has_sections(spec: &Spec, findings: &mut Findings) {
         let help = "add a table [bus.NAME] with interface = \"can0\" for each CAN network";
         findings.error(code::NO_BUS, &(0..0), "The file has no bus", help);
     }
-    let is_watching = spec.buses.specs.iter().any(|bus| bus.watch.is_some());
+    let is_watching = spec.buses.specs.iter().any(|bus| bus.watch.iter().flatten().next().is_some());
     if !spec.sections.route && !spec.sections.egress && !spec.sections.frame && !is_watching {
-        let help = "add a table [[route]] with name = \"…\", from = \"BUS\" and to = \"BUS\"";
+        let help = "add a table [[route]] with name = \"…\", from = \"BUS\" and to = \"BUS\", or `watch` to a bus";
         findings.error(code::NO_ROUTE, &(0..0), "The file has no route", help);
     }
 }

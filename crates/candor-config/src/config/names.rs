@@ -119,7 +119,8 @@ impl Names {
         for list in [&mut table.filter, &mut table.allow, &mut table.deny].into_iter().flatten() {
             self.put_identifiers(&bus, list, findings);
         }
-        for entry in table.filter.iter().flat_map(|list| &list.entries) {
+        // With one bus that has databases there is nowhere else.
+        for entry in table.filter.iter().filter(|_| self.databases.len() > 1).flat_map(|list| &list.entries) {
             let EntrySpec::Text(text) = entry else { continue };
             let Some(filter) = Filter::parse(&text.value).ok().map(Filter::normalise) else { continue };
             let is_it = |message: &&Message| {

@@ -77,7 +77,7 @@ keys! {
     "route" => routes: Vec<Table<RouteSpec>> | sections::routes = Key::new("a list of routes")
         .shape(Shape::List(&Shape::Table(<RouteSpec as Keyed>::KEYS)))
         .aliases(&["rule", "rules"])
-        .about("list of routes; at least one unless there is an `egress` or a `frame`")
+        .about("list of routes; at least one unless there is an `egress`, a `frame` or a `watch`")
         .kernel("one can-gw job per route, filter and frame format; at most 65536");
     "frame" => frames: Vec<Table<FrameSpec>> | sections::frames = Key::new("a list of frames")
         .shape(Shape::List(&Shape::Table(<FrameSpec as Keyed>::KEYS)))

@@ -5,6 +5,9 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
+#[path = "../../../candor-lab/tests/support/require.rs"]
+mod require;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -13,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use candor_e2e::{IdMode, Profile, Protection, Receiver, Settings, Verdict, oracle};
+use require::require;
 
 /// Payloads of each profile, mode and counter, if the counter has at most 256 values.
 const PAYLOADS: usize = 32;
@@ -49,15 +53,7 @@ fn frames_of_autosar_e2e_are_the_same() {
 /// The directory of the package. `None` after saying why there is none.
 fn peer() -> Option<PathBuf> {
     let found = std::env::var_os("CANDOR_AUTOSAR_E2E").map(PathBuf::from);
-    if found.is_none() {
-        let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
-        assert!(
-            !demanded.split(',').any(|one| one == "autosar-e2e"),
-            "autosar-e2e is required, but CANDOR_AUTOSAR_E2E is not set"
-        );
-        println!("SKIP needs autosar-e2e: CANDOR_AUTOSAR_E2E is not set; cargo xtask autosar-e2e prints it");
-    }
-    found
+    require("autosar-e2e", found, "CANDOR_AUTOSAR_E2E is not set; cargo xtask autosar-e2e prints it")
 }
 
 /// The lines that judge.py describes.

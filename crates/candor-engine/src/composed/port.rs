@@ -91,7 +91,7 @@ impl Port {
             let frames = now.wrapping_sub(self.lost.swap(now, Ordering::Relaxed));
             if frames != 0 {
                 let interface = interface.clone();
-                notices.push(Notice::ReceiveOverflow { interface, frames: frames.into() });
+                notices.push(Notice::SignalsOverflow { interface, frames: frames.into() });
             }
         }
         notices
@@ -104,8 +104,7 @@ fn open(interface: InterfaceIndex, filters: &[Filter]) -> std::io::Result<CanSoc
 
 /// Filters for the sources on a bus; all data frames if a socket cannot have as many.
 fn filters(plan: &Plan, bus: BusIndex) -> Vec<Filter> {
-    let sources =
-        plan.frames().iter().chain(plan.watched()).flat_map(|frame| &frame.sources).filter(|source| source.bus == bus);
+    let sources = plan.compositions().flat_map(|frame| &frame.sources).filter(|source| source.bus == bus);
     let timed = plan.routes().iter().filter(|route| route.timing.is_some() && route.from == bus);
     let timed = timed.flat_map(|route| &route.selections).map(|selection| id_of(selection.filter));
     let mut ids: Vec<_> = sources.map(|source| source.id).chain(timed).collect();

@@ -306,8 +306,7 @@ fn now() -> Result<Time, UserError> {
 /// What a plan has: composed frames, watched ones, then the identifiers of routes with a timing.
 fn planned(plan: &Plan) -> Vec<What> {
     let jobs = candor_config::lower(plan);
-    let composed = plan.frames().iter().chain(plan.watched());
-    let mut all: Vec<_> = composed.cloned().map(What::Composed).collect();
+    let mut all: Vec<_> = plan.compositions().cloned().map(What::Composed).collect();
     for (at, route) in plan.routes().iter().enumerate() {
         let Some(timing) = &route.timing else { continue };
         for selection in &route.selections {

@@ -4,7 +4,7 @@ use candor_config::placement::Side;
 use candor_config::plan::Plan;
 use candor_io::dma_latency::CPU_DMA_LATENCY;
 
-use super::THREAD_PREFIX;
+use super::{FRAMES_THREAD, THREAD_PREFIX};
 use crate::owner::Owner;
 use crate::run_dir::{RunDir, RunDirError};
 use candor_io::machine::{Machine, Thread};
@@ -24,7 +24,7 @@ pub struct Obtained {
 pub fn obtained(machine: &Machine, pid: u32) -> Obtained {
     let process = machine.process(pid);
     let mut threads = process.threads();
-    threads.retain(|thread| thread.name.starts_with(THREAD_PREFIX));
+    threads.retain(|thread| thread.name.starts_with(THREAD_PREFIX) || thread.name == FRAMES_THREAD);
     let locked = process.status("VmLck").and_then(|text| text.split_whitespace().next()?.parse().ok());
     Obtained { threads, locked_kib: locked.unwrap_or_default(), keeps_awake: process.has_open(CPU_DMA_LATENCY) }
 }

@@ -119,11 +119,7 @@ fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, Reconcil
         .frames()
         .iter()
         .map(|frame| InUserSpace { route: frame.name.clone(), because: "candor composes its frames".to_owned() });
-    let watched = plan
-        .watched()
-        .iter()
-        .map(|frame| InUserSpace { route: frame.name.clone(), because: "it is watched".to_owned() });
-    let user: Vec<_> = of_routes.chain(of_frames).chain(watched).collect();
+    let user: Vec<_> = of_routes.chain(of_frames).collect();
     if user.is_empty() { Ok(placement) } else { Err(ReconcileError::InUserSpace(user)) }
 }
 

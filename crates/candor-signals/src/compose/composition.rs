@@ -238,6 +238,18 @@ impl Input {
 }
 
 impl SendRule {
+    /// Nothing is sent.
+    pub const NEVER: Self = Self {
+        mode: SendMode::None,
+        cycle: None,
+        fast: None,
+        offset: Duration::ZERO,
+        min_delay: Duration::ZERO,
+        delays_all: false,
+        repetitions: 0,
+        repetition_period: Duration::ZERO,
+    };
+
     /// True if events are sent.
     #[must_use]
     pub const fn sends_events(&self) -> bool {

@@ -7,11 +7,15 @@
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 mod cases;
+#[path = "../../../candor-lab/tests/support/require.rs"]
+mod require;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use require::require;
 
 /// Differences that have a reason, by file, message and signal.
 const KNOWN: &str = include_str!("known.txt");
@@ -55,15 +59,7 @@ fn databases_of_a_checkout_mean_the_same() {
 /// The directory of cantools. `None` after saying why there is none.
 fn peer() -> Option<PathBuf> {
     let found = std::env::var_os("CANDOR_CANTOOLS").map(PathBuf::from);
-    if found.is_none() {
-        let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
-        assert!(
-            !demanded.split(',').any(|one| one == "cantools"),
-            "cantools is required, but CANDOR_CANTOOLS is not set"
-        );
-        println!("SKIP needs cantools: CANDOR_CANTOOLS is not set; cargo xtask cantools prints it");
-    }
-    found
+    require("cantools", found, "CANDOR_CANTOOLS is not set; cargo xtask cantools prints it")
 }
 
 struct Summary {

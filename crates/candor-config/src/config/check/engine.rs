@@ -9,7 +9,7 @@ use crate::config::spec::{RouteSpec, Spec, is_true};
 use crate::placement::{
     self, Because, KernelAbilities, KernelOnly, MAX_WALKED_FILTERS, NotForBpf, Placement, Side, Unplaceable,
 };
-use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex, Selection};
+use crate::plan::{BusIndex, Engine, FrameSource, Plan, Route, RouteIndex, Selection};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::quote;
@@ -43,9 +43,13 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
     match plan.engine() {
         Engine::Auto => {
             takes_from_routes(plan, spec, findings);
+            takes_from_signals(plan, spec, findings);
             idle_exclusives(plan, spec, findings);
         }
-        Engine::Bpf => return programs_can_together(plan, spec, findings),
+        Engine::Bpf => {
+            takes_from_signals(plan, spec, findings);
+            return programs_can_together(plan, spec, findings);
+        }
         Engine::Kernel | Engine::User(_) => return idle_exclusives(plan, spec, findings),
     }
     let specs = spec.by_route();
@@ -174,6 +178,33 @@ fn takes_from_routes(plan: &Plan, spec: &Spec, findings: &mut Findings) {
                 )
                 .help("remove `exclusive`, or exclude the common identifiers from one of the two"),
         );
+    }
+}
+
+/// Exclusive routes whose program takes frames that signals are taken from, for composed frames or `watch`.
+fn takes_from_signals(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    let Ok(placement) = Placement::of(plan, KernelAbilities::NEWEST) else { return };
+    let specs = spec.by_route();
+    for (at, route) in plan.routes().iter().enumerate() {
+        if !route.is_exclusive || placement.side(RouteIndex(at)) != Side::Bpf {
+            continue;
+        }
+        let takes = |source: &FrameSource| {
+            let is_taken = |selection: &Selection| selection.filter.normalise().matches(source.id);
+            source.bus == route.from && route.selections.iter().any(is_taken)
+        };
+        let mut all = plan.compositions().enumerate();
+        let loser = all.find(|(_, frame)| frame.sources.iter().any(takes));
+        let (Some((number, loser)), Some(spec)) = (loser, specs.get(at)) else { continue };
+        let place = spec.exclusive.as_ref().map_or(&spec.span, |exclusive| &exclusive.span).clone();
+        let name = quote(&loser.name);
+        let message = if number >= plan.frames().len() {
+            format!("The watched signals of {name} are in frames that this exclusive route takes")
+        } else {
+            format!("Frame {name} is composed of frames that this exclusive route takes")
+        };
+        let help = "remove `exclusive`, or exclude the common identifiers from the route";
+        findings.report(Diagnostic::warning(code::TAKES_FROM_ROUTE, place, message).help(help));
     }
 }
 

@@ -257,6 +257,10 @@ impl<'c> Composing<'c, '_> {
         let mode = mode.unwrap_or_else(|| Some(of_message.unwrap_or(by_cycle)))?;
         let is_cyclic = is_cyclic(&mode);
         let fast = self.fast(cycle, findings);
+        if let Some(written) = spec.fast_while.as_ref().filter(|_| !is_cyclic && fast.is_some()) {
+            let help = "write send = \"mixed\" or \"periodic\", or remove `fast-while`";
+            findings.error(code::FRAME, &written.span, "The frame is not sent cyclically", help);
+        }
         if is_cyclic && !has_cycle && fast.is_none() {
             let place = spec.send.as_ref().or(spec.message.as_ref()).map_or(&self.spec.span, |text| &text.span);
             findings.error(
@@ -343,11 +347,10 @@ impl<'c> Composing<'c, '_> {
             findings.error(code::FRAME, &condition.span, "There is no fast cycle", "add fast-cycle = \"20ms\"");
             return None;
         };
-        if let Some(written) = &spec.fast_cycle
-            && slow.is_some_and(|slow| slow < cycle)
-        {
-            let what = "The fast cycle is longer than the other one";
-            findings.error(code::FRAME, &written.span, what, "exchange the two times");
+        if slow.is_some_and(|slow| slow < cycle) {
+            let place = spec.fast_cycle.as_ref().unwrap_or(condition);
+            let what = format!("The fast cycle of {cycle:?} is longer than the other one");
+            findings.error(code::FRAME, &place.span, what, "write a shorter fast-cycle, or a longer cycle");
         }
         let active = if is_equal == Some(true) { Activity::Equals(bits) } else { Activity::Differs(bits) };
         Some(FastCycle { cycle, field: *codec.field(), active })

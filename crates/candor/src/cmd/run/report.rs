@@ -266,12 +266,13 @@ pub(super) fn what_runs(gateway: &Gateway) -> String {
         (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
         (Engine::User(_), _, routes) => plural(routes, "route"),
     };
-    match (routes.is_empty(), plan.frames().is_empty()) {
-        (true, true) if !plan.watched().is_empty() => "no route".to_owned(),
-        (_, true) => routes,
-        (true, false) => composed,
-        (false, false) => format!("{routes} and {composed}"),
-    }
+    let watched = plan.watched().iter().map(|frame| frame.signals.len()).sum();
+    let all = [
+        (!routes.is_empty(), routes),
+        (!plan.frames().is_empty(), composed),
+        (watched > 0, plural(watched, "watched signal")),
+    ];
+    all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, text)| text).collect::<Vec<_>>().join(" and ")
 }
 
 fn job_text(gateway: &Gateway, job: &Job) -> String {

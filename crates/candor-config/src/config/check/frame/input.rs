@@ -289,11 +289,12 @@ impl Pair<'_, '_> {
             }
             return if timeout.is_none() { Some(None) } else { None };
         };
-        if let (Some(cycle), Some(written)) = (message.timing.cycle.filter(|cycle| *cycle >= later), timeout) {
+        if let Some(cycle) = message.timing.cycle.filter(|cycle| *cycle >= later) {
             let what =
                 format!("Message {} comes every {cycle:?}, so the timeout ends before the next one", message.name);
             let help = format!("write a longer time, such as \"{}ms\"", (cycle * 3).as_millis());
-            findings.report(Diagnostic::warning(code::SLOW_SOURCE, written.span.clone(), what).help(help));
+            let place = timeout.as_ref().map_or(&self.written.name.span, |timeout| &timeout.span).clone();
+            findings.report(Diagnostic::warning(code::SLOW_SOURCE, place, what).help(help));
         }
         let action = match on_timeout.as_ref().map(|text| (text, text.value.as_str())) {
             None | Some((_, "keep")) => TimeoutAction::Keep,

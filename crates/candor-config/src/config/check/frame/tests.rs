@@ -260,7 +260,7 @@ fn watched_signals_have_a_place_each() {
         underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
     };
     assert_eq!(found("[\"Dash.Secnd\", \"Nothing\"]"), ["E0422 \"Dash.Secnd\"", "E0422 \"Nothing\""]);
-    assert_eq!(found("[]"), Vec::<String>::new());
+    assert_eq!(found("[]"), ["E0205 "]);
 }
 
 #[test]
@@ -275,6 +275,44 @@ fn what_was_probably_not_meant() {
     let fast = |slow: &str| format!("send = \"mixed\"\n{slow}\nfast-cycle = \"20ms\"\nfast-while = \"Gear == D\"");
     assert_eq!(found(&fast("cycle = \"10ms\""), speed), ["E0425 \"20ms\""]);
     assert_eq!(found(&fast("cycle = \"100ms\""), speed), Vec::<String>::new());
+    // Without a cycle the condition has no effect.
+    let direct = "send = \"direct\"\nfast-cycle = \"20ms\"\nfast-while = \"Gear == D\"";
+    assert_eq!(found(direct, speed), ["E0425 \"Gear == D\""]);
     assert_eq!(found("", "Gear = { value = 2.4 }"), ["W0502 a", "W0519 2.4"]);
     assert_eq!(found("", "Speed = { from = \"a.ABS1.VehSpd\", initial = \"0.25\" }"), ["W0519 \"0.25\""]);
+}
+
+#[test]
+fn times_of_the_databases_are_compared_as_well() {
+    const CAR: &str = "BO_ 291 ABS1: 8 N\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" N\n
+BA_DEF_ BO_ \"GenMsgCycleTime\" INT 0 65535;\nBA_ \"GenMsgCycleTime\" BO_ 291 100;\nBA_ \"GenSigTimeoutTime_N\" SG_ 291 S 50;\n";
+    const BODY: &str = "BO_ 512 Dash: 8 N\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" N
+BA_DEF_ BO_ \"GenMsgCycleTime\" INT 0 65535;\nBA_DEF_ BO_ \"GenMsgCycleTimeFast\" INT 0 65535;
+BA_ \"GenMsgCycleTime\" BO_ 512 100;\nBA_ \"GenMsgCycleTimeFast\" BO_ 512 200;\n";
+    let found = |keys: &str| {
+        let text = file("", "S = { from = \"a.ABS1.S\" }").replace("to = \"b\"\n", &format!("to = \"b\"\n{keys}\n"));
+        let read: &mut Read<'_> = &mut |path| Ok(if path == "car.dbc" { CAR.into() } else { BODY.into() });
+        let findings = load_for(text.as_bytes(), None, read).map_or_else(|findings| findings, |loaded| loaded.warnings);
+        underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
+    };
+    assert_eq!(found(""), ["W0516 S"]);
+    assert_eq!(found("fast-while = \"S == 1\""), ["E0425 \"S == 1\"", "W0516 S"]);
+}
+
+#[test]
+fn exclusive_routes_take_the_frames_of_signals() {
+    let found = |lines: &str| {
+        let text = format!(
+            "engine = \"auto\"\n[database]\na = \"car.dbc\"\nb = \"body.dbc\"\n[bus.b]\ninterface = \"can1\"\n\
+             [bus.a]\ninterface = \"can0\"\n{lines}"
+        );
+        let findings = findings(&text);
+        underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
+    };
+    let route =
+        |id: &str| format!("[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"{id}\"\nexclusive = true\n");
+    assert_eq!(found(&format!("watch = \"ABS1\"\n{}", route("123"))), ["W0513 true"]);
+    assert_eq!(found(&format!("watch = \"ABS1\"\n{}", route("124"))), Vec::<String>::new());
+    let frame = "[[frame]]\nmessage = \"Dash\"\nto = \"b\"\nsignals = { Speed = { from = \"a.ABS1.VehSpd\" } }\n";
+    assert_eq!(found(&format!("{}{frame}", route("120..12F"))), ["W0513 true"]);
 }

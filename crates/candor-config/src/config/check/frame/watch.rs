@@ -10,7 +10,7 @@ use candor_core::frame::FrameFormat;
 use candor_signals::compose::{
     Composition, Conversion, Filter, Input, Rescale, SendRule, SignalInput, Timeout, TimeoutAction, Trigger, Value,
 };
-use candor_signals::{ByteOrder, Codec, Field, Message, SendMode, Signal};
+use candor_signals::{ByteOrder, Codec, Field, Message, Signal};
 
 /// Signals of one message. Each has 64 bits of the frame that is not sent, so multiplexed ones do not share any.
 const MOST_SIGNALS: usize = 512;
@@ -29,6 +29,10 @@ pub(in crate::config::check) fn watched(
                 false => checks.names.message(name, &text.value).map(|message| (message, usable(message))),
             };
             match found {
+                Ok((message, signals)) if signals.is_empty() => {
+                    let what = format!("Message {} has no signal that can be used", message.name);
+                    findings.error(code::NOT_IN_DATABASE, &text.span, what, "`candor-lab database FILE` says why");
+                }
                 Ok((message, signals)) => {
                     for signal in signals {
                         watch(&mut all, (BusIndex(at), name), (message, signal), text, findings);
@@ -36,7 +40,10 @@ pub(in crate::config::check) fn watched(
                 }
                 Err(_) if checks.names.is_incomplete() => {}
                 Err(why) => {
-                    let help = "write a message or Message.Signal of the database of this bus";
+                    let help = match checks.names.of_bus(name) {
+                        [] => "name the file of this bus in [database]",
+                        _ => "write a message or Message.Signal of the database of this bus",
+                    };
                     findings.error(code::NOT_IN_DATABASE, &text.span, why, help);
                 }
             }
@@ -73,7 +80,7 @@ fn watch(
             bit_rate_switch: false,
             sources: vec![FrameSource { bus, id: id.raw() }],
             signals: Vec::new(),
-            composition: Composition { initial: Box::default(), inputs: Box::default(), send: never() },
+            composition: Composition { initial: Box::default(), inputs: Box::default(), send: SendRule::NEVER },
         });
         all.len() - 1
     });
@@ -113,18 +120,4 @@ fn watch(
     let composition = &mut frame.composition;
     composition.initial = vec![0; (slot + 1) * 8].into();
     composition.inputs = std::mem::take(&mut composition.inputs).into_iter().chain([input]).collect();
-}
-
-/// Nothing is sent.
-fn never() -> SendRule {
-    SendRule {
-        mode: SendMode::None,
-        cycle: None,
-        fast: None,
-        offset: Default::default(),
-        min_delay: Default::default(),
-        delays_all: false,
-        repetitions: 0,
-        repetition_period: Default::default(),
-    }
 }

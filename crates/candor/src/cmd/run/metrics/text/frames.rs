@@ -27,8 +27,8 @@ pub(super) struct Signal {
     name: String,
     from: String,
     unit: String,
-    /// Physical.
-    value: f64,
+    /// Physical. `None` for a watched signal before the first one.
+    value: Option<f64>,
     /// Empty if its value has no name.
     value_name: String,
     origin: &'static str,
@@ -50,7 +50,11 @@ pub(super) fn of(gateway: &Gateway) -> (Vec<Frame>, Vec<Signal>) {
         status.iter().for_each(|status| signals.extend(of_frame(planned, status)));
     }
     for (watched, status) in gateway.plan().watched().iter().zip(statuses) {
-        signals.extend(of_frame(watched, &status));
+        // A start value is one that is sent.
+        signals.extend(of_frame(watched, &status).map(|signal| match signal.origin {
+            "start" => Signal { value: None, value_name: String::new(), ..signal },
+            _ => signal,
+        }));
     }
     (frames, signals)
 }
@@ -80,7 +84,7 @@ impl Signal {
             name: name.clone(),
             from: from.clone(),
             unit: unit.clone(),
-            value: codec.scale().physical_f64(bits),
+            value: Some(codec.scale().physical_f64(bits)),
             value_name: codec.name(bits).unwrap_or_default().to_owned(),
             origin: match origin {
                 Origin::Start => "start",
@@ -122,7 +126,7 @@ pub(super) fn encode((frames, signals): (&[Frame], &[Signal]), encoder: &mut Des
     family(encoder, MetricType::Gauge, ("signal_late", help), late)?;
 
     let numbers: [Column<Signal, Option<f64>>; 2] = [
-        ("signal_value", "Physical value of a signal in a composed frame", |signal| Some(signal.value)),
+        ("signal_value", "Physical value of a signal in a composed frame", |signal| signal.value),
         ("signal_age", "Time since a signal was last received", |signal| signal.age_s),
     ];
     for ((name, help, value), unit) in numbers.into_iter().zip([None, Some(&Unit::Seconds)]) {
