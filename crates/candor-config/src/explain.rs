@@ -115,6 +115,8 @@ pub enum Deleted {
     },
     /// It cannot be converted to this format.
     NoForm(SendAs),
+    /// A check found it wrong, or it could not be protected.
+    Refused(Act),
 }
 
 /// Counter of a job.

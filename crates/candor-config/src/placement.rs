@@ -82,6 +82,8 @@ pub enum Because {
     Payload,
     /// It computes signals.
     Signals,
+    /// It checks or writes checksums with counters.
+    Integrity,
     MaxAge,
     /// It sends frames at other times than it receives them.
     Timing,
@@ -391,6 +393,9 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     if route.computed.is_some() {
         return Some(Because::Signals);
     }
+    if route.checked.is_some() || route.protected.is_some() {
+        return Some(Because::Integrity);
+    }
     if route.max_age.is_some() {
         return Some(Because::MaxAge);
     }
@@ -474,6 +479,7 @@ impl fmt::Display for Because {
             Self::Xl => f.write_str("can-gw ignores CAN XL frames"),
             Self::Payload => f.write_str("can-gw cannot match payloads"),
             Self::Signals => f.write_str("only user space computes signals"),
+            Self::Integrity => f.write_str("only user space checks and writes checksums with counters"),
             Self::MaxAge => f.write_str("can-gw cannot drop frames by age"),
             Self::Timing => f.write_str("only user space sends frames at other times than it receives them"),
             Self::WhenFull => f.write_str("can-gw always drops the newest frame when the queue is full"),

@@ -4,6 +4,7 @@
 //! [`Incoming::Allowed`] leads back to its own bus, no frame matches two selections of a route, every operand fits the
 //! outgoing format of its route, and the engine can run every route on some kernel.
 
+use std::any::Any;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
+use candor_e2e::Check;
 pub use candor_egress::policy::{Egress, Queueing};
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
@@ -178,9 +180,13 @@ pub struct Route {
     pub signals: Vec<(String, String)>,
     /// Change of signals, before the conversion. User space only.
     pub computed: Option<Computed>,
+    /// Check of the checksum and counter of received frames. User space only.
+    pub checked: Option<Computed>,
     pub modifications: Modifications,
     /// Computed after the modifications. Empty without a modification, as in the kernel.
     pub checksums: Checksums,
+    /// Checksum and counter, written last. User space only.
+    pub protected: Option<Computed>,
     pub echo: Echo,
     /// Limit of gateway hops, this one included, 1 to 6 (`cangw -l`).
     pub hop_limit: Option<u8>,
@@ -216,8 +222,10 @@ impl Route {
             send_as: None,
             signals: Vec::new(),
             computed: None,
+            checked: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
+            protected: None,
             echo: Echo::Off,
             hop_limit: None,
             timestamp: Timestamp::Fresh,
@@ -230,6 +238,17 @@ impl Route {
             uid: None,
             notes: Vec::new(),
         }
+    }
+}
+
+impl Route {
+    /// Verdicts of its `check`, by name, and how many frames had them.
+    pub fn verdicts(&self) -> Vec<(&'static str, u64)> {
+        let check = self.checked.as_ref().and_then(|checked| {
+            let any: &dyn Any = &**checked.inner();
+            any.downcast_ref::<Check>()
+        });
+        check.iter().flat_map(|check| check.counts()).map(|(verdict, frames)| (verdict.name(), frames)).collect()
     }
 }
 
@@ -387,6 +406,18 @@ impl Plan {
 
     pub fn route(&self, index: RouteIndex) -> &Route {
         &self.routes[index.0]
+    }
+
+    /// Takes over the counters of checks and protections from routes of a running plan that have the same name and do the same.
+    pub fn go_on_from(&mut self, running: &Self) {
+        for route in self.routes.iter_mut().filter(|route| route.checked.is_some() || route.protected.is_some()) {
+            let Some(before) = running.routes.iter().find(|before| before.name == route.name) else { continue };
+            for (own, theirs) in [(&mut route.checked, &before.checked), (&mut route.protected, &before.protected)] {
+                if own == theirs {
+                    own.clone_from(theirs);
+                }
+            }
+        }
     }
 
     pub fn with_engine(mut self, engine: Engine) -> Self {

@@ -52,7 +52,8 @@ pub enum Incoming {
     Allowed,
 }
 
-/// A can-gw job with buses in place of interfaces. can-gw supports neither `payload` nor `send_as` nor `is_xl` nor `computed`.
+/// A can-gw job with buses in place of interfaces. can-gw supports neither `payload` nor `send_as` nor `is_xl`, nor what is
+/// computed.
 ///
 /// ```
 /// use candor_core::filter::Filter;
@@ -81,12 +82,16 @@ pub struct Job {
     pub is_xl: bool,
     /// Filter of the matched frames.
     pub filter: Filter,
+    /// A check of the received frame, which deletes it or lets it pass. User space only.
+    pub checked: Option<Computed>,
     /// A change before the modifications, computed from the received frame. User space only.
     pub computed: Option<Computed>,
     /// Changes to each sent frame (`CGW_MOD_*`).
     pub modifications: Modifications,
     /// Checksums computed after the modifications (`CGW_CS_*`).
     pub checksums: Checksums,
+    /// The last change, for example a checksum with a counter. User space only.
+    pub protected: Option<Computed>,
     /// `CGW_FLAGS_CAN_ECHO`.
     pub echo: Echo,
     /// `CGW_LIM_HOPS`.
@@ -114,9 +119,11 @@ impl Job {
             format,
             is_xl: false,
             filter,
+            checked: None,
             computed: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,
+            protected: None,
             echo: Echo::Off,
             hop_limit: None,
             timestamp: Timestamp::Fresh,
@@ -130,7 +137,13 @@ impl Job {
     /// Returns true if can-gw can run this job.
     #[must_use]
     pub const fn is_for_kernel(&self) -> bool {
-        self.payload.is_empty() && self.send_as.is_none() && !self.is_xl && self.computed.is_none()
+        self.payload.is_empty() && self.send_as.is_none() && !self.is_xl && !self.is_computed()
+    }
+
+    /// Returns true if a frame is checked, changed or protected by a computation.
+    #[must_use]
+    pub const fn is_computed(&self) -> bool {
+        self.checked.is_some() || self.computed.is_some() || self.protected.is_some()
     }
 
     /// The format of sent frames, which operands and checksums refer to.
@@ -155,12 +168,17 @@ impl Job {
     #[must_use]
     pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
         let mut frame = *frame;
-        if let Some(computed) = &self.computed {
-            computed.change(&mut frame);
+        for computed in [&self.checked, &self.computed].into_iter().flatten() {
+            if computed.change(&mut frame) == Verdict::Delete {
+                return (frame, Verdict::Delete);
+            }
         }
         let mut verdict = self.send_as.map_or(Verdict::Send, |send_as| rule::convert(&mut frame, send_as));
         if verdict == Verdict::Send {
             verdict = rule::change(&mut frame, &self.modifications, &self.checksums);
+        }
+        if let (Verdict::Send, Some(protected)) = (verdict, &self.protected) {
+            verdict = protected.change(&mut frame);
         }
         // The network layer sets FDF in every sent FD frame, regardless of the rule.
         if frame.format == FrameFormat::Fd {

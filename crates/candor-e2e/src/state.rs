@@ -65,18 +65,14 @@ impl Sender {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     protection: Arc<Protection>,
-    last: Option<u32>,
-    /// The largest step now.
-    window: u32,
-    /// The last of a row of rejected frames that follow each other, and how many more are needed before one is accepted.
-    other: Option<(u32, u32)>,
+    state: Received,
 }
 
 impl Receiver {
     /// A receiver before its first frame.
     #[must_use]
     pub const fn new(protection: Arc<Protection>) -> Self {
-        Self { protection, last: None, window: 0, other: None }
+        Self { protection, state: Received { last: None, window: 0, other: None } }
     }
 
     /// What it checks.
@@ -88,26 +84,43 @@ impl Receiver {
     /// The counter of the last accepted frame.
     #[must_use]
     pub const fn last_counter(&self) -> Option<u32> {
-        self.last
+        self.state.last
     }
 
     /// Makes the next right frame the first one, for example after the sender was silent.
     pub const fn reset(&mut self) {
-        (self.last, self.other) = (None, None);
+        (self.state.last, self.state.other) = (None, None);
     }
 
     /// Judges a frame.
     #[inline]
     #[must_use]
     pub fn check(&mut self, payload: &[u8]) -> Verdict {
-        let Some(counting) = &self.protection.counter else {
-            return self.protection.fault(payload, 0).unwrap_or(Verdict::NoCounter);
+        self.state.check(&self.protection, payload)
+    }
+}
+
+/// What a receiver knows of the frames before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) last: Option<u32>,
+    /// The largest step now.
+    pub(crate) window: u32,
+    /// The last of a row of rejected frames that follow each other, and how many more are needed before one is accepted.
+    pub(crate) other: Option<(u32, u32)>,
+}
+
+impl Received {
+    #[inline]
+    pub(crate) fn check(&mut self, protection: &Protection, payload: &[u8]) -> Verdict {
+        let Some(counting) = &protection.counter else {
+            return protection.fault(payload, 0).unwrap_or(Verdict::NoCounter);
         };
         if counting.widens && self.window < counting.most {
             self.window += 1;
         }
         let counter = counting.value(payload);
-        if let Some(verdict) = self.protection.fault(payload, counter) {
+        if let Some(verdict) = protection.fault(payload, counter) {
             return verdict;
         }
         if !counting.contains(counter) {

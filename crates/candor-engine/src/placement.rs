@@ -185,6 +185,7 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         | Because::Meets(_)
         | Because::Payload
         | Because::Signals
+        | Because::Integrity
         | Because::Xl
         | Because::MaxAge
         | Because::Timing

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, Frame, RawId};
 use candor_core::job::{Compute, Computed};
 use candor_core::payload::PayloadPattern;
+use candor_core::rule::Verdict;
 
 use crate::codec::Codec;
 use crate::condition::pattern;
@@ -212,12 +213,12 @@ impl Compute for Changes {
         other.downcast_ref() == Some(self)
     }
 
-    fn change(&self, frame: &mut Frame) {
+    fn change(&self, frame: &mut Frame) -> Verdict {
         if frame.id.is_rtr() || frame.id.is_err() {
-            return;
+            return Verdict::Send;
         }
         let id = key(frame.id);
-        let Some(of_message) = self.messages.iter().find(|message| message.id == id) else { return };
+        let Some(of_message) = self.messages.iter().find(|message| message.id == id) else { return Verdict::Send };
         let len = usize::from(frame.len).min(CANFD_MAX_DLEN);
         let payload = &mut frame.data[..len];
         match &*of_message.changes {
@@ -230,6 +231,7 @@ impl Compute for Changes {
                 }
             }
         }
+        Verdict::Send
     }
 }
 

@@ -10,6 +10,7 @@ mod engine;
 mod frame;
 mod handling;
 mod identifiers;
+mod integrity;
 mod operand;
 mod payload;
 mod realtime;

@@ -64,6 +64,7 @@ candor_core::codes! {
     EXPRESSION = "E0424";
     FRAME = "E0425";
     TIMING = "E0426";
+    INTEGRITY = "E0427";
 
     CIRCULATES = "E0601";
 

@@ -3,6 +3,7 @@
 
 mod egress;
 mod frame;
+mod integrity;
 mod operand;
 mod realtime;
 mod route;
@@ -12,6 +13,7 @@ mod wire;
 
 pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, SelectionSpec, TreeSpec};
 pub use frame::{FrameSpec, SourceSpec};
+pub use integrity::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, SchemeSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OnChangeSpec, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
 pub use wire::{WireBusSpec, WireSpec};

@@ -140,7 +140,7 @@ fn by_explanation(outcome: Outcome) -> (&'static str, Option<Frame>) {
         Outcome::Dropped(Dropped::Down) => ("down", None),
         Outcome::Dropped(Dropped::Mtu { .. }) => ("mtu", None),
         Outcome::Deleted(Deleted::Hops { .. }) => ("hops", None),
-        Outcome::Deleted(Deleted::Length { .. } | Deleted::NoForm(_)) => ("length", None),
+        Outcome::Deleted(Deleted::Length { .. } | Deleted::NoForm(_) | Deleted::Refused(_)) => ("length", None),
         Outcome::BackToIncoming => ("skipped", None),
     }
 }

@@ -33,6 +33,10 @@ pub enum Act {
     Checksum(ChecksumKind),
     /// Signals are computed.
     Change,
+    /// A checksum and a counter are checked.
+    Check,
+    /// A checksum and a counter are written.
+    Protect,
     /// Not computed: a position from the end is before the start of the frame.
     ChecksumLeftOut(ChecksumKind),
     Convert(SendAs),
@@ -93,8 +97,11 @@ struct Tracer {
 impl Tracer {
     /// The reason if the frame is deleted.
     fn run(&mut self, job: &Job) -> Option<Deleted> {
-        if let Some(computed) = &job.computed {
-            self.step(Act::Change, |frame| computed.change(frame));
+        for (act, computed) in [(Act::Check, &job.checked), (Act::Change, &job.computed)] {
+            let Some(computed) = computed else { continue };
+            if self.step(act, |frame| computed.change(frame)) == Verdict::Delete {
+                return Some(Deleted::Refused(act));
+            }
         }
         if let Some(send_as) = job.send_as.filter(|send_as| send_as.format() != self.frame.format) {
             let before = self.frame;
@@ -107,6 +114,11 @@ impl Tracer {
             && let Some(deleted) = self.modify(job)
         {
             return Some(deleted);
+        }
+        if let Some(protected) = &job.protected
+            && self.step(Act::Protect, |frame| protected.change(frame)) == Verdict::Delete
+        {
+            return Some(Deleted::Refused(Act::Protect));
         }
         if self.frame.format == FrameFormat::Fd && self.frame.flags & CANFD_FDF == 0 {
             self.step(Act::Mark, |frame| frame.flags |= CANFD_FDF);
@@ -138,10 +150,11 @@ impl Tracer {
         self.step(act, compute);
     }
 
-    fn step(&mut self, act: Act, change: impl FnOnce(&mut Frame)) {
+    fn step<T>(&mut self, act: Act, change: impl FnOnce(&mut Frame) -> T) -> T {
         let before = self.frame;
-        change(&mut self.frame);
+        let result = change(&mut self.frame);
         self.note(act, &before);
+        result
     }
 
     fn note(&mut self, act: Act, before: &Frame) {

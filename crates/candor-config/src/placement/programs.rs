@@ -44,6 +44,8 @@ pub enum NotForBpf {
     Timing,
     /// It computes signals.
     Signals,
+    /// It checks or writes checksums with counters.
+    Integrity,
     WhenFull,
     SendAs(SendAs),
     /// A changed CAN FD frame cannot be restored for others.
@@ -68,6 +70,7 @@ pub fn not_for_bpf(route: &Route) -> Option<NotForBpf> {
         _ if route.timestamp == Timestamp::Kept => Some(NotForBpf::Timestamp),
         Some(limit @ 2..) => Some(NotForBpf::Hops(limit)),
         _ if route.computed.is_some() => Some(NotForBpf::Signals),
+        _ if route.checked.is_some() || route.protected.is_some() => Some(NotForBpf::Integrity),
         _ if route.max_age.is_some() => Some(NotForBpf::MaxAge),
         _ if route.timing.is_some() => Some(NotForBpf::Timing),
         _ if route.when_full != WhenFull::DropNewest => Some(NotForBpf::WhenFull),
@@ -151,6 +154,7 @@ impl fmt::Display for NotForBpf {
             Self::Timestamp => "an eBPF program cannot keep the receive timestamp",
             Self::Hops(_) => "an eBPF program cannot count hops",
             Self::Signals => "an eBPF program cannot compute signals",
+            Self::Integrity => "an eBPF program cannot check and write checksums with counters",
             Self::MaxAge => "an eBPF program cannot drop frames by age",
             Self::Timing => "an eBPF program sends a frame when it is received",
             Self::WhenFull => "an eBPF program always drops the newest frame when the queue is full",

@@ -7,7 +7,7 @@ use candor_core::rule::{Checksums, Operation};
 /// Equal for routes with the same effect, in most notations. Different effects may still give equal lengths or checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Effect {
-    computed: Option<Computed>,
+    computed: [Option<Computed>; 3],
     send_as: Option<SendAs>,
     /// Indexed by operation: AND, OR, XOR, SET.
     len: [Option<u8>; 4],
@@ -26,7 +26,7 @@ struct Byte {
 impl Effect {
     pub(super) fn of(route: &Route) -> Self {
         let mut effect = Self {
-            computed: route.computed.clone(),
+            computed: [&route.checked, &route.computed, &route.protected].map(Clone::clone),
             send_as: route.send_as,
             len: [None; 4],
             flags: Byte::SAME,

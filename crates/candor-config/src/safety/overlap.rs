@@ -74,7 +74,7 @@ fn say_the_same(one: &Route, other: &Route) -> bool {
         && one.selections == other.selections
         && one.payload == other.payload
         && (one.modifications, one.checksums) == (other.modifications, other.checksums)
-        && one.computed == other.computed
+        && (&one.checked, &one.computed, &one.protected) == (&other.checked, &other.computed, &other.protected)
 }
 
 /// The pieces of a route. An identifier is named unless it is part of a range, with neighbours that match too.

@@ -1,17 +1,20 @@
-//! Changes that are computed from a frame, such as those of signals.
+//! Changes that are computed from a frame, such as those of signals, and checks of frames.
 
 use alloc::sync::Arc;
 use core::any::Any;
 use core::fmt;
 
 use crate::frame::Frame;
+use crate::rule::Verdict;
 
-/// Computes a change of the payload. It is decided when the rules are compiled; a frame then costs no allocation.
+/// Computes a change of the payload, or checks it. It is decided when the rules are compiled; a frame then costs no allocation.
+/// One thread uses it at a time, so a state needs no order between its parts.
 pub trait Compute: Any + Send + Sync {
-    /// Changes the payload of a received frame, and nothing beyond its length. Remote frames have none.
-    fn change(&self, frame: &mut Frame);
+    /// Changes the payload of a frame, and nothing beyond its length. Remote frames have none. [`Verdict::Delete`]: the frame
+    /// is not sent.
+    fn change(&self, frame: &mut Frame) -> Verdict;
 
-    /// True if the other one changes every frame in the same way.
+    /// True if the other one changes every frame in the same way, from the same state.
     fn equals(&self, other: &dyn Any) -> bool;
 }
 
@@ -26,10 +29,22 @@ impl Computed {
         Self(compute)
     }
 
-    /// Changes the payload of a received frame.
+    /// Changes the payload of a frame, or checks it.
     #[inline]
-    pub fn change(&self, frame: &mut Frame) {
-        self.0.change(frame);
+    pub fn change(&self, frame: &mut Frame) -> Verdict {
+        self.0.change(frame)
+    }
+
+    /// True for the same one, with its state.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What changes the frames, for its owner.
+    #[must_use]
+    pub fn inner(&self) -> &Arc<dyn Compute> {
+        &self.0
     }
 }
 

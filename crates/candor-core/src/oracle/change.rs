@@ -9,9 +9,11 @@ use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, V
 /// Applies the job to a frame that it accepts. After [`Verdict::Delete`] the frame is as it was when it was deleted.
 pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     let mut frame = *received;
-    // The one step without a duplicate here: the tests of `candor-signals` compare it with another one.
-    if let Some(computed) = &job.computed {
-        computed.change(&mut frame);
+    // The steps without a duplicate here: the tests of `candor-signals` and `candor-e2e` compare them with others.
+    for computed in [&job.checked, &job.computed].into_iter().flatten() {
+        if computed.change(&mut frame) == Verdict::Delete {
+            return (frame, Verdict::Delete);
+        }
     }
     let mut verdict = Verdict::Send;
     if let Some(send_as) = job.send_as {
@@ -36,6 +38,9 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
                 xor(&mut frame, checksum);
             }
         }
+    }
+    if let (Verdict::Send, Some(protected)) = (verdict, &job.protected) {
+        verdict = protected.change(&mut frame);
     }
     // can_send() marks every FD frame.
     if frame.format == FrameFormat::Fd {

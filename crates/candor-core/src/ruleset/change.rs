@@ -18,7 +18,10 @@ pub(super) struct Change {
     /// `None` also keeps a stray `len8_dlc`.
     len: Option<Bits<u8>>,
     flags: Bits<u8>,
-    computed: Option<u32>,
+    /// A check, and a change.
+    before: [Option<u32>; 2],
+    /// The last change.
+    after: Option<u32>,
     send_as: Option<SendAs>,
     xor: Option<XorChecksum>,
     crc8: Option<u32>,
@@ -69,7 +72,7 @@ impl ChangePool {
     /// The number of a job's change. `None` if the job changes nothing.
     pub(super) fn change_of(&mut self, job: &Job) -> Option<u32> {
         let modifications = &job.modifications;
-        if modifications.is_empty() && job.send_as.is_none() && job.computed.is_none() {
+        if modifications.is_empty() && job.send_as.is_none() && !job.is_computed() {
             return None;
         }
         let format = job.leaves_as();
@@ -89,7 +92,8 @@ impl ChangePool {
                 FrameFormat::Classic => Bits::<u8>::SAME,
                 FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
             },
-            computed: job.computed.as_ref().map(|computed| self.computed(computed)),
+            before: [&job.checked, &job.computed].map(|one| one.as_ref().map(|computed| self.computed(computed))),
+            after: job.protected.as_ref().map(|computed| self.computed(computed)),
             send_as: job.send_as,
             xor: checksums.xor,
             crc8: crc8.map(|crc8| self.crc8.number_of(crc8)),
@@ -110,12 +114,15 @@ impl ChangePool {
         }
     }
 
-    /// The number of a computed change. The jobs of a route come one after another.
+    /// The number of a computed change. The jobs of a route come one after another, and each has at most three.
     fn computed(&mut self, computed: &Computed) -> u32 {
-        if self.computed.last() != Some(computed) {
+        let start = self.computed.len().saturating_sub(3);
+        let known = self.computed[start..].iter().position(|known| known.is(computed));
+        let at = known.map_or(self.computed.len(), |at| start + at);
+        if at == self.computed.len() {
             self.computed.push(computed.clone());
         }
-        number(self.computed.len() - 1)
+        number(at)
     }
 
     fn data_of(&mut self, modifications: &Modifications, format: FrameFormat) -> Option<u32> {
@@ -132,10 +139,10 @@ impl Changes {
     /// Changes a frame. An unknown number changes nothing.
     pub(super) fn apply(&self, number: u32, frame: &mut Frame) -> Verdict {
         let Some(change) = self.changes.get(number as usize) else { return Verdict::Send };
-        if let Some(number) = change.computed
-            && let Some(computed) = self.computed.get(number as usize)
-        {
-            computed.change(frame);
+        for number in change.before.into_iter().flatten() {
+            if self.compute(number, frame) == Verdict::Delete {
+                return Verdict::Delete;
+            }
         }
         if let Some(send_as) = change.send_as
             && rule::convert(frame, send_as) == Verdict::Delete
@@ -179,7 +186,11 @@ impl Changes {
         if let Some(xor) = change.xor {
             xor.apply(frame);
         }
-        Verdict::Send
+        change.after.map_or(Verdict::Send, |number| self.compute(number, frame))
+    }
+
+    fn compute(&self, number: u32, frame: &mut Frame) -> Verdict {
+        self.computed.get(number as usize).map_or(Verdict::Send, |computed| computed.change(frame))
     }
 
     fn of<'a, T>(&self, values: &'a [T], number: Option<u32>) -> Option<&'a T> {

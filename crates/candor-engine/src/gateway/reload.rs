@@ -81,6 +81,7 @@ impl Gateway {
         fn program(outcome: &Result<Reload, GatewayError>) -> Option<&BpfError> {
             if let Ok(Reload::Refused(GatewayError::Bpf(error))) = outcome { Some(error) } else { None }
         }
+        plan.go_on_from(&self.plan);
         without_refused(&mut plan, notify, program, |plan, notify| self.attempt_reload(plan.clone(), notify))
     }
 

@@ -30,6 +30,7 @@ mod faults;
 mod forwarding;
 mod frames;
 mod hazards;
+mod integrity;
 mod kernel;
 mod lateness;
 mod leftovers;

@@ -350,6 +350,10 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.span.clone()),
         Because::Xl => return only_kernel(spec, KernelOnly::Xl),
         Because::Signals => spec.change.first().map(|change| &change.name.span),
+        Because::Integrity | Because::Bpf(NotForBpf::Integrity) => {
+            let check = spec.check.as_ref().map(|check| &check.span);
+            check.or(spec.protect.as_ref().map(|protect| &protect.span))
+        }
         Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
         Because::Timing | Because::Bpf(NotForBpf::Timing) => {
             let texts = [&spec.cycle, &spec.min_delay, &spec.timeout].into_iter().flatten().map(|text| &text.span);

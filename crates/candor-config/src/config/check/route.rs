@@ -7,7 +7,8 @@ use std::collections::hash_map::Entry;
 use crate::config::check::remap::Target;
 use crate::config::check::selection::{Wanted, place};
 use crate::config::check::{
-    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, signals, timing, value, xl,
+    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, integrity, operand, payload, remap, signals,
+    timing, value, xl,
 };
 use crate::config::code;
 use crate::config::spec::{RouteSpec, is_true};
@@ -72,6 +73,7 @@ fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, &Span)> {
     let others = [
         ("change", spec.change.first().map(|change| &change.name.span)),
         ("to-id", spec.to_id.as_ref().map(|to_id| &to_id.span)),
+        ("protect", spec.protect.as_ref().map(|protect| &protect.span)),
         ("send-as", spec.send_as.as_ref().map(|send_as| &send_as.span)),
         ("checksum-crc8", spec.checksum_crc8.as_ref().map(|checksum| &checksum.span)),
         ("checksum-xor", spec.checksum_xor.as_ref().map(|checksum| &checksum.span)),
@@ -134,6 +136,7 @@ fn route(
     let back = goes_back.then(|| selected(to, findings)).flatten();
     let mut forward = forward?;
     let (computed, modifications) = signals::changes(spec, changes, (&forward, formats), modifications, findings);
+    let [checked, protected] = integrity::integrity(spec, (&forward, formats), checks, findings);
     let timing = timing::timing(spec, (&mut forward, formats), checks, findings);
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
@@ -146,8 +149,10 @@ fn route(
         send_as,
         signals: changes.iter().map(|change| change.written.clone()).collect(),
         computed,
+        checked,
         modifications,
         checksums,
+        protected,
         echo: if is_true(&spec.echo) { Echo::On } else { Echo::Off },
         hop_limit: spec.hop_limit.as_ref().map(|written| written.value),
         timestamp: if is_true(&spec.keep_timestamp) { Timestamp::Kept } else { Timestamp::Fresh },

@@ -6,6 +6,7 @@ use super::operand::operand;
 use super::realtime::time;
 use super::sections::named_text;
 use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, NamedText, SOURCE, TARGET, TEXTS};
+use super::{CheckSpec, ProtectSpec};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::entry::Entry;
 use candor_core::document::keys::{Key, KeyTable, Keyed, Part, Shape, Table, Value, one_or_list};
@@ -113,6 +114,16 @@ keys! {
         Key::new("a table, such as { from = 0, to = 6, result = 7, preset = \"sae-j1850\" }")
         .aliases(&["crc8"])
         .about(CHECKSUM).default("none").kernel("`CGW_CS_CRC8` (`-c`, `-p`)");
+    "check" => check: Option<Box<Table<CheckSpec>>> =
+        Key::new("a table, such as { e2e = \"P01\", data-id = 0x123 }")
+        .about("the checksum and counter that a received frame must have, see [Checksums and counters](integrity.md)")
+        .default("none")
+        .kernel("user space only");
+    "protect" => protect: Option<Box<Table<ProtectSpec>>> =
+        Key::new("a table, such as { e2e = \"P01\", data-id = 0x123 }")
+        .about("checksum and counter that are written into each frame, after all other changes")
+        .default("none")
+        .kernel("user space only");
     "echo" => echo: Option<Flag> = Key::new("")
         .about("deliver sent frames to local sockets on the outgoing interface; on vcan, sockets receive them only with \
             echo")

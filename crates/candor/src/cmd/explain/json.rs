@@ -236,6 +236,7 @@ fn reason(outcome: &Outcome, interface: &str) -> Option<Reason> {
         Outcome::Deleted(why @ Deleted::Hops { .. }) => ("hops", labels::deleted(why)),
         Outcome::Deleted(why @ Deleted::Length { .. }) => ("length", labels::deleted(why)),
         Outcome::Deleted(why @ Deleted::NoForm(_)) => ("no-form", labels::deleted(why)),
+        Outcome::Deleted(why @ Deleted::Refused(_)) => ("refused", labels::deleted(why)),
         Outcome::BackToIncoming => ("back-to-incoming", labels::back_to_incoming(interface)),
     };
     Some(Reason { code, text })

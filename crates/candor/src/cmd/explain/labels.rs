@@ -40,6 +40,8 @@ pub(super) const fn act(act: Act) -> &'static str {
         Act::Checksum(ChecksumKind::Crc8) | Act::ChecksumLeftOut(ChecksumKind::Crc8) => "crc8",
         Act::Checksum(ChecksumKind::Xor) | Act::ChecksumLeftOut(ChecksumKind::Xor) => "xor-sum",
         Act::Change => "change",
+        Act::Check => "check",
+        Act::Protect => "protect",
         Act::Convert(_) => "convert",
         Act::Mark => "mark",
         Act::Modify(operation) => operation.name(),
@@ -110,6 +112,8 @@ pub(super) fn deleted(why: Deleted) -> String {
         Deleted::Length { len, max } => format!("a length of {len} is invalid: the format has at most {max} bytes"),
         Deleted::NoForm(SendAs::Classic) => "a classic frame has at most 8 bytes".to_owned(),
         Deleted::NoForm(SendAs::Fd { .. }) => "CAN FD has no remote frames".to_owned(),
+        Deleted::Refused(Act::Protect) => "`protect` does not fit its length".to_owned(),
+        Deleted::Refused(_) => "`check` found its checksum, length or Data-ID wrong".to_owned(),
     }
 }
 

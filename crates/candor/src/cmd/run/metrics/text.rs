@@ -43,6 +43,8 @@ struct Snapshot {
 struct Route {
     labels: [(&'static str, String); 4],
     counters: RouteCounters,
+    /// Of its check, by name.
+    verdicts: Vec<(&'static str, u64)>,
 }
 
 #[derive(Debug)]
@@ -156,7 +158,7 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
             ("to", plan.bus(route.to).name.clone()),
             ("side", side.to_owned()),
         ];
-        Route { labels, counters }
+        Route { labels, counters, verdicts: route.verdicts() }
     };
     gateway.counters().into_iter().enumerate().map(of_route).collect()
 }
@@ -230,6 +232,12 @@ impl Snapshot {
         });
         let help = "Frames that were not sent, by reason; can-gw gives no reason";
         family(encoder, MetricType::Counter, ("route_dropped_frames", help), dropped)?;
+        let checked = self.routes.iter().flat_map(|route| {
+            let [name, from, to, side] = route.labels();
+            route.verdicts.iter().map(move |(verdict, frames)| ([name, from, to, side, ("verdict", *verdict)], *frames))
+        });
+        let help = "Frames of a route with `check`, by verdict";
+        family(encoder, MetricType::Counter, ("route_checked_frames", help), checked)?;
         self.latencies(encoder)
     }
 
@@ -458,8 +466,12 @@ mod tests {
             engine: "auto",
             uptime: Duration::from_millis(1500),
             routes: vec![
-                Route { labels: labels("speed", "user"), counters: user },
-                Route { labels: labels("doors", "kernel"), counters: kernel },
+                Route {
+                    labels: labels("speed", "user"),
+                    counters: user,
+                    verdicts: vec![("ok", 3), ("wrong-checksum", 1)],
+                },
+                Route { labels: labels("doors", "kernel"), counters: kernel, verdicts: Vec::new() },
             ],
             frames,
             signals,

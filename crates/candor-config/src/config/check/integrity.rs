@@ -1,0 +1,206 @@
+//! `check` and `protect`: checksums and counters of a route.
+
+use crate::config::check::{Checks, value};
+use crate::config::code;
+use crate::config::spec::{CrcSpec, PlaceSpec, RouteSpec, SchemeSpec, is_true};
+use crate::plan::{Formats, Selection};
+use candor_core::diagnostic::{Findings, Span};
+use candor_core::document::keys::Table;
+use candor_core::document::{Spanned, Text, quote};
+use candor_core::filter::ReceiveList;
+use candor_core::ids::IdRange;
+use candor_core::job::Computed;
+use candor_e2e::{
+    Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, OnBad, Place, Profile, Protect, Scheme,
+    SchemeError, Settings, Unit, computed,
+};
+
+/// The check and the protection of a route, each `None` if there is none.
+pub(super) fn integrity(
+    spec: &Table<RouteSpec>,
+    (selections, formats): (&[Selection], Formats),
+    checks: &Checks<'_>,
+    findings: &mut Findings,
+) -> [Option<Computed>; 2] {
+    let place = spec.check.as_ref().map(|check| &check.span).or(spec.protect.as_ref().map(|protect| &protect.span));
+    let Some(place) = place else { return [None, None] };
+    let is_one = matches!(selections, [one] if one.filter.normalise().list == ReceiveList::Exact);
+    if !is_one || formats == Formats::Xl {
+        let help = "write match = \"123\": a route for each message with a counter";
+        findings.error(code::INTEGRITY, place, "A checksum with a counter belongs to one identifier", help);
+        return [None, None];
+    }
+    let len = len_of_message(spec, selections, checks);
+    let check = spec.check.as_ref().and_then(|check| {
+        let on_bad = match check.on_bad.as_ref().map(|word| (word, word.value.as_str())) {
+            None | Some((_, "drop")) => OnBad::Drop,
+            Some((_, "pass")) => OnBad::Pass,
+            Some((word, _)) => return unknown(word, "drop\" or \"pass", findings),
+        };
+        let scheme = scheme(&check.scheme, (&check.span, len), findings)?;
+        Check::new(scheme, on_bad).map_err(|wrong| refuse(&wrong, &check.span, findings)).ok()
+    });
+    let protect = spec.protect.as_ref().and_then(|protect| {
+        let counted = match protect.counter.as_ref().map(|word| (word, word.value.as_str())) {
+            None | Some((_, "own")) => Counted::Own,
+            Some((_, "follow")) => Counted::Follow,
+            Some((word, _)) => return unknown(word, "own\" or \"follow", findings),
+        };
+        let scheme = scheme(&protect.scheme, (&protect.span, len), findings)?;
+        Protect::new(scheme, counted).map_err(|wrong| refuse(&wrong, &protect.span, findings)).ok()
+    });
+    [check.map(computed), protect.map(computed)]
+}
+
+/// Of the message in a database of the bus that frames come from; otherwise 8.
+fn len_of_message(spec: &RouteSpec, selections: &[Selection], checks: &Checks<'_>) -> usize {
+    let id = selections.first().map(|selection| selection.filter.normalise().id);
+    let bus = spec.from.as_ref().map_or("", |from| from.value.as_str());
+    let mut messages = checks.names.of_bus(bus).iter().flat_map(|database| &database.messages);
+    let found = messages.find(|message| message.id.map(|found| found.raw().0) == id);
+    found.map_or(8, |message| message.len.into())
+}
+
+fn unknown<T>(word: &Text, words: &str, findings: &mut Findings) -> Option<T> {
+    let message = format!("Unknown word {}", quote(&word.value));
+    findings.error(code::INTEGRITY, &word.span, message, format!("write \"{words}\""));
+    None
+}
+
+fn refuse(wrong: &SchemeError, place: &Span, findings: &mut Findings) {
+    findings.error(code::INTEGRITY, place, wrong.to_string(), "see docs/integrity.md");
+}
+
+/// `None` after an error.
+fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findings) -> Option<Scheme> {
+    let len = spec.len.as_ref().map_or(len, |len| len.value.into());
+    let max_delta = spec.max_delta.as_ref().map_or(1, |delta| delta.value);
+    let resync = spec.resync.as_ref().map_or(3, |resync| resync.value);
+    if let Some(name) = &spec.e2e {
+        let generic = [spec.checksum.as_ref().map(|text| &text.span), spec.crc.as_ref().map(|crc| &crc.span)];
+        if let Some(other) = generic.into_iter().flatten().next() {
+            let message = "The profile has its own checksum";
+            super::conflict(other, message, (&name.span, "a profile"), "remove one of the two", findings);
+            return None;
+        }
+        let profile = Profile::named(&name.value)
+            .or_else(|| unknown(name, "P01\", \"P02\", \"P04\" to \"P07\", \"P11\" or \"P22", findings))?;
+        let mode = match &spec.mode {
+            None => IdMode::default(),
+            Some(word) => IdMode::named(&word.value)
+                .or_else(|| unknown(word, "both\", \"alternating\", \"low\" or \"nibble", findings))?,
+        };
+        let ids: Vec<u32> = spec.data_id.iter().flatten().map(|id| id.value).collect();
+        let offset = spec.offset.as_ref().map_or(0, |offset| offset.value.into());
+        let settings = Settings { mode, offset, max_delta, resync, ..Settings::new(profile, ids, len) };
+        return settings.scheme().map_err(|wrong| refuse(&wrong, place, findings)).ok();
+    }
+    let Some(at) = &spec.at else {
+        let help = "write e2e = \"P01\" and a data-id, or checksum = \"SAE-J1850\" and at = 7";
+        findings.error(code::INTEGRITY, place, "Nothing says how the payload is protected", help);
+        return None;
+    };
+    let mut scheme = Scheme::new(checksum(spec, place, findings)?, self::place(at, findings)?, len);
+    if let Some(over) = &spec.over {
+        let ends = over.value.split_once(IdRange::DOTS);
+        let ends = ends.and_then(|(first, last)| Some((first.trim().parse().ok()?, last.trim().parse().ok()?)));
+        let Some((first, last)) = ends else {
+            findings.error(code::INTEGRITY, &over.span, "These are no two bytes", "write over = \"0..6\"");
+            return None;
+        };
+        scheme.over = (first, Some(last));
+    }
+    if let Some(at) = &spec.counter_at {
+        let counter = Counter::new(self::place(at, findings)?);
+        let max = spec.counter_max.as_ref().map_or(counter.max, |max| max.value);
+        scheme.counter = Some(Counter { max, max_delta, resync, ..counter });
+    }
+    for (written, list) in [(&spec.before, &mut scheme.data_id.before), (&spec.after, &mut scheme.data_id.after)] {
+        for text in written.iter().flatten() {
+            list.push(value::bytes(text, findings)?);
+        }
+    }
+    Some(scheme)
+}
+
+fn checksum(spec: &SchemeSpec, place: &Span, findings: &mut Findings) -> Option<Checksum> {
+    let number = |written: &Option<Text>, findings: &mut Findings| match written {
+        None => Some(0),
+        Some(text) => hex(text, findings),
+    };
+    match (&spec.checksum, &spec.crc) {
+        (None, Some(crc)) => return self::crc(crc, findings).map(Checksum::Crc),
+        (Some(name), None) => {
+            let init = number(&spec.init, findings)?;
+            let unit = if name.value.ends_with("-nibbles") { Unit::Nibble } else { Unit::Byte };
+            match name.value.as_str() {
+                "xor" | "xor-nibbles" => return Some(Checksum::Xor { unit, init }),
+                "sum" | "sum-nibbles" => {
+                    let xorout = number(&spec.final_xor, findings)?;
+                    return Some(Checksum::Sum { unit, init, negated: is_true(&spec.negated), xorout });
+                }
+                _ => {}
+            }
+            if let Some(algorithm) = Algorithm::named(&name.value) {
+                return Some(Checksum::Crc(algorithm));
+            }
+            let names: Vec<_> = candor_e2e::CATALOGUE.iter().map(|named| named.name).collect();
+            let help = format!("known are xor, sum, xor-nibbles, sum-nibbles, {}", names.join(", "));
+            findings.error(code::INTEGRITY, &name.span, format!("Unknown checksum {}", quote(&name.value)), help);
+        }
+        (Some(_), Some(crc)) => {
+            findings.error(code::INTEGRITY, &crc.span, "There are two checksums", "remove `checksum` or `crc`");
+        }
+        (None, None) => {
+            let help = "add checksum = \"SAE-J1850\", \"xor\" or \"sum\"";
+            findings.error(code::INTEGRITY, place, "There is no checksum", help);
+        }
+    }
+    None
+}
+
+fn crc(spec: &Table<CrcSpec>, findings: &mut Findings) -> Option<Algorithm> {
+    let optional = |written: &Option<Text>, findings: &mut Findings| match written {
+        None => Some(0),
+        Some(text) => hex(text, findings),
+    };
+    Some(Algorithm {
+        width: spec.width.as_ref()?.value,
+        polynomial: hex(spec.polynomial.as_ref()?, findings)?,
+        init: optional(&spec.init, findings)?,
+        xorout: optional(&spec.final_xor, findings)?,
+        reflect_in: is_true(&spec.reflect_in),
+        reflect_out: is_true(&spec.reflect_out),
+    })
+}
+
+fn hex(text: &Text, findings: &mut Findings) -> Option<u64> {
+    let digits = text.value.trim_start_matches("0x");
+    let number = u64::from_str_radix(digits, 16);
+    if number.is_err() {
+        findings.error(
+            code::HEX,
+            &text.span,
+            format!("{} is no number in hex", quote(&text.value)),
+            "write digits 0 to F",
+        );
+    }
+    number.ok()
+}
+
+fn place(spec: &PlaceSpec, findings: &mut Findings) -> Option<Place> {
+    let bits = match spec {
+        PlaceSpec::Byte(Spanned { value, .. }) => return Some(Place::byte((*value).into())),
+        PlaceSpec::Bits(bits) => bits,
+    };
+    let order = match bits.byte_order.as_ref().map(|word| (word, word.value.as_str())) {
+        None | Some((_, "little")) => ByteOrder::Little,
+        Some((_, "big")) => ByteOrder::Big,
+        Some((word, _)) => return unknown(word, "little\" or \"big", findings),
+    };
+    let start = u16::try_from(bits.start_bit.as_ref()?.value).ok()?;
+    Some(Place { start, bits: bits.bits.as_ref()?.value, order })
+}
+
+#[cfg(test)]
+mod tests;

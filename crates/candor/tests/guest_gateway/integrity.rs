@@ -1,0 +1,47 @@
+//! Checksums with counters, on a real kernel. The schemes are proved by the tests of `candor-e2e`; here are routes, metrics and
+//! reloads.
+
+use crate::prelude::*;
+
+const FEATURES: &[Feature] = &[Feature::Vcan, Feature::Root];
+const ID: u32 = 0x123;
+/// P01 with Data-ID 123 of eight zero bytes, by counter: golden vectors.
+const GOLDEN: [[u8; 2]; 3] = [[0xCC, 0], [0x91, 1], [0x76, 2]];
+
+fn file(further: &str) -> String {
+    let keys = "match = \"123\"\necho = true\nframes = \"classic\"\ncheck = { e2e = \"P01\", data-id = 0x123 }\n\
+                and = { data = \"FFFF000000000000\" }\nprotect = { e2e = \"P01\", data-id = 0x123 }";
+    LEFT_RIGHT.to_owned() + &route("speed", "left", "right", keys) + further
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn changed_frames_arrive_valid_and_bad_ones_do_not() {
+    let Some(place) = Scenario::new(FEATURES, ["left", "right"]) else { return };
+    let (left, right) = (place.sender("left"), place.listener("right"));
+    let path = place.files.path().join("candor.toml");
+    let candor = place.run(&file(""), "read-write").start_from(&path);
+    let send_with = |[crc, counter]: [u8; 2]| send(&left, &classic(ID, &[crc, counter, 0, 0, 0, 0, 0, 0]));
+    let next = || <[u8; 2]>::try_from(&next_frame(&right).payload()[..2]).unwrap();
+    // The first one, the same again, a damaged one, and the next one.
+    send_with(GOLDEN[0]);
+    assert_eq!(next(), GOLDEN[0]);
+    send_with(GOLDEN[0]);
+    send_with([GOLDEN[1][0] ^ 1, 1]);
+    send_with(GOLDEN[1]);
+    assert_eq!(next(), GOLDEN[1]);
+    let labels = "route=\"speed\",from=\"left\",to=\"right\",side=\"user\"";
+    let text = crate::metrics::of_run_dir(place.run_dir.path());
+    for (verdict, frames) in [("ok", 1), ("initial", 1), ("repeated", 1), ("wrong-checksum", 1), ("wrong-length", 0)] {
+        let line = format!("candor_route_checked_frames_total{{{labels},verdict=\"{verdict}\"}} {frames}\n");
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    // A reload of another route keeps both counters.
+    place.file("candor.toml", &file(&route("other", "right", "left", "match = \"456\"")));
+    assert_eq!(candor.reload()["event"], "reloaded");
+    send_with(GOLDEN[1]);
+    send_with(GOLDEN[2]);
+    assert_eq!(next(), GOLDEN[2]);
+    let ended = candor.stop();
+    assert_eq!(ended.counted("speed"), [3, 0, 3]);
+}
