@@ -25,7 +25,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-bpf", &["core"]),
     uses("candor-signals", &["core"]),
     uses("candor-e2e", &[]),
-    uses("candor-learn", &["e2e"]),
+    Crate { tests_use: &["core", "config"], ..uses("candor-learn", &["e2e"]) },
     uses("candor-sja1000", &[]),
     uses("candor-bare", &["core", "sja1000"]),
     uses("candor-io", &["core"]),
@@ -36,7 +36,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-engine", &["core", "bpf", "config", "egress", "io", "netlink", "signals"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
-    uses("candor-lab", &["core", "bare", "bus", "cli", "config", "egress", "io", "netlink", "signals", "wire"]),
+    uses("candor-lab", &["core", "bare", "bus", "cli", "config", "e2e", "egress", "io", "learn", "netlink", "signals", "wire"]),
     uses("xtask", &[]),
 ];
 

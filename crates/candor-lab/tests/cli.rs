@@ -31,6 +31,9 @@ fn help_states_the_exit_status() {
         "baseline",
         "timeline",
         "database",
+        "learn allow",
+        "learn checksum",
+        "learn detect",
     ] {
         let output = lab(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
@@ -58,6 +61,11 @@ fn output_has_the_published_schema() {
         "database --json tests/cmd/car.dbc",
         "database --json tests/cmd/car.dbc ABS1",
         "database --json ../candor-signals/tests/car.kcd",
+        "learn checksum --json tests/cmd/drive.log",
+        "learn checksum --json tests/cmd/drive.log --id 122",
+        "learn allow --json tests/cmd/drive.log",
+        "learn allow --json tests/cmd/drive.log --id 122 --compare tests/cmd/drive.log",
+        "learn detect --json --runs 1",
         "database --json tests/cmd/cut.kcd",
     ] {
         let words = arguments.split(' ').map(|word| word.replace('\u{a0}', " "));

@@ -4,6 +4,8 @@
 //! length has neither, so it is a multiple; the largest common divisor of a few such XORs is the polynomial, or a small multiple
 //! of it.
 
+use std::collections::HashSet;
+
 use candor_e2e::{Algorithm, ByteOrder, CATALOGUE, Checksum, Crc, DataId, Place};
 
 use crate::candidate::Candidate;
@@ -45,8 +47,9 @@ pub(crate) fn find(frames: &Frames, places: &[Place], counters: &[FoundCounter])
 }
 
 fn find_with<const N: usize>(frames: &Frames, places: &[Place], counters: &[FoundCounter]) -> Vec<Candidate> {
-    let constant = sets(frames, None);
-    let choosers: Vec<_> = counters.iter().map(|one| (one, sets(frames, Some(one)))).collect();
+    let content = content(frames, counters);
+    let constant = sets(frames, &content, None);
+    let choosers: Vec<_> = counters.iter().map(|one| (one, sets(frames, &content, Some(one)))).collect();
     let mut candidates = Vec::new();
     for place in places {
         let found = at_place::<N>(frames, *place, None, &constant);
@@ -60,13 +63,28 @@ fn find_with<const N: usize>(frames: &Frames, places: &[Place], counters: &[Foun
     candidates
 }
 
-/// Sets of pairs of different frames, with the same value of the counter.
-fn sets(frames: &Frames, counter: Option<&FoundCounter>) -> Vec<Vec<(usize, usize)>> {
+/// The frames of the sample without their counters: frames that differ in a counter only, also in one that the checksum does not
+/// cover, say nothing.
+fn content(frames: &Frames, counters: &[FoundCounter]) -> Vec<Vec<u8>> {
+    let mut used = vec![0xFF; frames.len];
+    for counter in counters {
+        used.iter_mut().enumerate().for_each(|(at, used)| *used &= !field::mask(counter.counter.place, at));
+    }
+    let masked = |at: &usize| frames.get(*at).iter().zip(&used).map(|(byte, used)| byte & used).collect();
+    frames.sample.iter().map(masked).collect()
+}
+
+/// Sets of pairs of frames with different content, and with the same value of the counter.
+fn sets(frames: &Frames, content: &[Vec<u8>], counter: Option<&FoundCounter>) -> Vec<Vec<(usize, usize)>> {
     let mut waiting: Vec<(u64, usize)> = Vec::new();
     let mut pairs = Vec::new();
-    for at in frames.sample.iter().copied() {
+    let mut known = HashSet::new();
+    for (at, content) in frames.sample.iter().copied().zip(content) {
         let value = counter.map_or(0, |one| field::value(one.counter.place, frames.get(at)));
-        match waiting.iter().position(|(other, first)| *other == value && frames.get(*first) != frames.get(at)) {
+        if !known.insert((value, content)) {
+            continue;
+        }
+        match waiting.iter().position(|(other, _)| *other == value) {
             Some(found) => {
                 let (_, first) = waiting.swap_remove(found);
                 pairs.push((first, at));

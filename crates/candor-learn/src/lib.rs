@@ -42,9 +42,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod allow;
 mod candidate;
 mod counter;
 mod crc;
+pub mod detect;
 mod field;
 mod frames;
 mod gf2;
@@ -53,16 +55,20 @@ mod listed;
 mod plain;
 mod profile;
 mod scheme;
+mod traffic;
+mod written;
 
 pub use counter::FoundCounter;
 pub use hypothesis::{Ambiguity, Hypothesis};
+pub use traffic::{EXTENDED, Recorded, name};
+pub use written::{Follows, NotWritable, Written, written};
 
 use frames::Frames;
 
 /// The longest payload that is looked at, in bytes.
 const LONGEST: usize = 64;
 /// Different payloads below which "nothing" cannot be said.
-const FEWEST: usize = 8;
+pub const FEWEST: usize = 8;
 
 /// The result in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

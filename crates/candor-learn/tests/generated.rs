@@ -4,7 +4,10 @@
 use candor_e2e::{
     Algorithm, ByteOrder, Checksum, Counter, DataId, IdMode, Place, Profile, Protection, Scheme, Settings, Unit, oracle,
 };
-use candor_learn::{Outcome, learn};
+use candor_config::{config, lower};
+use candor_core::frame::{Frame, RawId};
+use candor_core::ruleset::{Routed, RuleSet};
+use candor_learn::{Learned, Outcome, learn, written};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -85,7 +88,37 @@ fn must_find(scheme: &Scheme, identifier: Option<u32>, count: usize, seed: u64) 
     prop_assert_eq!((best.explained, best.of), (count, count), "{:?}\n{:?}", scheme, best);
     let predicted = unseen.iter().filter(|payload| explains(&best.scheme, payload)).count();
     prop_assert_eq!(predicted, unseen.len(), "{:?}\n{:?}", scheme, best);
+    must_be_accepted(&learned, seen);
     Ok(())
+}
+
+/// The lines for gateway files are valid; the check accepts all frames, and what is protected is explained.
+fn must_be_accepted(learned: &Learned, payloads: &[Vec<u8>]) {
+    let best = &learned.schemes[0];
+    let written = written(best, &learned.counters).unwrap_or_else(|why| panic!("{why}: {best:?}"));
+    let protection = Protection::new(&best.scheme).unwrap();
+    for (line, is_check) in [(&written.check, true), (&written.protect, false)] {
+        let text = format!(
+            "engine = \"auto\"\n[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n\
+             [[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123\"\n{line}\n"
+        );
+        let plan = config::load(text.as_bytes()).unwrap_or_else(|findings| panic!("{line}\n{findings:#?}")).plan;
+        let rules = RuleSet::compile(&lower(&plan), plan.buses().len());
+        for payload in payloads {
+            let id = RawId(0x123);
+            let frame = if payload.len() > 8 { Frame::fd(id, 0, payload) } else { Frame::classic(id, payload) };
+            let mut sent = None;
+            rules.from_bus(plan.routes()[0].from).outcomes(&frame.unwrap(), |_, routed| {
+                if let Routed::Send { frame, .. } = routed {
+                    sent = Some(frame.payload().to_vec());
+                }
+            });
+            let Some(sent) = sent else { panic!("{line} drops {payload:02X?}") };
+            assert!(!is_check || sent == *payload);
+            let mut again = sent.clone();
+            assert!(protection.follow(&mut again) && again == sent, "{line} makes {sent:02X?} of {payload:02X?}: {best:?}");
+        }
+    }
 }
 
 fn counter(place: Place) -> impl Strategy<Value = Counter> {
@@ -214,7 +247,7 @@ fn scheme() -> impl Strategy<Value = Scheme> {
 fn settings() -> impl Strategy<Value = Settings> {
     let profile = prop::sample::select(&Profile::ALL[..]);
     let mode = prop::sample::select(&IdMode::ALL[..]);
-    (profile, mode, any::<[u32; 16]>(), 5..=12_usize, 0..3_u16).prop_map(|(profile, mode, ids, more, offset)| {
+    (profile, mode, any::<[u32; 16]>(), 3..=12_usize, 0..3_u16).prop_filter_map("a length of CAN FD", |(profile, mode, ids, more, offset)| {
         let mask = match profile {
             Profile::P02 | Profile::P22 => 0xFF,
             Profile::P04 | Profile::P07 => u32::MAX,
@@ -222,9 +255,39 @@ fn settings() -> impl Strategy<Value = Settings> {
         };
         let has = profile == Profile::P01 || profile == Profile::P11 && mode == IdMode::Nibble;
         let ids: Vec<u32> = ids.iter().take(profile.data_ids()).map(|id| id & mask).collect();
-        let len = profile.header() + usize::from(offset) + more;
-        Settings { mode: if has { mode } else { IdMode::Both }, offset, ..Settings::new(profile, ids, len) }
+        let least = profile.header() + usize::from(offset) + more;
+        let len = if least <= 8 { least } else { [12, 16, 20, 24, 32, 48].into_iter().find(|len| *len >= least)? };
+        let mode = if has { mode } else { IdMode::Both };
+        Some(Settings { mode, offset, ..Settings::new(profile, ids, len) }).filter(|one| one.scheme().is_ok())
     })
+}
+
+/// 2 bytes that rarely change, and a counter that the CRC does not cover: frames that differ are few.
+#[test]
+fn finds_a_crc_of_bytes_that_rarely_change() {
+    let crc = Algorithm {
+        width: 32,
+        polynomial: 0xD5E9_7475,
+        init: 0xD8FD_9B4A,
+        reflect_in: false,
+        reflect_out: false,
+        xorout: 0xC487_15E0,
+    };
+    let mut scheme = Scheme::new(Checksum::Crc(crc), Place::bytes(3, 4, ByteOrder::Big), 7);
+    scheme.over.0 = 1;
+    scheme.data_id.after = vec![vec![0xA6]];
+    scheme.counter = Some(Counter { min: 1, first: 1, ..Counter::new(Place::byte(0)) });
+    let protection = Protection::new(&scheme).unwrap();
+    let mut payloads = Vec::new();
+    for at in 0..214_u8 {
+        let changes = at.saturating_sub(53) / 8;
+        let mut payload = vec![0, 0xA7 ^ changes.wrapping_mul(0x35), 0xA0 ^ changes.wrapping_mul(0x53), 0, 0, 0, 0];
+        assert!(protection.protect_with(u32::from(at) + 1, &mut payload));
+        payloads.push(payload);
+    }
+    let learned = learn(payloads.iter().map(|payload| &payload[..]), None);
+    assert_eq!(learned.outcome, Outcome::Found, "{learned:?}");
+    assert_eq!((learned.schemes[0].explained, learned.schemes[0].of), (214, 214), "{learned:?}");
 }
 
 proptest! {
@@ -244,6 +307,7 @@ proptest! {
         prop_assert_eq!(learned.outcome, Outcome::Found, "{:?}\n{:?}\n{:02X?}", scheme, learned, payloads);
         let best = &learned.schemes[0];
         prop_assert_eq!((best.explained, best.of), (count, count), "{:?}\n{:?}\n{:02X?}", scheme, best, payloads);
+        must_be_accepted(&learned, &payloads);
     }
 
     #[test]
