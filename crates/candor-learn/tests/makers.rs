@@ -1,14 +1,19 @@
 //! Frames that the checksum functions of opendbc made, for identifiers and layouts of its DBC files. The first line of a file
-//! names the scheme.
+//! names the scheme. The payloads are made up, but for their checksums; no code of opendbc is here.
 //!
 //! # Source
-//! <https://github.com/commaai/opendbc>, `opendbc/car/*/*can.py`
+//! <https://github.com/commaai/opendbc>, `opendbc/car/*/*can.py`, whose licence is MIT (Copyright (c) 2020, Comma.ai, Inc.)
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;
 
 use candor_e2e::{Algorithm, Checksum, IdMode, Place, Profile, Protection, Scheme, Unit};
 use candor_learn::{Ambiguity, Hypothesis, Outcome, learn};
+
+#[path = "support/accepted.rs"]
+mod accepted;
+
+use accepted::must_be_accepted;
 
 /// Frames that are learned from; the others must be predicted.
 const LEARNED: usize = 150;
@@ -31,6 +36,7 @@ fn found(name: &str) -> Hypothesis {
     assert_eq!(learned.outcome, Outcome::Found, "{name}: {learned:?}");
     let best = learned.schemes[0].clone();
     assert_eq!((best.explained, best.of), (LEARNED, LEARNED), "{name}: {best:?}");
+    must_be_accepted(&learned, &payloads);
     let protection = Protection::new(&best.scheme).unwrap();
     for payload in unseen {
         let mut copy = payload.clone();

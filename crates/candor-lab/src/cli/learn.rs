@@ -104,6 +104,9 @@ pub(crate) struct LearnDetectArgs {
     /// Directory of the data set ROAD, with ambient and attacks.
     #[arg(long, value_name = "DIR")]
     pub(crate) road: Option<PathBuf>,
+    /// Seconds of generated traffic that rules are learned from.
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(10..=36_000))]
+    pub(crate) seconds: u64,
     /// Runs of each attack on generated traffic.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) runs: u64,

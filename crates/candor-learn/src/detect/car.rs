@@ -49,6 +49,8 @@ pub struct Car {
     rng: Rng,
     now_ns: u64,
     messages: Vec<Message>,
+    /// Frames that were delayed beyond the last drive.
+    sent: BTreeMap<(u64, u32), [u8; 8]>,
 }
 
 impl Car {
@@ -69,13 +71,12 @@ impl Car {
             payload: start(id),
             next_ns: rng.u64(0..period_ns.unwrap_or(1000 * MS)),
         });
-        Self { messages: messages.collect(), now_ns: 0, rng }
+        Self { messages: messages.collect(), now_ns: 0, rng, sent: BTreeMap::new() }
     }
 
     /// The frames of the next seconds.
     pub fn drive(&mut self, seconds: u64) -> Vec<Recorded> {
         let end = self.now_ns + seconds * 1000 * MS;
-        let mut sent: BTreeMap<(u64, u32), [u8; 8]> = BTreeMap::new();
         for message in &mut self.messages {
             while message.next_ns < end {
                 let jitter = message.period_ns.map_or(0, |period| self.rng.u64(0..=period / 20));
@@ -88,7 +89,7 @@ impl Car {
                 {
                     message.counter = (message.counter + 1) % 15;
                 }
-                sent.insert((message.next_ns + jitter + wait, message.id), payload);
+                self.sent.insert((message.next_ns + jitter + wait, message.id), payload);
                 message.next_ns += match message.period_ns {
                     Some(period) => period,
                     // Three frames for each event.
@@ -98,6 +99,8 @@ impl Car {
             }
         }
         self.now_ns = end;
+        let later = self.sent.split_off(&(end, 0));
+        let sent = std::mem::replace(&mut self.sent, later);
         let frame = |((at_ns, id), payload): ((u64, u32), [u8; 8])| Recorded {
             at_ns,
             id,
@@ -115,7 +118,8 @@ pub(super) fn protection(id: u32) -> Option<Protection> {
 
 /// What a byte of a message is, the same in each car.
 fn kind(id: u32, at: usize) -> u32 {
-    (id.wrapping_mul(0x9E37_79B9) >> (3 * at)) & 7
+    // Attacks change the last byte of the target.
+    if (id, at) == (Car::TARGET, 7) { 6 } else { (id.wrapping_mul(0x9E37_79B9) >> (3 * at)) & 7 }
 }
 
 fn start(id: u32) -> [u8; 8] {
@@ -129,7 +133,7 @@ fn change(payload: &mut [u8; 8], id: u32, rng: &mut Rng) {
             0..=2 => {}
             3 => *byte ^= u8::from(rng.u16(..) < 400) << rng.u8(0..3),
             // Signals that drift, and noise.
-            4 | 5 => *byte = byte.wrapping_add(rng.u8(0..5)).wrapping_sub(2),
+            4 | 5 => *byte = *byte & 0xF0 | byte.wrapping_add(rng.u8(0..5)).wrapping_sub(2) & 0x0F,
             6 => *byte = byte.wrapping_add(rng.u8(0..19)).wrapping_sub(9),
             _ => *byte = *byte & 0xF0 | rng.u8(0..16),
         }

@@ -13,8 +13,6 @@ pub(in crate::cmd) use json::View;
 use super::patience;
 use crate::cli::LearnDetectArgs;
 
-/// Seconds of traffic that rules are learned from.
-const LEARNED_S: u64 = 300;
 /// Seconds of traffic of each run, and when the attack begins and ends in it.
 const RUN_S: u64 = 30;
 const ATTACK_S: (u64, u64) = (20, 22);
@@ -77,7 +75,7 @@ struct Table {
 pub(crate) fn run(args: &LearnDetectArgs) -> Outcome {
     let table = match &args.road {
         Some(folder) => road::table(folder)?,
-        None => generated(args.runs),
+        None => generated(args.seconds, args.runs),
     };
     let shown = if args.json { render::object(&json::view(&table)) } else { text::text(&table) };
     render::answer(&shown, Exit::Fine)
@@ -87,9 +85,9 @@ fn about(rules: &Rules, seconds: f64) -> String {
     format!("{} identifiers, {} with a checksum, learned from {seconds:.0} s", rules.guards.len(), rules.checks.len())
 }
 
-fn generated(runs: u64) -> Table {
+fn generated(seconds: u64, runs: u64) -> Table {
     let mut car = Car::new(1);
-    let rules = Rules::learn(&[car.drive(LEARNED_S)]);
+    let rules = Rules::learn(&[car.drive(seconds)]);
     let pieces: Vec<Vec<Recorded>> = (0..runs).map(|_| car.drive(RUN_S)).collect();
     let attacks: Vec<Option<Attack>> = std::iter::once(None).chain(Attack::ALL.map(Some)).collect();
     let rows = patience::each("attacks", &attacks, |attack| {
@@ -99,7 +97,7 @@ fn generated(runs: u64) -> Table {
         }
         row
     });
-    Table { about: format!("generated traffic: {}", about(&rules, LEARNED_S as f64)), rows, left_out: Vec::new() }
+    Table { about: format!("generated traffic: {}", about(&rules, seconds as f64)), rows, left_out: Vec::new() }
 }
 
 fn capture(traffic: &[Recorded], attack: Option<Attack>, seed: u64) -> Capture {
@@ -120,7 +118,7 @@ mod tests {
     /// Rules that must detect each run of an attack.
     #[test]
     fn attacks_are_detected_by_the_rules_that_can() {
-        let table = generated(5);
+        let table = generated(300, 5);
         let detected = |name: &str, rule: &str| {
             let row = table.rows.iter().find(|row| row.name.as_deref() == Some(name)).unwrap();
             let at = Rule::ALL.iter().position(|one| one.name() == rule).unwrap();

@@ -16,11 +16,11 @@ const LABELS: &str = "capture_metadata.json";
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RoadError {
-    #[error("cannot read {path}: {source}; ROAD has the directories ambient and attacks", path = path.display())]
+    #[error("cannot read {path}; ROAD has the directories ambient and attacks", path = path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{path} has no logs (*.log); ROAD has them in ambient and attacks", path = path.display())]
     NoLogs { path: PathBuf },
-    #[error("cannot use {path}: {source}", path = path.display())]
+    #[error("cannot use {path}", path = path.display())]
     Json { path: PathBuf, source: serde_json::Error },
     #[error("cannot use {path}, capture {capture}: {error}", path = path.display())]
     Label { path: PathBuf, capture: String, error: LabelError },
@@ -140,7 +140,7 @@ mod tests {
             let error = table(road).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         };
-        wrong("capture_metadata.json: ");
+        wrong("capture_metadata.json; ROAD has");
         for part in ["ambient", "attacks"] {
             fs::create_dir(road.join(part)).unwrap();
         }
