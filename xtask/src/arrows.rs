@@ -36,7 +36,10 @@ const ARROWS: &[Crate] = &[
     uses("candor-engine", &["core", "bpf", "config", "egress", "io", "netlink", "signals"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
-    uses("candor-lab", &["core", "bare", "bus", "cli", "config", "e2e", "egress", "io", "learn", "netlink", "signals", "wire"]),
+    uses(
+        "candor-lab",
+        &["core", "bare", "bus", "cli", "config", "e2e", "egress", "io", "learn", "netlink", "signals", "wire"],
+    ),
     uses("xtask", &[]),
 ];
 

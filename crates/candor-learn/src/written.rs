@@ -54,9 +54,8 @@ pub fn written(found: &Hypothesis, counters: &[FoundCounter]) -> Result<Written,
         Some(settings) => (&found.scheme, profile(settings)),
         None => generic().find(Result::is_ok).or_else(|| generic().next()).ok_or(NotWritable::Zeroed)??,
     };
-    let step = |counter: &Counter| {
-        counters.iter().find(|one| one.counter.place == counter.place).map_or(1, |one| one.step)
-    };
+    let step =
+        |counter: &Counter| counters.iter().find(|one| one.counter.place == counter.place).map_or(1, |one| one.step);
     let follows = scheme.counter.as_ref().and_then(|counter| match () {
         () if found.settings.is_some() => None,
         () if counter.min > 0 => Some(Follows::Range { min: counter.min, max: counter.max }),
@@ -64,11 +63,7 @@ pub fn written(found: &Hypothesis, counters: &[FoundCounter]) -> Result<Written,
         () => None,
     });
     let own = if follows.is_some() { ", counter = \"follow\"" } else { "" };
-    Ok(Written {
-        check: format!("check = {{ {keys} }}"),
-        protect: format!("protect = {{ {keys}{own} }}"),
-        follows,
-    })
+    Ok(Written { check: format!("check = {{ {keys} }}"), protect: format!("protect = {{ {keys}{own} }}"), follows })
 }
 
 /// The payload length that routes have without the key `len`.

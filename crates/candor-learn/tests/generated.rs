@@ -220,19 +220,23 @@ fn scheme() -> impl Strategy<Value = Scheme> {
 fn settings() -> impl Strategy<Value = Settings> {
     let profile = prop::sample::select(&Profile::ALL[..]);
     let mode = prop::sample::select(&IdMode::ALL[..]);
-    (profile, mode, any::<[u32; 16]>(), 3..=12_usize, 0..3_u16).prop_filter_map("a length of CAN FD", |(profile, mode, ids, more, offset)| {
-        let mask = match profile {
-            Profile::P02 | Profile::P22 => 0xFF,
-            Profile::P04 | Profile::P07 => u32::MAX,
-            _ => 0xFFF,
-        };
-        let has = profile == Profile::P01 || profile == Profile::P11 && mode == IdMode::Nibble;
-        let ids: Vec<u32> = ids.iter().take(profile.data_ids()).map(|id| id & mask).collect();
-        let least = profile.header() + usize::from(offset) + more;
-        let len = if least <= 8 { least } else { [12, 16, 20, 24, 32, 48].into_iter().find(|len| *len >= least)? };
-        let mode = if has { mode } else { IdMode::Both };
-        Some(Settings { mode, offset, ..Settings::new(profile, ids, len) }).filter(|one| one.scheme().is_ok())
-    })
+    (profile, mode, any::<[u32; 16]>(), 3..=12_usize, 0..3_u16).prop_filter_map(
+        "a length of CAN FD",
+        |(profile, mode, ids, more, offset)| {
+            let mask = match profile {
+                Profile::P02 | Profile::P22 => 0xFF,
+                Profile::P04 | Profile::P07 => u32::MAX,
+                _ => 0xFFF,
+            };
+            let has = profile == Profile::P01 || profile == Profile::P11 && mode == IdMode::Nibble;
+            let ids: Vec<u32> = ids.iter().take(profile.data_ids()).map(|id| id & mask).collect();
+            let least = profile.header() + usize::from(offset) + more;
+            let len =
+                if least <= 8 { least } else { [12, 16, 20, 24, 32, 48].into_iter().find(|len| *len >= least)? };
+            let mode = if has { mode } else { IdMode::Both };
+            Some(Settings { mode, offset, ..Settings::new(profile, ids, len) }).filter(|one| one.scheme().is_ok())
+        },
+    )
 }
 
 /// 2 bytes that rarely change, and a counter that the CRC does not cover: frames that differ are few.

@@ -81,5 +81,6 @@ fn judged(payloads: &[&[u8]], start: u16, bits: u8) -> Option<(f64, Selector)> {
     }
     let fixed = groups.values().map(|group| 1.0 - varying(group) / all).filter(|part| *part >= 0.25).count();
     let score = fixed as f64 / groups.len() as f64;
-    (score > 0.5).then(|| (score + f64::from(bits) / 100.0, Selector { start, bits, values: groups.into_keys().collect() }))
+    (score > 0.5)
+        .then(|| (score + f64::from(bits) / 100.0, Selector { start, bits, values: groups.into_keys().collect() }))
 }

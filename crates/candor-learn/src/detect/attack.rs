@@ -81,7 +81,9 @@ impl Attack {
             Self::Replay => {
                 let older = traffic.iter().filter(|one| one.id == target && one.at_ns < from_ns);
                 let pairs = hit.windows(2).filter_map(|pair| <[&Recorded; 2]>::try_from(pair).ok());
-                sent.extend(pairs.zip(older).map(|([one, next], older)| at(middle(one, next), target, older.payload.clone())));
+                sent.extend(
+                    pairs.zip(older).map(|([one, next], older)| at(middle(one, next), target, older.payload.clone())),
+                );
             }
             Self::Masquerade | Self::ValidMasquerade => {
                 let valid = if self == Self::ValidMasquerade { protection(target) } else { None };

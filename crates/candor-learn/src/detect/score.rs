@@ -107,7 +107,9 @@ pub fn judged(capture: &Capture, rules: &Rules) -> [Score; Rule::ALL.len()] {
     });
     let mut receivers: HashMap<u32, Receiver> = compiled.collect();
     let mut alarm = |rule: Rule, at_ns: u64, is_attack: bool| {
-        let Some(score) = Rule::ALL.iter().position(|one| *one == rule).and_then(|at| scores.get_mut(at)) else { return };
+        let Some(score) = Rule::ALL.iter().position(|one| *one == rule).and_then(|at| scores.get_mut(at)) else {
+            return;
+        };
         if is_attack {
             score.caught += usize::from(rule != Rule::Guard(Key::Silent));
             let begin = capture.interval_ns.map_or(0, |(from, _)| from);

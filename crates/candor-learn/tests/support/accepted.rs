@@ -30,7 +30,10 @@ pub(crate) fn must_be_accepted(learned: &Learned, payloads: &[Vec<u8>]) {
             let Some(sent) = sent else { panic!("{line} drops {payload:02X?}") };
             assert!(!is_check || sent == *payload);
             let mut again = sent.clone();
-            assert!(protection.follow(&mut again) && again == sent, "{line} makes {sent:02X?} of {payload:02X?}: {best:?}");
+            assert!(
+                protection.follow(&mut again) && again == sent,
+                "{line} makes {sent:02X?} of {payload:02X?}: {best:?}"
+            );
         }
     }
 }

@@ -140,14 +140,7 @@ fn search(id: Identifier, frames: &[&Recorded], len: Option<usize>) -> Found {
     let payloads = data.iter().filter(is_meant).map(|one| one.frame.payload());
     let learned = learn(payloads, Some(id.0.bits()));
     let unexplained = learned.schemes.first().map_or_else(Vec::new, |best| unexplained(best, learned.len, &data));
-    Found {
-        id,
-        frames: data.len(),
-        remote: frames.len() - data.len(),
-        lengths: lengths(frames),
-        learned,
-        unexplained,
-    }
+    Found { id, frames: data.len(), remote: frames.len() - data.len(), lengths: lengths(frames), learned, unexplained }
 }
 
 fn unexplained(best: &Hypothesis, len: usize, frames: &[&Recorded]) -> Vec<(usize, Vec<u8>)> {

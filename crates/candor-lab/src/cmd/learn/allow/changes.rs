@@ -44,7 +44,8 @@ pub(super) fn words(difference: &Difference) -> String {
         Difference::New(frames) => format!("new, {}", plural(*frames, "frame")),
         Difference::Gone(frames) => format!("gone; it had {}", plural(*frames, "frame")),
         Difference::Lengths(lengths) => {
-            let each = |(len, frames): &(usize, usize)| format!("{} ({})", plural(*len, "byte"), plural(*frames, "frame"));
+            let each =
+                |(len, frames): &(usize, usize)| format!("{} ({})", plural(*len, "byte"), plural(*frames, "frame"));
             format!("new length: {}", lengths.iter().map(each).collect::<Vec<_>>().join(", "))
         }
         Difference::Constant(bits) => {
@@ -59,5 +60,8 @@ pub(super) fn words(difference: &Difference) -> String {
 /// The bits by byte: `byte 3 mask 0F, was 02`.
 fn places(bits: &Constant) -> String {
     let bytes = bits.mask.iter().zip(&bits.value).enumerate().filter(|(_, (mask, _))| **mask != 0);
-    bytes.map(|(at, (mask, value))| format!("byte {at} mask {mask:02X}, was {value:02X}")).collect::<Vec<_>>().join("; ")
+    bytes
+        .map(|(at, (mask, value))| format!("byte {at} mask {mask:02X}, was {value:02X}"))
+        .collect::<Vec<_>>()
+        .join("; ")
 }

@@ -46,7 +46,8 @@ fn key(text: &str) -> String {
 /// What would be dropped, each line after this prefix.
 pub(super) fn replay(verdicts: &Verdicts, about: &[(&str, &str)]) -> String {
     let [(prefix, what)] = about else { return String::new() };
-    let mut text = format!("{prefix}{what}: {} of {} would be dropped.\n", verdicts.bad, plural(verdicts.frames, "frame"));
+    let mut text =
+        format!("{prefix}{what}: {} of {} would be dropped.\n", verdicts.bad, plural(verdicts.frames, "frame"));
     for ((id, violated), count) in &verdicts.counts {
         let what = match violated {
             Key::Silent => format!("silent, {}", plural(*count, "time")),
@@ -107,7 +108,12 @@ fn comments(entry: &Entry) -> Vec<String> {
         None => {}
     }
     if let Some(mux) = &guard.mux {
-        lines.push(format!("multiplexed: {} values of bits {} to {}", mux.values.len(), mux.start, mux.start + u16::from(mux.bits) - 1));
+        lines.push(format!(
+            "multiplexed: {} values of bits {} to {}",
+            mux.values.len(),
+            mux.start,
+            mux.start + u16::from(mux.bits) - 1
+        ));
     }
     if let (Outcome::Found, Some(best)) = (learned.outcome, learned.schemes.first()) {
         let explained = format!("{} of {}", best.explained, plural(best.of, "frame"));

@@ -85,7 +85,10 @@ pub(super) fn all(name: &str, found: &[Found]) -> String {
                 match written {
                     Some(Ok(written)) => format!("{reason}: {}", written.protect),
                     _ if one.learned.counters.is_empty() => reason,
-                    _ => format!("{reason}; counter: {}", one.learned.counters.iter().map(counter).collect::<Vec<_>>().join("; ")),
+                    _ => format!(
+                        "{reason}; counter: {}",
+                        one.learned.counters.iter().map(counter).collect::<Vec<_>>().join("; ")
+                    ),
                 }
             }
         };
@@ -133,14 +136,17 @@ pub(super) fn undecided(one: &Ambiguity) -> String {
             format!("the checksum covers the constant bytes {} or not", listed(bytes))
         }
         Ambiguity::CounterRange => "the largest value of the counter, which never started again".into(),
-        Ambiguity::DataIdHighByte => "the high byte of the Data-ID: for each there is a low byte with the same checksums".into(),
+        Ambiguity::DataIdHighByte => {
+            "the high byte of the Data-ID: for each there is a low byte with the same checksums".into()
+        }
         Ambiguity::Mode => "the mode: another one gives the same checksums with another Data-ID".into(),
         Ambiguity::Places(places) => {
             let places = places.iter().map(|one| place(*one)).collect();
             format!("the place of the checksum, which could also be {}", listed(places))
         }
         Ambiguity::StartOrFinalOrDataId => {
-            "whether the constant is a start value, a final value or a Data-ID; for this length they are the same".into()
+            "whether the constant is a start value, a final value or a Data-ID; for this length they are the same"
+                .into()
         }
         Ambiguity::StartOrIdentifier => "whether the start value comes from the identifier or the length".into(),
         Ambiguity::StartOrDataId => "whether the start value is a part of all Data-IDs".into(),

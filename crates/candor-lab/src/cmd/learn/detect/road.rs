@@ -63,8 +63,11 @@ pub(super) fn table(folder: &Path) -> Result<Table, RoadError> {
             }
             Some(Metadata { injection_interval: Some(interval), injection_id, injection_data_str }) => {
                 let id = injection_id.as_deref().unwrap_or("XXX");
-                Label::new(*interval, id, injection_data_str.as_deref())
-                    .map_err(|error| RoadError::Label { path: path.clone(), capture: name.clone(), error })?
+                Label::new(*interval, id, injection_data_str.as_deref()).map_err(|error| RoadError::Label {
+                    path: path.clone(),
+                    capture: name.clone(),
+                    error,
+                })?
             }
         };
         let mut row = Row { name: Some(name), ..Row::default() };
@@ -170,13 +173,20 @@ mod tests {
         wrong("injection_id \"engine\" is neither");
         fs::write(&path, labels).unwrap();
         let table = table(road).unwrap();
-        assert_eq!(table.left_out, ["accelerator_attack_drive_1: capture_metadata.json has no injection_interval for it"]);
+        assert_eq!(
+            table.left_out,
+            ["accelerator_attack_drive_1: capture_metadata.json has no injection_interval for it"]
+        );
         let [usual, row] = &table.rows[..] else { panic!("{table:?}") };
         assert_eq!((usual.name.as_deref(), usual.frames), (None, 0));
         assert_eq!((row.name.as_deref(), row.runs), (Some("max_speedometer_attack_1"), 1));
         assert!((395..=410).contains(&row.frames), "{row:?}");
-        let detected: Vec<_> =
-            Rule::ALL.iter().zip(&row.cells).filter(|(_, cell)| cell.detected > 0).map(|(rule, _)| rule.name()).collect();
+        let detected: Vec<_> = Rule::ALL
+            .iter()
+            .zip(&row.cells)
+            .filter(|(_, cell)| cell.detected > 0)
+            .map(|(rule, _)| rule.name())
+            .collect();
         assert_eq!(detected, ["min-gap", "rate", "check"]);
     }
 }
