@@ -9,10 +9,12 @@ mod differ;
 mod guard;
 mod judge;
 mod observed;
+mod range;
 mod selector;
 
 pub use differ::{Difference, differences};
 pub use guard::{Constant, Guard};
 pub use judge::{Judge, Key};
 pub use observed::{Gaps, Observed, observe};
+pub use range::Range;
 pub use selector::{Selector, selector};

@@ -109,6 +109,10 @@ fn at_place(frames: &Frames, place: Place, counter: Option<&FoundCounter>, ident
             let probed = Values::new(frames, &frames.probe, &cover, unit);
             let mut values: Option<Values> = None;
             for kind in kinds(place, counter.is_some()) {
+                // Only 4 bits of it can vary: a whole byte would be no better than the half, and miss frames whose other half varies.
+                if matches!(kind, Kind::Xor) && unit == Unit::Nibble && place.bits > 4 {
+                    continue;
+                }
                 if counter.is_none() {
                     let constants = probed.constants(kind, largest);
                     if frames::majority(&constants).is_none() {

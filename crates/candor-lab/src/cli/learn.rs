@@ -49,7 +49,7 @@ pub(crate) struct LearnChecksumArgs {
 /// Write an allow-list of the identifiers in logs as a gateway file, or compare a later log with them.
 ///
 /// Each identifier becomes a route with a guard: lengths, bits that never changed, the selector of a multiplexed message, rate,
-/// shortest gap and longest silence. Comments say what was seen. The guards only count violations, until on-violation is
+/// shortest gap and longest silence; with --database, ranges of signals. Comments say what was seen. The guards only count violations, until on-violation is
 /// changed to "drop". Then the logs are judged by the list, and comments say what would be dropped, by identifier and key.
 ///
 /// With --compare, prints what a later log has that the logs had not (new and missing identifiers, other lengths, bits that
@@ -62,6 +62,7 @@ pub(crate) struct LearnChecksumArgs {
 Examples:
   candor-lab learn allow monday.log tuesday.log > allow.toml
   candor-lab learn allow monday.log --from body --to powertrain > allow.toml
+  candor-lab learn allow monday.log --database car.dbc > allow.toml
   candor-lab learn allow monday.log --compare friday.log")]
 pub(crate) struct LearnAllowArgs {
     /// Logs of candump; - reads standard input.
@@ -79,6 +80,9 @@ pub(crate) struct LearnAllowArgs {
     /// Name of the bus that they go to (default: can1, or can0).
     #[arg(long, value_name = "BUS")]
     pub(crate) to: Option<String>,
+    /// DBC or KCD file: the list also has the ranges of signals.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) database: Option<PathBuf>,
     /// Print the differences of this later log instead of the list.
     #[arg(long, value_name = "LATER")]
     pub(crate) compare: Option<PathBuf>,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::observed::Observed;
+use super::range::Range;
 use super::selector::Selector;
 use crate::written::Hex;
 
@@ -61,6 +62,8 @@ pub struct Guard {
     pub constant: Option<Constant>,
     /// A field that selects the meaning of others.
     pub mux: Option<Selector>,
+    /// Signals of a database.
+    pub values: Vec<Range>,
     /// Frames per second and the depth of the bucket in frames.
     pub rate: Option<(u32, u32)>,
     /// The shortest time between two frames, in ns.
@@ -77,6 +80,7 @@ impl Guard {
     ///   frames in a second.
     /// * The bucket is one frame deeper than the logs need, and at least 2.
     /// * Constant bits need 100 data frames.
+    /// * [`values`](Self::values) are empty.
     #[must_use]
     pub fn of(seen: &Observed, mux: Option<Selector>) -> Self {
         let mut guard = Self {
@@ -84,6 +88,7 @@ impl Guard {
             len: seen.lengths.keys().copied().collect(),
             constant: None,
             mux,
+            values: Vec::new(),
             rate: None,
             min_gap_ns: None,
             silent_ns: None,
@@ -128,6 +133,11 @@ impl Guard {
                 "guard.mux = {{ bits = {{ start-bit = {start}, bits = {bits} }}, values = [{}] }}",
                 values.join(", ")
             );
+        }
+        if !self.values.is_empty() {
+            let each = |one: &Range| format!("\"{}\" = [{}, {}]", one.name, one.physical.0, one.physical.1);
+            let values: Vec<_> = self.values.iter().map(each).collect();
+            let _infallible = writeln!(text, "guard.values = {{ {} }}", values.join(", "));
         }
         if let Some((rate, burst)) = self.rate {
             let _infallible = writeln!(text, "guard.rate = \"{rate}/s\"\nguard.burst = {burst}");

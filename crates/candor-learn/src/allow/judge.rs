@@ -18,6 +18,8 @@ pub enum Key {
     Constant,
     /// `mux`.
     Mux,
+    /// `values`.
+    Values,
     /// `min-gap`.
     MinGap,
     /// `rate` and `burst`.
@@ -28,8 +30,8 @@ pub enum Key {
 
 impl Key {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Unknown, Self::Len, Self::Constant, Self::Mux, Self::MinGap, Self::Rate, Self::Silent];
+    pub const ALL: [Self; 8] =
+        [Self::Unknown, Self::Len, Self::Constant, Self::Mux, Self::Values, Self::MinGap, Self::Rate, Self::Silent];
 
     /// Its name in gateway files.
     #[must_use]
@@ -39,6 +41,7 @@ impl Key {
             Self::Len => "len",
             Self::Constant => "constant",
             Self::Mux => "mux",
+            Self::Values => "values",
             Self::MinGap => "min-gap",
             Self::Rate => "rate",
             Self::Silent => "silent",
@@ -60,7 +63,7 @@ struct State {
 
 /// Judges frames one after the other.
 ///
-/// * A remote frame has no payload: `len`, `constant` and `mux` do not hold for it.
+/// * A remote frame has no payload: `len`, `constant`, `mux` and `values` do not hold for it.
 /// * A frame is judged by all keys. One that violates any of them takes no token and does not count for `min-gap`, so that
 ///   injected frames do not make the usual ones violations.
 /// * The bucket is full at first. A frame takes a token if there is a whole one.
@@ -86,6 +89,7 @@ impl<'a> Judge<'a> {
             check(Key::Len, guard.len.is_empty() || guard.len.contains(&payload.len()));
             check(Key::Constant, guard.constant.as_ref().is_none_or(|one| one.holds(payload)));
             check(Key::Mux, guard.mux.as_ref().is_none_or(|one| one.holds(payload)));
+            check(Key::Values, guard.values.iter().all(|one| one.holds(payload)));
         }
         let gap = state.good_ns.map(|last| frame.at_ns - last);
         if guard.min_gap_ns.is_some_and(|least| gap.is_some_and(|gap| gap < least)) {

@@ -3,6 +3,7 @@
 mod changes;
 mod json;
 mod list;
+mod signals;
 
 use std::collections::BTreeMap;
 
@@ -69,7 +70,11 @@ pub(crate) fn run(args: &LearnAllowArgs) -> Outcome {
         }
         None => None,
     };
-    let entries = entries(&logs, later.is_none());
+    let database = args.database.as_deref().map(crate::cmd::database::read).transpose()?;
+    let mut entries = entries(&logs, later.is_none());
+    if let Some(database) = database {
+        entries.iter_mut().for_each(|one| one.guard.values = signals::ranges(&database, one.seen.id, &logs.frames));
+    }
     let (shown, is_equal) = match later {
         Some((frames, name)) => {
             let verdicts = judged(&entries, std::slice::from_ref(&frames));

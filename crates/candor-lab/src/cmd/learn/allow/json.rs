@@ -1,6 +1,6 @@
 //! The output of `candor learn allow --json`.
 
-use candor_learn::allow::Difference;
+use candor_learn::allow::{Difference, Range};
 use candor_learn::{name, written};
 use serde::Serialize;
 
@@ -43,6 +43,7 @@ struct IdentifierView {
     constant_mask_hex: Option<String>,
     constant_value_hex: Option<String>,
     mux: Option<MuxView>,
+    values: Vec<RangeView>,
     cyclic: Option<bool>,
     median_gap_ns: Option<u64>,
     mad_gap_ns: Option<u64>,
@@ -61,6 +62,15 @@ struct MuxView {
     start_bit: u16,
     len_bit: u8,
     values: Vec<u8>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RangeView {
+    signal: String,
+    /// Physical, as decimal numbers.
+    min: String,
+    max: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -109,6 +119,11 @@ fn about<'a>(logs: &'a Logs, verdicts: &Verdicts) -> View<'a> {
     }
 }
 
+fn range(from: &Range) -> RangeView {
+    let (min, max) = from.physical.clone();
+    RangeView { signal: from.name.clone(), min, max }
+}
+
 fn identifier(entry: &Entry) -> IdentifierView {
     let Entry { seen, guard, learned } = entry;
     let best = learned.schemes.first().filter(|best| best.is_strong());
@@ -126,6 +141,7 @@ fn identifier(entry: &Entry) -> IdentifierView {
             len_bit: mux.bits,
             values: mux.values.clone(),
         }),
+        values: guard.values.iter().map(range).collect(),
         cyclic: seen.gaps.map(|gaps| gaps.is_cyclic()),
         median_gap_ns: seen.gaps.map(|gaps| gaps.median_ns),
         mad_gap_ns: seen.gaps.map(|gaps| gaps.mad_ns),

@@ -31,6 +31,9 @@ pub(super) fn text(logs: &Logs, entries: &[Entry], verdicts: &Verdicts, args: &L
     let _ = write!(text, "\nengine = \"auto\"\n\n[bus.{}]\ninterface = {:?}\n", key(from), logs.interface);
     let other = if logs.interface == "can1" { "can0" } else { "can1" };
     let _ = writeln!(text, "\n[bus.{}]\ninterface = {other:?}", key(to));
+    if let Some(database) = &args.database {
+        let _ = writeln!(text, "\n[database]\n{} = {:?}", key(from), database.display().to_string());
+    }
     for entry in entries {
         text += &route(entry, from, to);
     }
