@@ -48,8 +48,8 @@ pub(crate) struct LearnChecksumArgs {
 
 /// Write an allow-list of the identifiers in logs as a gateway file, or compare a later log with them.
 ///
-/// Each identifier becomes a route with a guard: lengths, bits that never changed, the selector of a multiplexed message, rate,
-/// shortest gap and longest silence; with --database, ranges of signals. Comments say what was seen. The guards only count violations, until on-violation is
+/// Each identifier becomes a route with a guard: lengths, bits that never changed, rate, shortest gap and longest silence; with
+/// --database, ranges of signals. Comments say what was seen. The guards only count violations, until on-violation is
 /// changed to "drop". Then the logs are judged by the list, and comments say what would be dropped, by identifier and key.
 ///
 /// With --compare, prints what a later log has that the logs had not (new and missing identifiers, other lengths, bits that

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use super::observed::Observed;
 use super::range::Range;
-use super::selector::Selector;
 use crate::written::Hex;
 
 const SECOND: u64 = 1_000_000_000;
@@ -60,8 +59,6 @@ pub struct Guard {
     pub len: BTreeSet<usize>,
     /// Bits of the payload.
     pub constant: Option<Constant>,
-    /// A field that selects the meaning of others.
-    pub mux: Option<Selector>,
     /// Signals of a database.
     pub values: Vec<Range>,
     /// Frames per second and the depth of the bucket in frames.
@@ -82,12 +79,11 @@ impl Guard {
     /// * Constant bits need 100 data frames.
     /// * [`values`](Self::values) are empty.
     #[must_use]
-    pub fn of(seen: &Observed, mux: Option<Selector>) -> Self {
+    pub fn of(seen: &Observed) -> Self {
         let mut guard = Self {
             id: seen.id,
             len: seen.lengths.keys().copied().collect(),
             constant: None,
-            mux,
             values: Vec::new(),
             rate: None,
             min_gap_ns: None,
@@ -126,21 +122,15 @@ impl Guard {
             let _infallible =
                 writeln!(text, "guard.constant = {{ mask = \"{}\", value = \"{}\" }}", Hex(mask), Hex(value));
         }
-        if let Some(Selector { start, bits, values }) = &self.mux {
-            let values: Vec<_> = values.iter().map(ToString::to_string).collect();
-            let _infallible = writeln!(
-                text,
-                "guard.mux = {{ bits = {{ start-bit = {start}, bits = {bits} }}, values = [{}] }}",
-                values.join(", ")
-            );
-        }
         if !self.values.is_empty() {
-            let each = |one: &Range| format!("\"{}\" = [{}, {}]", one.name, one.physical.0, one.physical.1);
+            let each = |Range { name, physical: (least, most), .. }: &Range| {
+                format!("\"{name} >= {least}\", \"{name} <= {most}\"")
+            };
             let values: Vec<_> = self.values.iter().map(each).collect();
-            let _infallible = writeln!(text, "guard.values = {{ {} }}", values.join(", "));
+            let _infallible = writeln!(text, "guard.values = [{}]", values.join(", "));
         }
         if let Some((rate, burst)) = self.rate {
-            let _infallible = writeln!(text, "guard.rate = \"{rate}/s\"\nguard.burst = {burst}");
+            let _infallible = writeln!(text, "guard.rate = \"{rate} frames/s\"\nguard.burst = {burst}");
         }
         for (key, time) in [("min-gap", self.min_gap_ns), ("silent", self.silent_ns)] {
             if let Some(time) = time {

@@ -16,8 +16,6 @@ pub enum Key {
     Len,
     /// `constant`.
     Constant,
-    /// `mux`.
-    Mux,
     /// `values`.
     Values,
     /// `min-gap`.
@@ -30,8 +28,8 @@ pub enum Key {
 
 impl Key {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Unknown, Self::Len, Self::Constant, Self::Mux, Self::Values, Self::MinGap, Self::Rate, Self::Silent];
+    pub const ALL: [Self; 7] =
+        [Self::Unknown, Self::Len, Self::Constant, Self::Values, Self::MinGap, Self::Rate, Self::Silent];
 
     /// Its name in gateway files.
     #[must_use]
@@ -40,7 +38,6 @@ impl Key {
             Self::Unknown => "identifier",
             Self::Len => "len",
             Self::Constant => "constant",
-            Self::Mux => "mux",
             Self::Values => "values",
             Self::MinGap => "min-gap",
             Self::Rate => "rate",
@@ -61,9 +58,9 @@ struct State {
     is_silent: bool,
 }
 
-/// Judges frames one after the other.
+/// Judges frames one after the other, as guards do with `on-violation = "drop"`.
 ///
-/// * A remote frame has no payload: `len`, `constant`, `mux` and `values` do not hold for it.
+/// * A remote frame has no payload: `len`, `constant` and `values` do not hold for it.
 /// * A frame is judged by all keys. One that violates any of them takes no token and does not count for `min-gap`, so that
 ///   injected frames do not make the usual ones violations.
 /// * The bucket is full at first. A frame takes a token if there is a whole one.
@@ -88,7 +85,6 @@ impl<'a> Judge<'a> {
             let mut check = |key, holds: bool| violated.extend((!holds).then_some(key));
             check(Key::Len, guard.len.is_empty() || guard.len.contains(&payload.len()));
             check(Key::Constant, guard.constant.as_ref().is_none_or(|one| one.holds(payload)));
-            check(Key::Mux, guard.mux.as_ref().is_none_or(|one| one.holds(payload)));
             check(Key::Values, guard.values.iter().all(|one| one.holds(payload)));
         }
         let gap = state.good_ns.map(|last| frame.at_ns - last);

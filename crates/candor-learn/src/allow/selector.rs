@@ -16,15 +16,9 @@ pub struct Selector {
 }
 
 impl Selector {
-    fn of(self_start: u16, bits: u8, payload: &[u8]) -> Option<u8> {
-        let byte = payload.get(usize::from(self_start / 8))?;
-        Some(byte >> (self_start % 8) & if bits == 8 { 0xFF } else { 0x0F })
-    }
-
-    /// True if the field has one of the values.
-    #[must_use]
-    pub fn holds(&self, payload: &[u8]) -> bool {
-        Self::of(self.start, self.bits, payload).is_some_and(|value| self.values.contains(&value))
+    fn of(start: u16, bits: u8, payload: &[u8]) -> Option<u8> {
+        let byte = payload.get(usize::from(start / 8))?;
+        Some(byte >> (start % 8) & if bits == 8 { 0xFF } else { 0x0F })
     }
 }
 

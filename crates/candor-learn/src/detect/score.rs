@@ -61,7 +61,7 @@ impl Rules {
     /// The guards of all identifiers in these logs, and the checks of those whose checksum was found in the first one.
     #[must_use]
     pub fn learn(logs: &[Vec<Recorded>]) -> Self {
-        let guards = observe(logs).iter().map(|seen| Guard::of(seen, None)).collect();
+        let guards = observe(logs).iter().map(Guard::of).collect();
         let mut by_id: HashMap<u32, Vec<&[u8]>> = HashMap::new();
         for frame in logs.first().into_iter().flatten().filter(|frame| !frame.is_remote) {
             let payloads = by_id.entry(frame.id).or_default();

@@ -8,7 +8,7 @@ mod signals;
 use std::collections::BTreeMap;
 
 use candor_cli::{Exit, Outcome, render};
-use candor_learn::allow::{Guard, Judge, Key, Observed, observe, selector};
+use candor_learn::allow::{Guard, Judge, Key, Observed, Selector, observe, selector};
 use candor_learn::{Learned, Recorded, learn};
 #[cfg(test)]
 pub(in crate::cmd) use json::View;
@@ -26,6 +26,7 @@ struct Entry {
     seen: Observed,
     guard: Guard,
     learned: Learned,
+    mux: Option<Selector>,
 }
 
 /// What the list says about logs.
@@ -120,7 +121,7 @@ fn entries(logs: &Logs, with_checksums: bool) -> Vec<Entry> {
         let frames = by_id.get(&seen.id).map(Vec::as_slice).unwrap_or_default();
         let data = frames.iter().filter(|one| with_checksums && !one.is_remote).take(SEARCHED);
         let learned = learn(data.map(|one| &one.payload[..]), Some(seen.id & !candor_learn::EXTENDED));
-        Entry { seen: seen.clone(), guard: Guard::of(seen, selector(frames)), learned }
+        Entry { seen: seen.clone(), guard: Guard::of(seen), learned, mux: selector(frames) }
     })
 }
 

@@ -125,7 +125,7 @@ fn range(from: &Range) -> RangeView {
 }
 
 fn identifier(entry: &Entry) -> IdentifierView {
-    let Entry { seen, guard, learned } = entry;
+    let Entry { seen, guard, learned, mux } = entry;
     let best = learned.schemes.first().filter(|best| best.is_strong());
     let constant = guard.constant.as_ref();
     IdentifierView {
@@ -136,11 +136,7 @@ fn identifier(entry: &Entry) -> IdentifierView {
         lengths_byte: seen.lengths.keys().copied().collect(),
         constant_mask_hex: constant.map(|one| hex(&one.mask)),
         constant_value_hex: constant.map(|one| hex(&one.value)),
-        mux: guard.mux.as_ref().map(|mux| MuxView {
-            start_bit: mux.start,
-            len_bit: mux.bits,
-            values: mux.values.clone(),
-        }),
+        mux: mux.as_ref().map(|mux| MuxView { start_bit: mux.start, len_bit: mux.bits, values: mux.values.clone() }),
         values: guard.values.iter().map(range).collect(),
         cyclic: seen.gaps.map(|gaps| gaps.is_cyclic()),
         median_gap_ns: seen.gaps.map(|gaps| gaps.median_ns),

@@ -69,8 +69,10 @@ fn route(entry: &Entry, from: &str, to: &str) -> String {
         let _ = writeln!(text, "# {line}");
     }
     let _ = writeln!(text, "[[route]]\nname = \"{id}\"\nfrom = {from:?}\nto = {to:?}\nmatch = \"{id}\"");
-    text += &entry.guard.written();
-    text + "guard.on-violation = \"count\"\n"
+    match entry.guard.written() {
+        guard if guard.is_empty() => text + "# no guard: nothing is known of its frames\n",
+        guard => text + &guard + "guard.on-violation = \"count\"\n",
+    }
 }
 
 fn about(entry: &Entry) -> String {
@@ -91,7 +93,7 @@ fn ms(ns: u64) -> String {
 }
 
 fn comments(entry: &Entry) -> Vec<String> {
-    let Entry { seen, guard, learned } = entry;
+    let Entry { seen, guard, learned, mux } = entry;
     let mut lines = Vec::new();
     match &seen.gaps {
         Some(gaps) => lines.push(period(gaps)),
@@ -110,13 +112,10 @@ fn comments(entry: &Entry) -> Vec<String> {
         }
         None => {}
     }
-    if let Some(mux) = &guard.mux {
-        lines.push(format!(
-            "multiplexed: {} values of bits {} to {}",
-            mux.values.len(),
-            mux.start,
-            mux.start + u16::from(mux.bits) - 1
-        ));
+    if let Some(mux) = mux {
+        let values: Vec<_> = mux.values.iter().map(|one| format!("{one:02X}")).collect();
+        let last = mux.start + u16::from(mux.bits) - 1;
+        lines.push(format!("multiplexed by bits {} to {last}: {}", mux.start, values.join(", ")));
     }
     if let (Outcome::Found, Some(best)) = (learned.outcome, learned.schemes.first()) {
         let explained = format!("{} of {}", best.explained, plural(best.of, "frame"));
