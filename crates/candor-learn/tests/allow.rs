@@ -58,9 +58,11 @@ fn each_key_is_judged() {
     // A bad frame does not make the next good one a violation.
     let between = [frame(0, 0x123, &good), frame(4, 0x123, &good), frame(8, 0x123, &good)];
     assert_eq!(of(&between), [Key::MinGap]);
-    // Remote frames have no payload.
+    // Remote frames need a route of their own.
     let remote = Recorded { is_remote: true, payload: Vec::new(), ..frame(0, 0x123, &[]) };
-    assert_eq!(of(&[remote]), []);
+    assert_eq!(of(&[remote.clone()]), [Key::Unknown]);
+    let seen = Guard { has_remote: true, ..guards[0].clone() };
+    assert_eq!(violations(&[seen], &[remote.clone(), remote]), []);
     // Silence is reported once, and again after a frame.
     let pause = [frame(0, 0x123, &good), frame(60, 0x7, &[]), frame(70, 0x7, &[]), frame(80, 0x123, &good)];
     assert_eq!(of(&pause), [Key::Silent, Key::Unknown, Key::Unknown]);

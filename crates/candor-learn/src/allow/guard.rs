@@ -55,6 +55,8 @@ impl Constant {
 pub struct Guard {
     /// As [`Recorded::id`](crate::Recorded::id).
     pub id: u32,
+    /// Remote frames were seen. They need a route of their own, and are not judged.
+    pub has_remote: bool,
     /// Lengths of payloads in bytes. Empty: any.
     pub len: BTreeSet<usize>,
     /// Bits of the payload.
@@ -82,6 +84,7 @@ impl Guard {
     pub fn of(seen: &Observed) -> Self {
         let mut guard = Self {
             id: seen.id,
+            has_remote: seen.remote > 0,
             len: seen.lengths.keys().copied().collect(),
             constant: None,
             values: Vec::new(),

@@ -10,7 +10,7 @@ const SECOND: u128 = 1_000_000_000;
 /// What a frame violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// No guard has its identifier.
+    /// No guard has its identifier, or it is the first remote frame of it.
     Unknown,
     /// `len`.
     Len,
@@ -60,7 +60,7 @@ struct State {
 
 /// Judges frames one after the other, as guards do with `on-violation = "drop"`.
 ///
-/// * A remote frame has no payload: `len`, `constant` and `values` do not hold for it.
+/// * Remote frames are no frames of the route. They pass if remote frames of the identifier were seen, and change nothing.
 /// * A frame is judged by all keys. One that violates any of them takes no token and does not count for `min-gap`, so that
 ///   injected frames do not make the usual ones violations.
 /// * The bucket is full at first. A frame takes a token if there is a whole one.
@@ -79,14 +79,15 @@ impl<'a> Judge<'a> {
     /// The keys that this frame violates. Times must not go back.
     pub fn frame(&mut self, frame: &Recorded) -> Vec<Key> {
         let Some((guard, state)) = self.guards.get_mut(&frame.id) else { return vec![Key::Unknown] };
-        let mut violated = Vec::new();
-        if !frame.is_remote {
-            let payload = &frame.payload[..];
-            let mut check = |key, holds: bool| violated.extend((!holds).then_some(key));
-            check(Key::Len, guard.len.is_empty() || guard.len.contains(&payload.len()));
-            check(Key::Constant, guard.constant.as_ref().is_none_or(|one| one.holds(payload)));
-            check(Key::Values, guard.values.iter().all(|one| one.holds(payload)));
+        if frame.is_remote {
+            return if guard.has_remote { Vec::new() } else { vec![Key::Unknown] };
         }
+        let mut violated = Vec::new();
+        let payload = &frame.payload[..];
+        let mut check = |key, holds: bool| violated.extend((!holds).then_some(key));
+        check(Key::Len, guard.len.is_empty() || guard.len.contains(&payload.len()));
+        check(Key::Constant, guard.constant.as_ref().is_none_or(|one| one.holds(payload)));
+        check(Key::Values, guard.values.iter().all(|one| one.holds(payload)));
         let gap = state.good_ns.map(|last| frame.at_ns - last);
         if guard.min_gap_ns.is_some_and(|least| gap.is_some_and(|gap| gap < least)) {
             violated.push(Key::MinGap);

@@ -64,11 +64,11 @@ pub struct Observed {
     pub distinct: usize,
     /// Bits that never changed, in the bytes that all data frames have.
     pub constant: Constant,
-    /// `None` with fewer than two frames.
+    /// Of data frames. `None` with fewer than two.
     pub gaps: Option<Gaps>,
-    /// The most frames in any second.
+    /// The most data frames in any second.
     pub most_per_s: usize,
-    /// The time of each frame in ns, by log.
+    /// The time of each data frame in ns, by log.
     pub times: Vec<Vec<u64>>,
 }
 
@@ -89,12 +89,12 @@ pub fn observe(logs: &[Vec<Recorded>]) -> Vec<Observed> {
 }
 
 fn of_id(id: u32, logs: &[Vec<&Recorded>]) -> Observed {
-    let data = || logs.iter().flatten().filter(|one| !one.is_remote).map(|one| one.payload.as_slice());
+    let data = || logs.iter().flat_map(|log| data_of(log)).map(|one| one.payload.as_slice());
     let mut lengths = BTreeMap::new();
     for payload in data() {
         *lengths.entry(payload.len()).or_default() += 1;
     }
-    let times: Vec<Vec<u64>> = logs.iter().map(|log| log.iter().map(|one| one.at_ns).collect()).collect();
+    let times: Vec<Vec<u64>> = logs.iter().map(|log| data_of(log).map(|one| one.at_ns).collect()).collect();
     let gaps = times.iter().flat_map(|times| times.windows(2).map(|pair| pair[1] - pair[0])).collect();
     Observed {
         id,
@@ -107,6 +107,10 @@ fn of_id(id: u32, logs: &[Vec<&Recorded>]) -> Observed {
         most_per_s: times.iter().map(|times| most_per_s(times)).max().unwrap_or_default(),
         times,
     }
+}
+
+fn data_of<'a>(log: &'a [&'a Recorded]) -> impl Iterator<Item = &'a Recorded> + Clone {
+    log.iter().copied().filter(|one| !one.is_remote)
 }
 
 fn most_per_s(times: &[u64]) -> usize {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use candor_cli::gateway_file::plural;
+use candor_core::frame::CAN_RTR_FLAG;
 use candor_learn::allow::{Gaps, Key};
 use candor_learn::{Outcome, name, written};
 
@@ -69,10 +70,18 @@ fn route(entry: &Entry, from: &str, to: &str) -> String {
         let _ = writeln!(text, "# {line}");
     }
     let _ = writeln!(text, "[[route]]\nname = \"{id}\"\nfrom = {from:?}\nto = {to:?}\nmatch = \"{id}\"");
-    match entry.guard.written() {
-        guard if guard.is_empty() => text + "# no guard: nothing is known of its frames\n",
-        guard => text + &guard + "guard.on-violation = \"count\"\n",
+    text += &match entry.guard.written() {
+        guard if guard.is_empty() => "# no guard: nothing is known of its frames\n".to_owned(),
+        guard => guard + "guard.on-violation = \"count\"\n",
+    };
+    if entry.guard.has_remote {
+        let remote = format!("{:08X}", entry.seen.id | CAN_RTR_FLAG);
+        let _ = writeln!(
+            text,
+            "\n# {id}: remote frames\n[[route]]\nname = \"{id}-remote\"\nfrom = {from:?}\nto = {to:?}\nmatch = \"{remote}\""
+        );
     }
+    text
 }
 
 fn about(entry: &Entry) -> String {
