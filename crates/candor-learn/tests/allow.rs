@@ -60,7 +60,7 @@ fn each_key_is_judged() {
     assert_eq!(of(&between), [Key::MinGap]);
     // Remote frames need a route of their own.
     let remote = Recorded { is_remote: true, payload: Vec::new(), ..frame(0, 0x123, &[]) };
-    assert_eq!(of(&[remote.clone()]), [Key::Unknown]);
+    assert_eq!(of(std::slice::from_ref(&remote)), [Key::Unknown]);
     let seen = Guard { has_remote: true, ..guards[0].clone() };
     assert_eq!(violations(&[seen], &[remote.clone(), remote]), []);
     // Silence is reported once, and again after a frame.
