@@ -27,6 +27,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-e2e", &["core"]),
     uses("candor-guard", &["core"]),
     uses("candor-secoc", &["core"]),
+    Crate { tests_use: &["core", "config"], ..uses("candor-learn", &["e2e"]) },
     uses("candor-sja1000", &[]),
     uses("candor-bare", &["core", "sja1000"]),
     uses("candor-io", &["core"]),
@@ -37,7 +38,10 @@ const ARROWS: &[Crate] = &[
     uses("candor-engine", &["core", "bpf", "config", "egress", "guard", "io", "netlink", "signals"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
-    uses("candor-lab", &["core", "bare", "bus", "cli", "config", "egress", "io", "netlink", "signals", "wire"]),
+    uses(
+        "candor-lab",
+        &["core", "bare", "bus", "cli", "config", "e2e", "egress", "io", "learn", "netlink", "signals", "wire"],
+    ),
     uses("xtask", &[]),
 ];
 
@@ -45,10 +49,11 @@ const ARROWS: &[Crate] = &[
 const UNSAFE: [&str; 2] = ["candor-io/src/lib.rs", "candor-bare/src/main.rs"];
 
 /// Crates that the gateway, which runs as root, must not link: the laboratory and the libraries that only it needs.
-const NOT_IN_THE_GATEWAY: [&str; 13] = [
+const NOT_IN_THE_GATEWAY: [&str; 14] = [
     "candor-lab",
     "candor-bare",
     "candor-bus",
+    "candor-learn",
     "candor-sja1000",
     "candor-wire",
     "parquet",

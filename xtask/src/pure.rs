@@ -5,7 +5,7 @@ use crate::{static_build, step};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// No clock, file, socket or environment.
-pub(crate) const PURE: [&str; 10] = [
+pub(crate) const PURE: [&str; 11] = [
     "candor-core",
     "candor-bus",
     "candor-bpf",
@@ -13,6 +13,7 @@ pub(crate) const PURE: [&str; 10] = [
     "candor-e2e",
     "candor-guard",
     "candor-secoc",
+    "candor-learn",
     "candor-sja1000",
     "candor-egress",
     "candor-config",

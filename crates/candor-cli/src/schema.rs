@@ -35,7 +35,7 @@ fn path(command: &str) -> PathBuf {
 /// The command that these arguments run, such as `candor-lab demo inversion`; `None` without `--json`.
 pub fn command_of(program: &str, arguments: &[&str]) -> Option<String> {
     let words = match arguments {
-        [group @ ("demo" | "egress"), command, ..] | [group @ "wire", command @ "inject", ..] => {
+        [group @ ("demo" | "egress" | "learn"), command, ..] | [group @ "wire", command @ "inject", ..] => {
             format!("{program} {group} {command}")
         }
         [command, ..] => format!("{program} {command}"),

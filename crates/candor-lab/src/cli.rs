@@ -5,6 +5,7 @@ mod database;
 mod experiment;
 mod fault;
 mod guests;
+mod learn;
 mod methods;
 mod profile;
 mod results;
@@ -19,6 +20,7 @@ pub(crate) use guests::{
     BareMetalArgs, BaselineArgs, DemoCommand, DemoInversionArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs,
     LabKernelsArgs, LabLoadArgs, LabRunArgs, LabShellArgs, PreflightArgs,
 };
+pub(crate) use learn::{LearnAllowArgs, LearnChecksumArgs, LearnCommand, LearnDetectArgs};
 pub(crate) use methods::{
     LabBurstsArgs, LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSoakArgs, LabStreamArgs, LabSystemCallsArgs,
     PaperSetUps,
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Timeline(TimelineArgs),
     Wire(WireArgs),
     Database(DatabaseArgs),
+    #[command(subcommand)]
+    Learn(LearnCommand),
     #[command(subcommand)]
     Demo(DemoCommand),
     Baseline(BaselineArgs),

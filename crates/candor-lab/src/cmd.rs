@@ -14,6 +14,7 @@ mod device;
 pub(crate) mod figure;
 pub(crate) mod guests;
 pub(crate) mod hops;
+pub(crate) mod learn;
 pub(crate) mod measure;
 mod method;
 pub(crate) mod papers;

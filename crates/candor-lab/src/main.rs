@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Papers(args) => cmd::papers::run(&args),
         Command::Timeline(args) => cmd::timeline::run(&args),
         Command::Database(args) => cmd::database::run(&args),
+        Command::Learn(command) => cmd::learn::run(&command),
         Command::Wire(args) => cmd::wire::run(&args),
         Command::Demo(command) => cmd::demo::run(&command),
         Command::BareMetal(args) => cmd::bare_metal::run(&args),

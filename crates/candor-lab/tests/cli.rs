@@ -31,10 +31,55 @@ fn help_states_the_exit_status() {
         "baseline",
         "timeline",
         "database",
+        "learn allow",
+        "learn checksum",
+        "learn detect",
     ] {
         let output = lab(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
     }
+}
+
+#[test]
+fn learn_lists_all_identifiers() {
+    let output = lab("learn checksum tests/cmd/drive.log").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("tests/cmd/drive.log: 6 identifiers, 4 with a checksum\n"), "{text}");
+    for line in [
+        "0FD     146      8  146 of 146  protect = { e2e = \"P02\", ",
+        "122     150      8  149 of 150  protect = { checksum = \"sum\", at = 0, ",
+        "2E4     150      8  150 of 150  protect = { checksum = \"sum\", init = \"08\", at = 7, before = \"02E4\" }",
+        "591      30      8              all 30 payloads are equal",
+    ] {
+        assert!(text.contains(&format!("\n{line}")), "{text}");
+    }
+}
+
+/// The list without the guards, whose keys are tested by the reader of gateway files.
+#[test]
+fn learned_list_is_a_gateway_file() {
+    let output = lab("learn allow tests/cmd/drive.log").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let without: Vec<_> = text.lines().filter(|line| !line.starts_with("guard.")).collect();
+    let loaded = candor_config::config::load(without.join("\n").as_bytes()).unwrap();
+    // One of them has remote frames, too.
+    assert_eq!(loaded.plan.routes().len(), 7);
+    // Each check that a comment has is valid in its route.
+    let checked = text.replace("# check = ", "check = ");
+    let checked: Vec<_> = checked.lines().filter(|line| !line.starts_with("guard.")).collect();
+    let mut moved: Vec<&str> = Vec::new();
+    let mut check = None;
+    for line in checked {
+        match line {
+            line if line.starts_with("check = ") => check = Some(line),
+            line if line.starts_with("match = ") => moved.extend([Some(line), check.take()].into_iter().flatten()),
+            line => moved.push(line),
+        }
+    }
+    let loaded = candor_config::config::load(moved.join("\n").as_bytes()).unwrap();
+    assert_eq!(loaded.plan.routes().iter().filter(|route| !route.checks.is_empty()).count(), 4);
 }
 
 /// The output must have the published schema.
@@ -58,6 +103,11 @@ fn output_has_the_published_schema() {
         "database --json tests/cmd/car.dbc",
         "database --json tests/cmd/car.dbc ABS1",
         "database --json ../candor-signals/tests/car.kcd",
+        "learn checksum --json tests/cmd/drive.log",
+        "learn checksum --json tests/cmd/drive.log --id 122",
+        "learn allow --json tests/cmd/drive.log",
+        "learn allow --json tests/cmd/drive.log --id 122 --compare tests/cmd/drive.log",
+        "learn detect --json --runs 1",
         "database --json tests/cmd/cut.kcd",
     ] {
         let words = arguments.split(' ').map(|word| word.replace('\u{a0}', " "));

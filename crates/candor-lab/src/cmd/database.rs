@@ -4,6 +4,9 @@ mod json;
 mod picture;
 mod text;
 
+use std::error::Error;
+use std::path::Path;
+
 use candor_cli::gateway_file::read_bytes;
 use candor_cli::{Exit, Outcome, render};
 use candor_signals::{Database, FindError, Message};
@@ -19,11 +22,12 @@ const MOST_BYTES: usize = 64 << 20;
 #[error("{0} has more than {MOST_BYTES} bytes")]
 struct TooLarge(String);
 
+#[derive(Debug, thiserror::Error)]
+#[error("{0} has no messages; candor-lab database {0} says why")]
+struct NoMessages(String);
+
 pub(crate) fn run(args: &DatabaseArgs) -> Outcome {
-    let (name, bytes) = read_bytes(&args.file, MOST_BYTES)?;
-    if bytes.len() > MOST_BYTES {
-        return Err(TooLarge(name).into());
-    }
+    let (name, bytes) = bytes(&args.file)?;
     let database = candor_signals::read(&bytes);
     let wanted = args.message.as_ref().map(|message| find(&database, message)).transpose()?;
     let exit = if database.messages.is_empty() { Exit::No } else { Exit::Fine };
@@ -36,6 +40,21 @@ pub(crate) fn run(args: &DatabaseArgs) -> Outcome {
         }
     };
     render::answer(&shown, exit)
+}
+
+fn bytes(path: &Path) -> Result<(String, Vec<u8>), Box<dyn Error>> {
+    let (name, bytes) = read_bytes(path, MOST_BYTES)?;
+    if bytes.len() > MOST_BYTES { Err(TooLarge(name).into()) } else { Ok((name, bytes)) }
+}
+
+/// The database in a file.
+///
+/// # Errors
+/// If it cannot be read, or has no messages.
+pub(super) fn read(path: &Path) -> Result<Database, Box<dyn Error>> {
+    let (name, bytes) = bytes(path)?;
+    let database = candor_signals::read(&bytes);
+    if database.messages.is_empty() { Err(NoMessages(name).into()) } else { Ok(database) }
 }
 
 /// The messages with this name or identifier: one in most files.

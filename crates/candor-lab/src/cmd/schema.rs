@@ -11,7 +11,7 @@ use super::report::{PlanView, RecordView};
 use super::timeline;
 use super::wire::{event, session};
 use super::{
-    bursts, can_send, compare, conformance, database, demo, guests, hops, precision, profile, soak, stream,
+    bursts, can_send, compare, conformance, database, demo, guests, hops, learn, precision, profile, soak, stream,
     system_calls, tester,
 };
 use crate::cli::Cli;
@@ -36,6 +36,9 @@ fn schemas_match_the_code() {
     assert_published::<demo::report::Report>("candor-lab demo inversion");
     assert_published::<hops::View>("candor-lab hops");
     assert_published::<guests::KernelsView>("candor-lab kernels");
+    assert_published::<learn::allow::View<'_>>("candor-lab learn allow");
+    assert_published::<learn::checksum::View<'_>>("candor-lab learn checksum");
+    assert_published::<learn::detect::View<'_>>("candor-lab learn detect");
     assert_published::<OfFile<Either<verdict::View<'_>, dry_run::View>>>("candor-lab measure");
     assert_published::<Either<Vec<ClaimView<'_>>, Vec<FigureView<'_>>>>("candor-lab papers");
     assert_published::<OfFile<precision::View<'_>>>("candor-lab precision");

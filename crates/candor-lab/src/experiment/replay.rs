@@ -17,6 +17,17 @@ pub struct Replayed {
     pub frame: Frame,
 }
 
+/// A line of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLine<'a> {
+    /// Its number; the first is 1.
+    pub line: usize,
+    /// Its time in ns.
+    pub at_ns: u64,
+    pub interface: &'a str,
+    pub frame: Frame,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
@@ -56,8 +67,8 @@ impl Log {
 pub fn frames(text: &str, interface: Option<&str>) -> Result<Vec<Replayed>, LogError> {
     let mut frames: Vec<Replayed> = Vec::new();
     let mut beginning: Option<(u64, &str)> = None;
-    for (line, written) in (1..).zip(text.lines()).filter(|(_, written)| !written.trim().is_empty()) {
-        let (at_ns, of, frame) = read(written).map_err(|why| LogError::Line { line, why })?;
+    for found in lines(text) {
+        let LogLine { line, at_ns, interface: of, frame } = found?;
         if interface.is_some_and(|chosen| chosen != of) || frame.id.0 & CAN_ERR_FLAG != 0 {
             continue;
         }
@@ -72,6 +83,15 @@ pub fn frames(text: &str, interface: Option<&str>) -> Result<Vec<Replayed>, LogE
         frames.push(Replayed { at_ns, frame });
     }
     if frames.is_empty() { Err(LogError::Empty { of: interface.map(str::to_owned) }) } else { Ok(frames) }
+}
+
+/// The lines of a log, without empty ones.
+pub fn lines(text: &str) -> impl Iterator<Item = Result<LogLine<'_>, LogError>> {
+    let written = (1..).zip(text.lines()).filter(|(_, written)| !written.trim().is_empty());
+    written.map(|(line, written)| {
+        let (at_ns, interface, frame) = read(written).map_err(|why| LogError::Line { line, why })?;
+        Ok(LogLine { line, at_ns, interface, frame })
+    })
 }
 
 /// Time in ns, interface and frame of a line. The direction that newer versions append is ignored.

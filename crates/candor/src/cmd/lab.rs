@@ -16,7 +16,7 @@ use crate::cli::Cli;
 const LAB: &str = "candor-lab";
 
 /// The commands that only candor-lab has.
-const MOVED: [&str; 21] = [
+const MOVED: [&str; 22] = [
     "baseline",
     "bench",
     "bursts",
@@ -27,6 +27,7 @@ const MOVED: [&str; 21] = [
     "demo",
     "hops",
     "kernels",
+    "learn",
     "measure",
     "merge",
     "papers",

@@ -57,8 +57,8 @@ fn authentic_frames_are_stripped_after_a_sync_frame() {
     let (left, right) = (place.sender("left"), place.listener("right"));
     let path = place.files.path().join("candor.toml");
     let key = place.files.path().join("a.key");
-    std::fs::write(&key, "000102030405060708090A0B0C0D0E0F\n").unwrap();
-    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fs::write(&key, "000102030405060708090A0B0C0D0E0F\n").unwrap();
+    fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let check = |scheme: &str| format!("echo = true\nframes = \"classic\"\ncheck = {{ {scheme}, key = \"a.key\" }}");
     let steering = check("secoc = \"P03\", sync = \"sync\", strip = true");
     let file = LEFT_RIGHT.to_owned()
@@ -88,7 +88,7 @@ fn authentic_frames_are_stripped_after_a_sync_frame() {
         assert!(text.contains(&line), "{line}{text}");
     }
     // A key that others can read is refused, and nothing changes.
-    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     place.file("candor.toml", &file);
     assert_ne!(candor.reload()["event"], "reloaded");
     candor.stop();

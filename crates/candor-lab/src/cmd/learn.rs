@@ -1,0 +1,24 @@
+//! `candor learn`.
+
+pub(super) mod allow;
+pub(super) mod checksum;
+pub(super) mod detect;
+mod log;
+mod patience;
+
+use candor_cli::Outcome;
+
+use crate::cli::LearnCommand;
+
+pub(crate) fn run(command: &LearnCommand) -> Outcome {
+    match command {
+        LearnCommand::Allow(args) => allow::run(args),
+        LearnCommand::Detect(args) => detect::run(args),
+        LearnCommand::Checksum(args) => checksum::run(args),
+    }
+}
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}

@@ -1,0 +1,20 @@
+//! Learns what each identifier of a bus usually does, writes it as guards of routes, and judges traffic by them.
+//!
+//! ```text
+//!  logs ──▶ Observed ──Guard::of──▶ Guard ─┬─▶ written     keys of a gateway file
+//!           (by identifier)                └─▶ Judge       slow interpreter: what would be dropped, and by which key
+//! ```
+
+mod differ;
+mod guard;
+mod judge;
+mod observed;
+mod range;
+mod selector;
+
+pub use differ::{Difference, differences};
+pub use guard::{Constant, Guard};
+pub use judge::{Judge, Key};
+pub use observed::{Gaps, Observed, observe};
+pub use range::Range;
+pub use selector::{Selector, selector};
