@@ -37,8 +37,9 @@ pub struct Need {
 pub struct Form {
     shape: Shape,
     on_violation: OnViolation,
-    /// A bit for each length.
-    lengths: u128,
+    /// A bit for each length below 64.
+    lengths: u64,
+    allows_64: bool,
     needs: Box<[Compiled]>,
     tally: Tally,
 }
@@ -80,7 +81,9 @@ impl Form {
     /// Compiles the requirements.
     #[must_use]
     pub fn new(shape: Shape, on_violation: OnViolation) -> Self {
-        let lengths = shape.lengths.iter().filter(|len| **len < 128).fold(0, |bits, len| bits | 1 << len);
+        let lengths = shape.lengths.iter().filter(|len| **len < 64).fold(0, |bits, len| bits | 1 << len);
+        let is_any = shape.lengths.is_empty();
+        let allows_64 = is_any || shape.lengths.contains(&64);
         let pattern = |whole: &PayloadPattern| {
             let first = |bytes: &[u8]| bytes.first_chunk().map_or(0, |first| u64::from_ne_bytes(*first));
             Pattern { mask: first(&whole.mask), value: first(&whole.value), whole: *whole, bytes: whole.bytes() }
@@ -88,8 +91,8 @@ impl Form {
         let compiled =
             |need: &Need| Compiled { rule: need.rule, id: need.id, any: need.any.iter().map(pattern).collect() };
         let needs = shape.needs.iter().map(compiled).collect();
-        let lengths = if shape.lengths.is_empty() { u128::MAX } else { lengths };
-        Self { shape, on_violation, lengths, needs, tally: Tally::default() }
+        let lengths = if is_any { u64::MAX } else { lengths };
+        Self { shape, on_violation, lengths, allows_64, needs, tally: Tally::default() }
     }
 
     /// Its violations.
@@ -98,15 +101,26 @@ impl Form {
         &self.tally
     }
 
-    #[inline(always)]
-    fn broken(&self, id: RawId, payload: &[u8]) -> Option<Rule> {
-        if self.lengths >> (payload.len() & 127) & 1 == 0 {
-            return Some(Rule::Length);
-        }
+    #[inline]
+    fn has_length(&self, len: usize) -> bool {
+        if len < 64 { self.lengths >> len & 1 != 0 } else { len == 64 && self.allows_64 }
+    }
+
+    // Separate, so that the length alone needs no registers of it.
+    #[inline(never)]
+    fn unmet(&self, id: RawId, payload: &[u8]) -> Option<Rule> {
         let is_met = |need: &Compiled| {
             need.id.is_some_and(|of| of != id) || need.any.iter().any(|pattern| pattern.matches(payload))
         };
         self.needs.iter().find(|need| !is_met(need)).map(|need| need.rule)
+    }
+
+    #[inline]
+    fn broken(&self, id: RawId, payload: &[u8]) -> Option<Rule> {
+        if !self.has_length(payload.len()) {
+            return Some(Rule::Length);
+        }
+        if self.needs.is_empty() { None } else { self.unmet(id, payload) }
     }
 }
 

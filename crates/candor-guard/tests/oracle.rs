@@ -50,7 +50,7 @@ impl Slow {
         self.now = at;
         self.frames.iter_mut().chain(&mut self.bits).for_each(|bucket| bucket.wait(waited));
         // SOF 1, identifier 11, RTR 1, IDE 1, r0 1, DLC 4, CRC 15, delimiter 1, ACK 2, EOF 7, space 3.
-        let bits = 1 + 11 + 1 + 1 + 1 + 4 + 15 + 1 + 2 + 7 + 3 + 8 * i128::try_from(payload).unwrap();
+        let bits = 1 + 11 + 1 + 1 + 1 + 4 + 15 + 1 + 2 + 7 + 3 + 8 * payload as i128;
         let fault = if self.frames.as_ref().is_some_and(|bucket| !bucket.has(1)) {
             Some(Rule::Rate)
         } else if self.bits.as_ref().is_some_and(|bucket| !bucket.has(bits)) {

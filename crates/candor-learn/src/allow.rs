@@ -5,6 +5,7 @@
 //!           (by identifier)                └─▶ Judge       slow interpreter: what would be dropped, and by which key
 //! ```
 
+mod constant;
 mod differ;
 mod guard;
 mod judge;
@@ -12,8 +13,9 @@ mod observed;
 mod range;
 mod selector;
 
+pub use constant::Constant;
 pub use differ::{Difference, differences};
-pub use guard::{Constant, Guard};
+pub use guard::Guard;
 pub use judge::{Judge, Key};
 pub use observed::{Gaps, Observed, observe};
 pub use range::Range;

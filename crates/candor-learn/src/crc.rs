@@ -8,12 +8,12 @@ use std::collections::HashSet;
 
 use candor_e2e::{Algorithm, ByteOrder, CATALOGUE, Checksum, Crc, DataId, Place};
 
+use crate::candidate::Ambiguity;
 use crate::candidate::Candidate;
 use crate::counter::FoundCounter;
 use crate::field::{self, Cover};
 use crate::frames::Frames;
 use crate::gf2::{self, Poly};
-use crate::hypothesis::Ambiguity;
 use crate::listed::{Grouped, grouped};
 use crate::plain::is_chooser;
 use crate::scheme;

@@ -1,8 +1,8 @@
 //! Verifies candidates on all frames, and orders them.
 
-use candor_e2e::{Place, Protection, Scheme, Settings};
+use candor_e2e::{Protection, Scheme, Settings};
 
-use crate::candidate::Candidate;
+use crate::candidate::{Ambiguity, Candidate};
 use crate::counter::FoundCounter;
 use crate::field::{self, Cover};
 use crate::frames::{self, Frames};
@@ -18,29 +18,6 @@ const ALTERNATIVES: usize = 4;
 pub(crate) const STRONG: f64 = 32.0;
 /// Evidence below which a scheme is not returned, in bits.
 const LEAST: f64 = 8.0;
-
-/// What the log cannot decide. The scheme has the simplest choice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ambiguity {
-    /// These bytes do not vary: the checksum may cover them or not.
-    ConstantBytes(Vec<u16>),
-    /// The counter was not seen to start again: its largest value is a guess.
-    CounterRange,
-    /// P01 and P11 in mode both: each high byte of the Data-ID has a low byte that gives the same checksums. The high byte is 0.
-    DataIdHighByte,
-    /// The Data-ID could also be in another mode, with another value.
-    Mode,
-    /// The checksum may be at one of these places instead: each of these fields follows from the others.
-    Places(Vec<Place>),
-    /// One constant: `init`, `xorout` and a constant Data-ID before the payload are the same for payloads of one length.
-    StartOrFinalOrDataId,
-    /// The start of the XOR or sum may come from bytes before the payload, for example the identifier or the length.
-    StartOrIdentifier,
-    /// The start may be a part of all entries of the Data-ID list.
-    StartOrDataId,
-    /// The log has no frames with these counters: their Data-IDs are 0 in the scheme.
-    UnseenCounters(Vec<u32>),
-}
 
 /// A scheme that explains the log.
 #[derive(Clone, Debug)]

@@ -58,8 +58,9 @@ mod scheme;
 mod traffic;
 mod written;
 
+pub use candidate::Ambiguity;
 pub use counter::FoundCounter;
-pub use hypothesis::{Ambiguity, Hypothesis};
+pub use hypothesis::Hypothesis;
 pub use traffic::{EXTENDED, Recorded, name};
 pub use written::{Follows, NotWritable, Written, written};
 

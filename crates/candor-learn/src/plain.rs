@@ -2,11 +2,11 @@
 
 use candor_e2e::{Checksum, DataId, Place, Unit};
 
+use crate::candidate::Ambiguity;
 use crate::candidate::Candidate;
 use crate::counter::FoundCounter;
 use crate::field::{self, Cover};
 use crate::frames::{self, Frames};
-use crate::hypothesis::Ambiguity;
 use crate::listed::{Grouped, grouped};
 use crate::scheme;
 

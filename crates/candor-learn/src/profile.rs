@@ -2,12 +2,12 @@
 
 use candor_e2e::{IdMode, Profile, Protection, Scheme, Settings};
 
+use crate::candidate::Ambiguity;
 use crate::candidate::Candidate;
 use crate::counter::FoundCounter;
 use crate::field;
 use crate::frames::{self, Frames};
 use crate::gf2;
-use crate::hypothesis::Ambiguity;
 
 /// Profiles with bytes of their own: P11 has those of P01, and P22 those of P02.
 const PROFILES: [(Profile, &[IdMode]); 6] = [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::guard::Constant;
+use super::constant::Constant;
 use super::observed::{Gaps, Observed};
 
 /// A difference of an identifier.

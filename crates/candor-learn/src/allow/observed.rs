@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::guard::Constant;
+use super::constant::Constant;
 use crate::traffic::Recorded;
 
 /// Gaps below which nothing is said about a period.

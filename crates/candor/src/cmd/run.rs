@@ -29,10 +29,10 @@ use candor_cli::gateway_file::plural;
 use candor_cli::render;
 use egress::Egress;
 use metrics::{Metrics, Observer};
-use reload::{Hangup, Reloader};
+use reload::{Hangup, Origin, Reloader};
 use report::{Counted, Moment, Report};
 use service::Service;
-use startup::{Origin, Started};
+use startup::Started;
 
 /// Interval of checks without an event. Interface changes and ending threads wake the supervisor; this finds deleted jobs, and
 /// is long because a check takes processor time from forwarding.

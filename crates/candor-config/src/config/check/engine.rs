@@ -351,8 +351,10 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::Xl => return only_kernel(spec, KernelOnly::Xl),
         Because::Signals => spec.change.first().map(|change| &change.name.span),
         Because::Integrity | Because::Bpf(NotForBpf::Integrity) => {
-            let check = spec.check.as_ref().map(|check| &check.span).or(spec.guard.as_ref().map(|guard| &guard.span));
-            check.or(spec.protect.as_ref().map(|protect| &protect.span))
+            let check = spec.check.as_ref().map(|check| &check.span);
+            let guard = spec.guard.as_ref().map(|guard| &guard.span);
+            let protect = spec.protect.as_ref().map(|protect| &protect.span);
+            [check, guard, protect].into_iter().flatten().next()
         }
         Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
         Because::Timing | Because::Bpf(NotForBpf::Timing) => {

@@ -1,6 +1,6 @@
 //! `check` and `protect`: checksums and counters of a route.
 
-use crate::config::check::{Checks, secoc, value};
+use crate::config::check::{Checks, conflict, secoc, value};
 use crate::config::code;
 use crate::config::spec::{CrcSpec, PlaceSpec, RouteSpec, SchemeSpec, is_true};
 use crate::plan::{Formats, Selection};
@@ -22,12 +22,18 @@ pub(super) fn integrity(
     checks: &Checks<'_>,
     findings: &mut Findings,
 ) -> [Option<Computed>; 2] {
-    let place = spec.check.as_ref().map(|check| &check.span).or(spec.protect.as_ref().map(|protect| &protect.span));
-    let Some(place) = place else { return [None, None] };
+    let check = spec.check.as_ref().map(|check| &check.span);
+    let protect = spec.protect.as_ref().map(|protect| &protect.span);
+    let Some(place) = check.or(protect) else { return [None, None] };
     let is_one = matches!(selections, [one] if one.filter.normalise().list == ReceiveList::Exact);
     if !is_one || formats == Formats::Xl {
         let help = "write match = \"123\": a route for each message with a counter";
         findings.error(code::INTEGRITY, place, "A checksum with a counter belongs to one identifier", help);
+        return [None, None];
+    }
+    if let Some(flag) = spec.both_ways.as_ref().filter(|flag| flag.value) {
+        let message = "Each direction has counters of its own";
+        conflict(&flag.span, message, (place, "has a counter"), "write a route for each direction", findings);
         return [None, None];
     }
     let len = len_of_message(spec, selections, checks);
@@ -79,7 +85,7 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
         let generic = [spec.checksum.as_ref().map(|text| &text.span), spec.crc.as_ref().map(|crc| &crc.span)];
         if let Some(other) = generic.into_iter().flatten().next() {
             let message = "The profile has its own checksum";
-            super::conflict(other, message, (&name.span, "a profile"), "remove one of the two", findings);
+            conflict(other, message, (&name.span, "a profile"), "remove one of the two", findings);
             return None;
         }
         let profile = Profile::named(&name.value)

@@ -79,10 +79,6 @@ pub(super) fn fits(route: &RouteSpec, findings: &mut Findings) -> bool {
         }
     }
     if let Some(check) = route.check.as_ref().filter(|check| check.scheme.secoc.secoc.is_some()) {
-        if let Some(both_ways) = route.both_ways.as_ref().filter(|both_ways| both_ways.value) {
-            let help = "write a second route for the opposite direction";
-            error(&both_ways.span, "A freshness value belongs to frames of one direction", help);
-        }
         let is_secured = route.protect.as_ref().is_some_and(|protect| protect.scheme.secoc.secoc.is_some());
         if let Some(word) = check.on_bad.as_ref().filter(|word| is_secured && word.value == "pass") {
             let message = "A frame that is not authentic would be sent with a right MAC";

@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use super::egress::Egress;
 use super::report::Report;
-use super::startup::Origin;
 use super::warnings;
 use crate::cli::RunArgs;
 use crate::cmd::audit::{Audit, Cause, FileView, Who};
 use crate::cmd::{plan_for, read_file};
 use candor_cli::gateway_file::{Content, identity, tally};
 use candor_cli::render;
+use candor_cli::signed::Keys;
 
 /// Distinguishes the two meanings of `SIGHUP`.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,18 @@ impl Hangup {
 /// `isatty()` is false for a terminal that was closed.
 fn terminals() -> [bool; 3] {
     [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()]
+}
+
+/// Where the plan came from.
+#[derive(Debug)]
+pub(super) struct Origin {
+    /// Name of the file in messages.
+    pub(super) name: String,
+    pub(super) contents: Vec<Content>,
+    /// The keys of which the file and later ones need a signature.
+    pub(super) keys: Keys,
+    /// Who started the gateway.
+    pub(super) who: Who,
 }
 
 /// Reloads the gateway file and answers through the control file.

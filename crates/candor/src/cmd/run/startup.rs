@@ -9,16 +9,15 @@ mod seccomp;
 
 use std::error::Error;
 
-use candor_cli::gateway_file::{Content, Form};
+use candor_cli::gateway_file::Form;
 use candor_cli::render;
-use candor_cli::signed::Keys;
 use candor_config::plan::{Engine, Plan};
 use candor_io::signal::EndingSignals;
 
 use super::log::Log;
 use super::metrics::Metrics;
 use super::output::Output;
-use super::reload::Hangup;
+use super::reload::{Hangup, Origin};
 use super::report::{self, Report};
 use super::warnings;
 use crate::cli::{Address, LogForm, RunArgs};
@@ -35,18 +34,6 @@ pub(super) struct Started {
     pub(super) hangup: Hangup,
     pub(super) report: Report,
     pub(super) metrics: Metrics,
-}
-
-/// Where the plan came from.
-#[derive(Debug)]
-pub(super) struct Origin {
-    /// Name of the file in messages.
-    pub(super) name: String,
-    pub(super) contents: Vec<Content>,
-    /// The keys of which the file and later ones need a signature.
-    pub(super) keys: Keys,
-    /// Who started the gateway.
-    pub(super) who: Who,
 }
 
 /// Prepares the process; `None` if the gateway file is not valid, which has been reported.

@@ -124,6 +124,8 @@ fn mistakes_are_named() {
     assert_eq!(of("{ checksum = \"xor\" }"), ["E0427 { checksum = \"xor\" }"]);
     assert_eq!(of("{ checksum = \"xor\", at = 8 }"), ["E0427 { checksum = \"xor\", at = 8 }"]);
     assert_eq!(of("{ checksum = \"xor\", at = 7, over = \"x\" }"), ["E0427 \"x\""]);
+    let both = found("match = \"123\"\nboth-ways = true\ncheck = { e2e = \"P01\", data-id = 1 }");
+    assert_eq!(both, ["E0410 true"]);
     let range = found("match = \"100..1FF\"\nprotect = { e2e = \"P01\", data-id = 1 }");
     assert_eq!(range, ["E0427 { e2e = \"P01\", data-id = 1 }"]);
 }
