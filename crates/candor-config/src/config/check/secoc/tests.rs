@@ -149,7 +149,7 @@ fn mistakes_are_named() {
     assert_eq!(of("protect = { secoc = \"P01\", key = \"a.key\", counter = \"follow\" }"), ["E0427 \"follow\""]);
     let sync = "{ secoc = \"sync\", key = \"a.key\" }";
     assert_eq!(of(&format!("protect = {sync}")), [format!("E0427 {sync}")]);
-    assert_eq!(of("both-ways = true\ncheck = { secoc = \"P01\", key = \"a.key\" }"), ["E0427 true"]);
+    assert_eq!(of("both-ways = true\ncheck = { secoc = \"P01\", key = \"a.key\" }"), ["E0410 true"]);
     let laundered = "check = { secoc = \"P01\", key = \"a.key\", on-bad = \"pass\" }\nprotect = { secoc = \"P01\", key = \"b.key\" }";
     assert_eq!(of(laundered), ["E0427 \"pass\""]);
     let short = "{ secoc = \"P01\", key = \"a.key\", len = 3 }";
