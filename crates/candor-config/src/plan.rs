@@ -184,6 +184,8 @@ pub struct Route {
     pub computed: Option<Computed>,
     /// Checks of received frames, in this order. User space only.
     pub checks: Vec<Computed>,
+    /// `guard`, `check` and `protect` in words.
+    pub told: Vec<(&'static str, String)>,
     /// What is done about frames that one of the `checks` of `guard` refuses or misses.
     pub guard: Option<Guard>,
     pub modifications: Modifications,
@@ -227,6 +229,7 @@ impl Route {
             signals: Vec::new(),
             computed: None,
             checks: Vec::new(),
+            told: Vec::new(),
             guard: None,
             modifications: Modifications::NONE,
             checksums: Checksums::NONE,

@@ -10,7 +10,7 @@ use candor_core::frame::{CAN_EFF_FLAG, RawId};
 pub enum States {
     /// All frames of the route.
     One,
-    /// Those of each identifier; this many are expected. Room is left for twice as many, at most [`MOST`]; identifiers beyond
+    /// Those of each identifier; this many are expected. Room is left for twice as many, at most 8192; identifiers beyond
     /// that share one state, so that somebody who invents identifiers gains nothing.
     Each(usize),
 }

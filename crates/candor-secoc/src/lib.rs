@@ -41,7 +41,8 @@
 //! The crate uses no clock, file or environment, and no `unsafe` code. It allocates only when a scheme is compiled.
 //!
 //! # Source
-//! AUTOSAR SWS Secure Onboard Communication (profiles, build attempts), RFC 4493 (AES-CMAC).
+//! AUTOSAR SWS Secure Onboard Communication (profiles, build attempts), and
+//! [RFC 4493, section 2](https://www.rfc-editor.org/rfc/rfc4493#section-2) (AES-CMAC).
 //!
 //! # Features
 //! * `testing`: what must hold for any frame, for fuzzing

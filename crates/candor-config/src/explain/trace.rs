@@ -3,7 +3,7 @@
 use super::Deleted;
 use crate::plan::SendAs;
 use candor_core::frame::{CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat};
-use candor_core::job::{Job, RealtimeNs};
+use candor_core::job::{Computed, Job, RealtimeNs};
 use candor_core::rule::{ChecksumSpan, Operation, Verdict, convert};
 
 /// Result of a job for a frame that it matches.
@@ -35,6 +35,8 @@ pub enum Act {
     Change,
     /// A check of the received frame, and what it found.
     Check(Option<&'static str>),
+    /// Limits over time, which one frame by itself does not violate.
+    Pace,
     /// A checksum and a counter are written.
     Protect,
     /// Not computed: a position from the end is before the start of the frame.
@@ -98,11 +100,14 @@ impl Tracer {
     /// The reason if the frame is deleted.
     fn run(&mut self, job: &Job) -> Option<Deleted> {
         let received = self.frame;
-        let checks = job.checks.iter().map(|check| (Act::Check(check.fault(&received)), check));
+        let act_of = |check: &Computed| if check.is_timed() { Act::Pace } else { Act::Check(check.fault(&received)) };
+        let checks = job.checks.iter().map(|check| (act_of(check), check));
         for (act, computed) in checks.chain(job.computed.iter().map(|change| (Act::Change, change))) {
-            if self.step(act, |frame| computed.change_frame(RealtimeNs::UNKNOWN, frame)) == Verdict::Delete {
+            let before = self.frame;
+            if computed.change_frame(RealtimeNs::UNKNOWN, &mut self.frame) == Verdict::Delete {
                 return Some(Deleted::Refused(act));
             }
+            self.note(act, &before);
         }
         if let Some(send_as) = job.send_as.filter(|send_as| send_as.format() != self.frame.format) {
             let before = self.frame;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::check::{Checks, conflict, value};
 use crate::config::code;
-use crate::config::spec::{AlarmSpec, ConstantSpec, GuardSpec, RouteSpec};
+use crate::config::spec::{AlarmSpec, ConstantSpec, GuardSpec, RouteSpec, SchemeSpec};
 use crate::plan::{Alarm, Formats, Guard, Selection};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
@@ -64,6 +64,54 @@ pub(super) fn guard(
     let form = has_shape.then(|| Computed::new(Arc::new(Form::new(shape, on_violation))));
     let pace = has_pace.then(|| Computed::new(Arc::new(Pace::new(limits, states, on_violation))));
     Some((Guard { silent, alarm }, [form, pace]))
+}
+
+/// What `show` says of a guard, a check and a protection.
+pub(super) fn told(spec: &RouteSpec) -> Vec<(&'static str, String)> {
+    let mut told = Vec::new();
+    if let Some(guard) = &spec.guard {
+        told.push(("guard", guard_told(guard)));
+    }
+    if let Some(check) = &spec.check {
+        let passes = check.on_bad.as_ref().is_some_and(|word| word.value == "pass");
+        let fate = if passes { "counted" } else { "dropped" };
+        told.push(("check", format!("{}; bad frames are {fate}", scheme_told(&check.scheme))));
+    }
+    if let Some(protect) = &spec.protect {
+        let follows = protect.counter.as_ref().is_some_and(|word| word.value == "follow");
+        let counter = if follows { "that of the received frame" } else { "of candor" };
+        told.push(("protect", format!("{}; the counter is {counter}", scheme_told(&protect.scheme))));
+    }
+    told
+}
+
+fn guard_told(guard: &GuardSpec) -> String {
+    let mut parts = Vec::new();
+    if let Some(lengths) = &guard.len {
+        let lengths: Vec<_> = lengths.iter().map(|len| len.value.to_string()).collect();
+        parts.push(format!("length {}", lengths.join(" or ")));
+    }
+    if let Some(constant) = &guard.constant {
+        let text = |text: &Option<Text>| text.as_ref().map_or(String::new(), |text| text.value.clone());
+        parts.push(format!("bits {} are {}", text(&constant.value.mask), text(&constant.value.value)));
+    }
+    parts.extend(guard.values.iter().flatten().map(|text| text.value.clone()));
+    let burst = guard.burst.as_ref().map_or(BURST, |burst| burst.value);
+    let rates = [&guard.rate, &guard.bit_rate].into_iter().flatten();
+    parts.extend(rates.map(|text| format!("at most {} after {burst} at once", text.value)));
+    parts.extend(guard.min_gap.as_ref().map(|text| format!("gaps from {}", text.value)));
+    parts.extend(guard.silent.as_ref().map(|text| format!("silent for less than {}", text.value)));
+    let drops = guard.on_violation.as_ref().is_some_and(|word| word.value == "drop");
+    format!("{}; other frames are {}", parts.join(", "), if drops { "dropped" } else { "counted" })
+}
+
+fn scheme_told(scheme: &SchemeSpec) -> String {
+    match (&scheme.e2e, &scheme.secoc.secoc, &scheme.checksum) {
+        (Some(profile), ..) => format!("E2E {}", profile.value),
+        (_, Some(profile), _) => format!("SecOC {}", profile.value),
+        (.., Some(name)) => name.value.clone(),
+        _ => "CRC".to_owned(),
+    }
 }
 
 /// Keys that a guard excludes.

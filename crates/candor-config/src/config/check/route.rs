@@ -153,6 +153,7 @@ fn route(
         computed,
         // A bad frame must not use up what good ones may have.
         checks: [form, checked, pace].into_iter().flatten().collect(),
+        told: guard::told(spec),
         guard,
         modifications,
         checksums,

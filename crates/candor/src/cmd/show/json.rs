@@ -57,6 +57,8 @@ struct RouteView<'a> {
     payload: Vec<PayloadView>,
     frames: &'static str,
     send_as: Option<&'static str>,
+    /// `guard`, `check` and `protect` in words.
+    checks: BTreeMap<&'a str, &'a str>,
     /// Changed signals and their expressions. Constants are in `and` and `or`, too.
     change: BTreeMap<&'a str, &'a str>,
     and: Option<OperandView>,
@@ -249,6 +251,7 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
             SendAs::Fd { bit_rate_switch: false } => "fd",
             SendAs::Fd { bit_rate_switch: true } => "fd-brs",
         }),
+        checks: order::map(route.told.iter().map(|(key, text)| (*key, text.as_str()))),
         change: order::map(route.signals.iter().map(|(signal, text)| (signal.as_str(), text.as_str()))),
         and: operand(&route.modifications.and),
         or: operand(&route.modifications.or),

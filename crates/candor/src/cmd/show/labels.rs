@@ -23,6 +23,7 @@ pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement
         Some(condition) => lines.push(("signals", condition.clone())),
         None => lines.extend(payloads(&route.payload).map(|payloads| ("payload", payloads))),
     }
+    lines.extend(route.told.iter().filter(|(key, _)| *key != "protect").cloned());
     lines.extend(route.send_as.map(|send_as| ("format", selection::converted(send_as))));
     lines.extend(selection::becomes(&route.selections).into_iter().map(|moved| ("to-id", moved)));
     let changes = route.signals.iter().map(|(signal, expression)| ("change", format!("{signal} = {expression}")));
@@ -34,6 +35,7 @@ pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement
         lines.extend(fields.into_iter().map(|field| (operation.name(), field)));
     }
     lines.extend(change::checksums(&route.checksums));
+    lines.extend(route.told.iter().filter(|(key, _)| *key == "protect").cloned());
     lines.extend(handling(plan, route));
     lines
 }
