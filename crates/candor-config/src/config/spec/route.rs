@@ -115,7 +115,7 @@ keys! {
         .aliases(&["crc8"])
         .about(CHECKSUM).default("none").kernel("`CGW_CS_CRC8` (`-c`, `-p`)");
     "guard" => guard: Option<Box<Table<GuardSpec>>> = Key::new("a table, such as { rate = \"120 frames/s\", on-violation = \"drop\" }")
-        .about("what received frames must be like, and how soon they may follow each other, see [Firewall](firewall.md)")
+        .about("what received frames must be like, and how soon they may follow each other, see [Guards](firewall.md)")
         .default("none")
         .kernel("user space only");
     "check" => check: Option<Box<Table<CheckSpec>>> =
