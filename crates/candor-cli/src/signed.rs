@@ -205,6 +205,10 @@ fn folder_keys(folder: &Path, owner: u32) -> Result<Option<Vec<(PublicKey, Strin
         }
         found => is_safe(folder, &found.map_err(unreadable(folder))?)?,
     }
+    // Who can write to the folder above could put another one in its place, or none.
+    if let Some(above) = folder.parent() {
+        is_safe(above, &fs::metadata(above).map_err(unreadable(above))?)?;
+    }
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable(folder))? {
         paths.push(entry.map_err(unreadable(folder))?.path());

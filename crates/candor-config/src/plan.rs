@@ -423,7 +423,8 @@ impl Plan {
 
     /// True if frames of this gateway come from or go to a bus.
     pub fn uses(&self, bus: BusIndex) -> bool {
-        self.routes.iter().any(|route| [route.from, route.to].contains(&bus))
+        let alarm = |route: &Route| Some(route.guard.as_ref()?.alarm.as_ref()?.to);
+        self.routes.iter().any(|route| [route.from, route.to].contains(&bus) || alarm(route) == Some(bus))
             || self.compositions().any(|frame| frame.uses(bus))
     }
 

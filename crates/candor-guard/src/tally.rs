@@ -37,9 +37,14 @@ impl Evidence {
 #[derive(Debug, Default)]
 pub struct Tally {
     frames: [AtomicU64; Rule::ALL.len()],
-    /// Odd while the last one is being written.
+    last: [Slot; Rule::ALL.len()],
+}
+
+/// The last violation of a rule.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Odd while it is being written.
     version: AtomicU32,
-    rule: AtomicU32,
     id: AtomicU32,
     at: AtomicI64,
     len: AtomicU32,
@@ -69,10 +74,21 @@ impl Tally {
     fn note(&self, rule: Rule, seen: Seen, payload: &[u8]) {
         let count = &self.frames[rule as usize];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.last[rule as usize].write(seen, payload);
+    }
+
+    /// The last violation of a rule. `None` before the first one, or if it is being replaced again and again.
+    #[must_use]
+    pub fn last(&self, rule: Rule) -> Option<Evidence> {
+        (0..8).find_map(|_try| self.last[rule as usize].read(rule))
+    }
+}
+
+impl Slot {
+    fn write(&self, seen: Seen, payload: &[u8]) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
-        self.rule.store(rule as u32, Ordering::Relaxed);
         self.id.store(seen.id.0, Ordering::Relaxed);
         self.at.store(seen.at.0, Ordering::Relaxed);
         self.len.store(u32::try_from(payload.len()).unwrap_or_default(), Ordering::Relaxed);
@@ -84,13 +100,7 @@ impl Tally {
         self.version.store(version.wrapping_add(2), Ordering::Release);
     }
 
-    /// The last violation. `None` before the first one, or if it is being replaced again and again.
-    #[must_use]
-    pub fn last(&self) -> Option<Evidence> {
-        (0..8).find_map(|_try| self.read())
-    }
-
-    fn read(&self) -> Option<Evidence> {
+    fn read(&self, rule: Rule) -> Option<Evidence> {
         let version = self.version.load(Ordering::Acquire);
         if version == 0 || version % 2 == 1 {
             return None;
@@ -100,7 +110,7 @@ impl Tally {
             *to = from.load(Ordering::Relaxed).to_le_bytes();
         }
         let evidence = Evidence {
-            rule: *Rule::ALL.get(self.rule.load(Ordering::Relaxed) as usize)?,
+            rule,
             id: RawId(self.id.load(Ordering::Relaxed)),
             at: RealtimeNs(self.at.load(Ordering::Relaxed)),
             len: u8::try_from(self.len.load(Ordering::Relaxed)).ok()?,

@@ -36,11 +36,13 @@ pub enum GuardFinding {
         rule: Rule,
         /// Since the last event of this rule.
         frames: u64,
-        /// The last one, if it violated this rule.
+        /// The last one, unless a reload has just begun a new count.
         last: Option<Evidence>,
         /// True if it has been told before.
         goes_on: bool,
     },
+    /// No frame violated the rule for a while.
+    Over { rule: Rule },
     /// No frame passed for the time of `silent`; without an identifier if all frames of the route count.
     Silent { id: Option<RawId>, after: Duration },
     /// A frame passed again.
@@ -95,7 +97,7 @@ impl Guards {
             let route = RouteIndex(at);
             events.extend(found.into_iter().map(|what| {
                 let begins =
-                    !matches!(what, GuardFinding::Violation { goes_on: true, .. } | GuardFinding::Heard { .. });
+                    matches!(what, GuardFinding::Violation { goes_on: false, .. } | GuardFinding::Silent { .. });
                 let alarm = guard.alarm.as_ref().filter(|_| begins);
                 GuardEvent { route, what, not_sent: alarm.and_then(|alarm| send(alarm, interfaces)) }
             }));
@@ -118,7 +120,7 @@ fn send(alarm: &Alarm, interfaces: &Interfaces) -> Option<String> {
 impl Watched {
     fn violations(&mut self, route: &Route, now: Instant) -> Vec<GuardFinding> {
         let mut found = Vec::new();
-        let last = |rule| route.tallies().filter_map(|tally| tally.last()).find(|last| last.rule == rule);
+        let last = |rule| route.tallies().find_map(|tally| tally.last(rule));
         for (rule, total) in route.violations() {
             let counted = &mut self.counted[rule as usize];
             // Less if a reload began a new count.
@@ -144,6 +146,7 @@ impl Watched {
                     }
                     if is_over {
                         *alarm = None;
+                        found.push(GuardFinding::Over { rule });
                     }
                 }
             }

@@ -69,3 +69,18 @@ fn a_sender_that_stops_is_missed_and_found_again() {
     alarm(&candor, "silent", "over");
     assert_eq!(candor.stop().counted("border"), [2, 0, 0]);
 }
+
+/// A bus that no route uses, and one that is gone.
+#[test]
+#[ignore = "runs in a guest"]
+fn an_alarm_reaches_a_bus_without_routes() {
+    let Some(place) = Scenario::new(FEATURES, ["left", "right", "horn"]) else { return };
+    let (left, horn) = (place.sender("left"), place.listener("horn"));
+    let text = file("len = 8, alarm = { to = \"horn\", frame = \"7F0#01\" }");
+    let text = format!("[bus.horn]\ninterface = \"t-horn\"\n{text}");
+    let candor = place.start(&text, "read-write");
+    send(&left, &classic(ID, &[1]));
+    assert_eq!(next_frame(&horn), classic(ALARM, &[1]));
+    assert_eq!(alarm(&candor, "length", "begins")["not_sent"], Value::Null);
+    candor.stop();
+}

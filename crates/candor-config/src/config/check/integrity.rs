@@ -105,7 +105,16 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
         findings.error(code::INTEGRITY, place, "Nothing says how the payload is protected", help);
         return None;
     };
-    let mut scheme = Scheme::new(checksum(spec, place, findings)?, self::place(at, findings)?, len);
+    let checksum = checksum(spec, place, findings)?;
+    if let (Checksum::Crc(crc), PlaceSpec::Byte(byte)) = (checksum, at)
+        && crc.width > 8
+    {
+        let message = format!("The CRC has {} bits, and this is one byte", crc.width);
+        let help = "write its bits, such as at = { start-bit = 48, bits = 16 }";
+        findings.error(code::INTEGRITY, &byte.span, message, help);
+        return None;
+    }
+    let mut scheme = Scheme::new(checksum, self::place(at, findings)?, len);
     if let Some(over) = &spec.over {
         let ends = over.value.split_once(IdRange::DOTS);
         let ends = ends.and_then(|(first, last)| Some((first.trim().parse().ok()?, last.trim().parse().ok()?)));

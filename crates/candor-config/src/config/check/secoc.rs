@@ -80,7 +80,12 @@ pub(super) fn fits(route: &RouteSpec, findings: &mut Findings) -> bool {
     }
     if let Some(check) = route.check.as_ref().filter(|check| check.scheme.secoc.secoc.is_some()) {
         let is_secured = route.protect.as_ref().is_some_and(|protect| protect.scheme.secoc.secoc.is_some());
-        if let Some(word) = check.on_bad.as_ref().filter(|word| is_secured && word.value == "pass") {
+        let passes = check.on_bad.as_ref().filter(|word| word.value == "pass");
+        if let Some(word) = passes.filter(|_| !is_secured && is_true(&check.strip)) {
+            let message = "A frame that is not authentic would become a plain one like the others";
+            error(&word.span, message, "remove `on-bad`, so that such frames are dropped, or `strip`");
+        }
+        if let Some(word) = passes.filter(|_| is_secured) {
             let message = "A frame that is not authentic would be sent with a right MAC";
             error(&word.span, message, "remove `on-bad`, so that such frames are dropped");
         }

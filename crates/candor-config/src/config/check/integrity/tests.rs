@@ -121,6 +121,7 @@ fn mistakes_are_named() {
     assert_eq!(of("{ e2e = \"P01\", data-id = 0x123, checksum = \"xor\" }"), ["E0410 \"xor\""]);
     assert_eq!(of("{ at = 7 }"), ["E0427 { at = 7 }"]);
     assert_eq!(of("{ checksum = \"crc-9\", at = 7 }"), ["E0427 \"crc-9\""]);
+    assert_eq!(of("{ checksum = \"CRC-16/CCITT-FALSE\", at = 6 }"), ["E0427 6"]);
     assert_eq!(of("{ checksum = \"xor\" }"), ["E0427 { checksum = \"xor\" }"]);
     assert_eq!(of("{ checksum = \"xor\", at = 8 }"), ["E0427 { checksum = \"xor\", at = 8 }"]);
     assert_eq!(of("{ checksum = \"xor\", at = 7, over = \"x\" }"), ["E0427 \"x\""]);

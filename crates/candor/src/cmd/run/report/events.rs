@@ -152,6 +152,7 @@ impl<'a> AlarmView<'a> {
                 received_ns = last.map(|last| last.at.0).filter(|at| *at != 0);
                 (rule.name(), if *goes_on { "goes-on" } else { "begins" }, *frames, None)
             }
+            GuardFinding::Over { rule } => (rule.name(), "over", 0, None),
             GuardFinding::Silent { id, .. } => ("silent", "begins", 0, id.map(id_text)),
             GuardFinding::Heard { id } => ("silent", "over", 0, id.map(id_text)),
         };
@@ -165,6 +166,7 @@ impl<'a> AlarmView<'a> {
         let mut text = match (self.rule, self.state) {
             ("silent", "begins") => format!("alarm: route {:?}: no frame{of} passes", self.route),
             ("silent", _) => format!("alarm over: route {:?}: frames{of} pass again", self.route),
+            (rule, "over") => format!("alarm over: route {:?}: no frame violates `{rule}` any more", self.route),
             (rule, state) => {
                 let again = if state == "goes-on" { " again" } else { "" };
                 let count = plural(usize::try_from(self.frames).unwrap_or(usize::MAX), "frame");
