@@ -36,7 +36,7 @@ fn a_flood_does_not_cross_and_is_reported() {
         }
         let event = alarm(&candor, "rate", "begins");
         assert_eq!((&event["route"], &event["not_sent"]), (&"border".into(), &Value::Null), "{event}");
-        assert!(event["frames"].as_u64().unwrap() > 50, "{event}");
+        assert!(event["frames"].as_u64().unwrap() > 0, "{event}");
         assert!(event["frame"].as_str().unwrap().starts_with("123#"), "{event}");
         assert!(event["received_ns"].as_i64().unwrap() > 0, "{event}");
         let mut passed = Vec::new();

@@ -70,8 +70,8 @@ fn authentic_frames_are_stripped() {
     let forged = [secured(&scheme, "b.key", "131", 0), "131#01020304".to_owned()];
     assert_eq!(sent(&plan(&[("r", check)]), &forged), ["-", "-"]);
     // What is not authentic is counted only.
-    let pass = check.replace("strip", "on-bad = \"pass\", strip");
-    assert_eq!(sent(&plan(&[("r", &pass)]), &forged[..1]), ["131#01020304"]);
+    let pass = check.replace("strip = true", "on-bad = \"pass\"");
+    assert_eq!(sent(&plan(&[("r", &pass)]), &forged[..1]), [forged[0].as_str()]);
 }
 
 #[test]
@@ -150,6 +150,8 @@ fn mistakes_are_named() {
     let sync = "{ secoc = \"sync\", key = \"a.key\" }";
     assert_eq!(of(&format!("protect = {sync}")), [format!("E0427 {sync}")]);
     assert_eq!(of("both-ways = true\ncheck = { secoc = \"P01\", key = \"a.key\" }"), ["E0410 true"]);
+    let stripped = "check = { secoc = \"P01\", key = \"a.key\", on-bad = \"pass\", strip = true }";
+    assert_eq!(of(stripped), ["E0427 \"pass\""]);
     let laundered = "check = { secoc = \"P01\", key = \"a.key\", on-bad = \"pass\" }\nprotect = { secoc = \"P01\", key = \"b.key\" }";
     assert_eq!(of(laundered), ["E0427 \"pass\""]);
     let short = "{ secoc = \"P01\", key = \"a.key\", len = 3 }";
