@@ -99,6 +99,12 @@ impl RawId {
         self.0 & CAN_ERR_FLAG != 0
     }
 
+    /// Returns true if the frame carries data: it is neither a remote frame nor an error message frame.
+    #[must_use]
+    pub const fn carries_data(self) -> bool {
+        self.0 & (CAN_RTR_FLAG | CAN_ERR_FLAG) == 0
+    }
+
     /// The 11 or 29 identifier bits on the wire.
     #[must_use]
     pub const fn bits(self) -> u32 {

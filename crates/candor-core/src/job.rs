@@ -7,7 +7,7 @@ mod computed;
 pub use crate::rule::SendAs;
 #[cfg(feature = "std")]
 pub use cangw::cangw_arguments;
-pub use computed::{Compute, Computed, RealtimeNs, Seen};
+pub use computed::{Compute, Computed, OnBad, RealtimeNs, Seen};
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;

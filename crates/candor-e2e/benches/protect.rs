@@ -6,10 +6,14 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
 
+#[path = "support/counted.rs"]
+mod counted;
+
 use std::hint::black_box;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
+
+use counted::instructions;
 
 use candor_e2e::{
     Checksum, Counter, IdMode, Place, Profile, Protection, Receiver, Scheme, Sender, Settings, Unit, Verdict,
@@ -45,7 +49,7 @@ fn main() {
     println!("| scheme | protect: ns | instructions | check: ns | instructions |\n|---|--:|--:|--:|--:|");
     for (case, name) in CASES.iter().enumerate() {
         let [protect, check] = times(case);
-        let [protected, checked] = ["protected_frames", "checked_frames"].map(|work| instructions(case, work));
+        let [protected, checked] = ["protected_frames", "checked_frames"].map(|work| instructions(case, work, FRAMES));
         println!("| {name} | {protect:.1} | {protected} | {check:.1} | {checked} |");
     }
 }
@@ -140,19 +144,4 @@ fn times(case: usize) -> [f64; 2] {
         }
     }
     best
-}
-
-fn instructions(case: usize, work: &str) -> String {
-    let count = || {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect=*{work}*")])
-            .arg(std::env::current_exe().ok()?)
-            .args(["--measured", &case.to_string(), work])
-            .output()
-            .ok()?;
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let counted: usize = text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())?;
-        Some((counted / FRAMES).to_string())
-    };
-    count().unwrap_or_default()
 }

@@ -70,6 +70,7 @@ mod scheme;
 mod state;
 mod verdict;
 
+pub use candor_core::job::OnBad;
 pub use catalogue::{CATALOGUE, Named};
 pub use checksum::{Checksum, Unit};
 pub use crc::{Algorithm, Crc};
@@ -78,7 +79,7 @@ pub use names::{IdMode, Profile};
 pub use place::{ByteOrder, Place};
 pub use profile::Settings;
 pub use protection::Protection;
-pub use route::{Check, Counted, OnBad, Protect, computed};
+pub use route::{Check, Counted, Protect, computed};
 pub use scheme::{Counter, DataId, Scheme};
 pub use state::{Receiver, Sender};
 pub use verdict::Verdict;

@@ -5,7 +5,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candor_core::frame::RawId;
-use candor_core::job::{Compute, Seen};
+use candor_core::job::{Compute, OnBad, Seen};
 use candor_core::rule::Verdict as Fate;
 
 use crate::error::SchemeError;
@@ -13,16 +13,6 @@ use crate::protection::Protection;
 use crate::scheme::Scheme;
 use crate::state::Received;
 use crate::verdict::Verdict;
-
-/// What happens to a frame that is not valid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OnBad {
-    /// It is dropped.
-    #[default]
-    Drop,
-    /// It is forwarded, and counted only.
-    Pass,
-}
 
 /// Checks the frames of one identifier. Remote frames have no payload and pass.
 #[derive(Debug)]
@@ -52,7 +42,7 @@ impl Check {
 
 impl Compute for Check {
     fn fault(&self, id: RawId, payload: &[u8]) -> Option<&'static str> {
-        if id.is_rtr() || id.is_err() { None } else { self.protection.look(payload).1.map(Verdict::name) }
+        if id.carries_data() { self.protection.look(payload).1.map(Verdict::name) } else { None }
     }
 
     fn equals(&self, other: &dyn Any) -> bool {
@@ -61,7 +51,7 @@ impl Compute for Check {
     }
 
     fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
-        if id.is_rtr() || id.is_err() {
+        if !id.carries_data() {
             return Fate::Send;
         }
         let verdict = self.state.check(&self.protection, payload);
@@ -110,7 +100,7 @@ impl Compute for Protect {
     }
 
     fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
-        if id.is_rtr() || id.is_err() {
+        if !id.carries_data() {
             return Fate::Send;
         }
         let is_protected = match self.counted {

@@ -126,7 +126,7 @@ impl Form {
 
 impl Compute for Form {
     fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
-        if seen.id.is_rtr() || seen.id.is_err() {
+        if !seen.id.carries_data() {
             return Verdict::Send;
         }
         match self.broken(seen.id, payload) {
@@ -136,7 +136,7 @@ impl Compute for Form {
     }
 
     fn fault(&self, id: RawId, payload: &[u8]) -> Option<&'static str> {
-        if id.is_rtr() || id.is_err() { None } else { self.broken(id, payload).map(Rule::name) }
+        if id.carries_data() { self.broken(id, payload).map(Rule::name) } else { None }
     }
 
     fn equals(&self, other: &dyn Any) -> bool {

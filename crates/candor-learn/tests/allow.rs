@@ -1,11 +1,15 @@
 //! Allow-lists of traffic with known properties.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+#[path = "support/traffic.rs"]
+mod traffic;
+
 use candor_learn::Recorded;
 use candor_learn::allow::{Constant, Difference, Guard, Judge, Key, differences, observe, selector};
 use candor_learn::detect::Car;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use traffic::traffic;
 
 const MS: u64 = 1_000_000;
 
@@ -149,25 +153,12 @@ fn changed_constant_bits_are_named() {
     assert_eq!(found, [(0x123, Difference::Constant(bits))]);
 }
 
-fn traffic() -> impl Strategy<Value = Vec<Recorded>> {
-    let one = (0..4_u32, 0..20_000_000_u64, prop::collection::vec(0..3_u8, 0..=8), prop::bool::weighted(0.05));
-    prop::collection::vec(one, 1..400).prop_map(|all| {
-        let mut at_ns = 0;
-        let make = |(id, gap, payload, is_remote): (u32, u64, Vec<u8>, bool)| {
-            at_ns += gap;
-            let payload = if is_remote { Vec::new() } else { payload };
-            Recorded { at_ns, id: 0x100 + id, is_remote, payload }
-        };
-        all.into_iter().map(make).collect()
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(28), ..ProptestConfig::default() })]
 
     /// Logs satisfy the list that was made of them.
     #[test]
-    fn logs_satisfy_their_own_list(one in traffic(), other in traffic()) {
+    fn logs_satisfy_their_own_list(one in traffic(400), other in traffic(400)) {
         let guards = guards(&[one.clone(), other.clone()]);
         prop_assert_eq!(violations(&guards, &one), []);
         prop_assert_eq!(violations(&guards, &other), []);

@@ -1,6 +1,9 @@
 //! The rule set of gateways drops what the slow interpreter finds.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+#[path = "support/traffic.rs"]
+mod traffic;
+
 use std::fmt::Write as _;
 
 use candor_config::{config, lower};
@@ -12,6 +15,7 @@ use candor_learn::detect::{Attack, Car};
 use candor_learn::{Recorded, name};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use traffic::traffic;
 
 /// What becomes of one frame.
 #[derive(Default)]
@@ -86,24 +90,11 @@ fn guard(id: u32) -> impl Strategy<Value = Guard> {
     })
 }
 
-fn traffic() -> impl Strategy<Value = Vec<Recorded>> {
-    let one = (0..4_u32, 0..20_000_000_u64, prop::collection::vec(0..3_u8, 0..=8), prop::bool::weighted(0.05));
-    prop::collection::vec(one, 1..300).prop_map(|all| {
-        let mut at_ns = 0;
-        let make = |(id, gap, payload, is_remote): (u32, u64, Vec<u8>, bool)| {
-            at_ns += gap;
-            let payload = if is_remote { Vec::new() } else { payload };
-            Recorded { at_ns, id: 0x100 + id, is_remote, payload }
-        };
-        all.into_iter().map(make).collect()
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, rng_seed: RngSeed::Fixed(28), ..ProptestConfig::default() })]
 
     #[test]
-    fn gateway_and_interpreter_agree(guards in (guard(0x100), guard(0x101), guard(0x102)), log in traffic()) {
+    fn gateway_and_interpreter_agree(guards in (guard(0x100), guard(0x101), guard(0x102)), log in traffic(300)) {
         let guards: [Guard; 3] = guards.into();
         let (sent, good) = both(&guards, &log);
         prop_assert_eq!(sent, good);

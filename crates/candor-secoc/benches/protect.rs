@@ -6,9 +6,13 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
 
+#[path = "../../candor-e2e/benches/support/counted.rs"]
+mod counted;
+
 use std::hint::black_box;
-use std::process::Command;
 use std::time::Instant;
+
+use counted::instructions;
 
 use candor_core::frame::{Frame, RawId};
 use candor_core::job::{Compute, RealtimeNs};
@@ -34,7 +38,7 @@ fn main() {
     println!("| scheme | add: ns | instructions | verify and strip: ns | instructions |\n|---|--:|--:|--:|--:|");
     for (case, name) in CASES.iter().enumerate() {
         let [protect, check] = times(case);
-        let [protected, checked] = ["protected_frames", "checked_frames"].map(|work| instructions(case, work));
+        let [protected, checked] = ["protected_frames", "checked_frames"].map(|work| instructions(case, work, FRAMES));
         println!("| {name} | {protect:.1} | {protected} | {check:.1} | {checked} |");
     }
 }
@@ -121,19 +125,4 @@ fn times(case: usize) -> [f64; 2] {
         }
     }
     best
-}
-
-fn instructions(case: usize, work: &str) -> String {
-    let count = || {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect=*{work}*")])
-            .arg(std::env::current_exe().ok()?)
-            .args(["--measured", &case.to_string(), work])
-            .output()
-            .ok()?;
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let counted: usize = text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())?;
-        Some((counted / FRAMES).to_string())
-    };
-    count().unwrap_or_default()
 }

@@ -63,10 +63,11 @@ mod route;
 mod scheme;
 mod verdict;
 
+pub use candor_core::job::OnBad;
 pub use cmac::Cmac;
 pub use error::{Part, SchemeError};
 pub use key::{Key, KeyError};
 pub use protection::Protection;
-pub use route::{Check, OnBad, Options, Payload, Protect, SyncSource, relinked};
+pub use route::{Check, Options, Payload, Protect, SyncSource, relinked};
 pub use scheme::{Freshness, Scheme, Synchronised};
 pub use verdict::Verdict;

@@ -6,7 +6,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use candor_core::frame::Frame;
-use candor_core::job::{Compute, Computed, RealtimeNs, Seen};
+use candor_core::job::{Compute, Computed, OnBad, RealtimeNs, Seen};
 use candor_core::rule::Verdict as Fate;
 
 use crate::error::SchemeError;
@@ -14,16 +14,6 @@ use crate::key::Key;
 use crate::protection::{Protection, is_length};
 use crate::scheme::Scheme;
 use crate::verdict::Verdict;
-
-/// What happens to a frame that is not valid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OnBad {
-    /// It is dropped.
-    #[default]
-    Drop,
-    /// It is forwarded, and counted only.
-    Pass,
-}
 
 /// What is left of a checked frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -205,7 +195,7 @@ impl Compute for Check {
     }
 
     fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
-        if id.is_rtr() || id.is_err() || self.sends(self.judge(payload)) { Fate::Send } else { Fate::Delete }
+        if !id.carries_data() || self.sends(self.judge(payload)) { Fate::Send } else { Fate::Delete }
     }
 
     fn changes_length(&self) -> bool {
@@ -213,7 +203,7 @@ impl Compute for Check {
     }
 
     fn change_frame(&self, _at: RealtimeNs, frame: &mut Frame) -> Fate {
-        if frame.id.is_rtr() || frame.id.is_err() {
+        if !frame.id.carries_data() {
             return Fate::Send;
         }
         let verdict = self.judge(frame.payload());
@@ -263,7 +253,7 @@ impl Compute for Protect {
 
     /// A plain payload has no room for the rest.
     fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
-        if id.is_rtr() || id.is_err() {
+        if !id.carries_data() {
             return Fate::Send;
         }
         let value = self.next().filter(|_| payload.len() == self.secured.protection.len);
@@ -282,7 +272,7 @@ impl Compute for Protect {
     }
 
     fn change_frame(&self, at: RealtimeNs, frame: &mut Frame) -> Fate {
-        if frame.id.is_rtr() || frame.id.is_err() {
+        if !frame.id.carries_data() {
             return Fate::Send;
         }
         let protection = &self.secured.protection;

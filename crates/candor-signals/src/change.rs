@@ -214,7 +214,7 @@ impl Compute for Changes {
     }
 
     fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Verdict {
-        if id.is_rtr() || id.is_err() {
+        if !id.carries_data() {
             return Verdict::Send;
         }
         let id = key(id);

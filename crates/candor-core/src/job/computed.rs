@@ -25,6 +25,16 @@ pub struct Seen {
     pub at: RealtimeNs,
 }
 
+/// What happens to a frame that a check finds not valid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnBad {
+    /// It is dropped.
+    #[default]
+    Drop,
+    /// It is forwarded, and counted only.
+    Pass,
+}
+
 /// Computes a change of the payload, or checks it. It is decided when the rules are compiled; a frame then costs no allocation.
 /// One thread uses it at a time, so a state needs no order between its parts.
 pub trait Compute: Any + Send + Sync {

@@ -33,7 +33,7 @@ impl SendAs {
 pub fn convert(frame: &mut Frame, send_as: SendAs) -> Verdict {
     match send_as {
         _ if frame.format == send_as.format() => {}
-        SendAs::Fd { .. } if frame.id.is_rtr() || frame.id.is_err() => return Verdict::Delete,
+        SendAs::Fd { .. } if !frame.id.carries_data() => return Verdict::Delete,
         SendAs::Fd { bit_rate_switch } => {
             frame.format = FrameFormat::Fd;
             frame.len8_dlc = 0;

@@ -5,17 +5,18 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
+#[path = "../../../candor-lab/tests/support/judge.rs"]
+mod judge;
 #[path = "../../../candor-lab/tests/support/require.rs"]
 mod require;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use candor_e2e::{IdMode, Profile, Protection, Receiver, Settings, Verdict, oracle};
+use judge::judged;
 use require::require;
 
 /// Payloads of each profile, mode and counter, if the counter has at most 256 values.
@@ -27,26 +28,7 @@ const VALUES: u32 = 4096;
 fn frames_of_autosar_e2e_are_the_same() {
     let Some(peer) = peer() else { return };
     let judge = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/autosar_e2e/judge.py");
-    let mut child = Command::new(peer.join("venv/bin/python"))
-        .arg(judge)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("cannot start the Python of autosar-e2e");
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(cases().as_bytes()).unwrap());
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    assert!(output.status.success(), "judge.py: {}", output.status);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (counts, differences): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with("COUNT "));
-    assert_eq!(differences.iter().take(10).collect::<Vec<_>>(), [&""; 0], "{} differences", differences.len());
-    let counts: BTreeMap<_, u64> = counts
-        .iter()
-        .filter_map(|line| line[6..].split_once(' '))
-        .map(|(name, n)| (name, n.parse().unwrap()))
-        .collect();
-    println!("{counts:?}");
+    let counts = judged(Command::new(peer.join("venv/bin/python")).arg(judge), cases);
     assert!(counts["protected"] > 150_000 && counts.len() == Profile::ALL.len() + 1, "{counts:?}");
 }
 

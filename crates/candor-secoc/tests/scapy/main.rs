@@ -5,16 +5,18 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
+#[path = "../../../candor-lab/tests/support/judge.rs"]
+mod judge;
 #[path = "../../../candor-lab/tests/support/require.rs"]
 mod require;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use candor_secoc::{Freshness, Key, Protection, Scheme, Synchronised, Verdict};
+use judge::judged;
 use require::require;
 
 /// Frames of each kind.
@@ -23,23 +25,9 @@ const FRAMES: usize = 5_000;
 #[test]
 fn frames_of_scapy_and_cryptography_are_the_same() {
     let Some(peer) = peer() else { return };
-    let mut child =
-        judge(&peer).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cannot start the Python of scapy");
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(cases().as_bytes()).unwrap());
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    assert!(output.status.success(), "judge.py: {}", output.status);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (counts, differences): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with("COUNT "));
-    assert_eq!(differences.iter().take(10).collect::<Vec<_>>(), [&""; 0], "{} differences", differences.len());
-    let counts: BTreeMap<_, usize> = counts
-        .iter()
-        .filter_map(|line| line[6..].split_once(' '))
-        .map(|(name, count)| (name, count.parse().unwrap()))
-        .collect();
-    println!("{counts:?}");
-    assert_eq!(counts, BTreeMap::from([("cmac", FRAMES), ("scapy", FRAMES)]));
+    let counts = judged(&mut judge(&peer), cases);
+    let frames = FRAMES as u64;
+    assert_eq!(counts, BTreeMap::from([("cmac".to_owned(), frames), ("scapy".to_owned(), frames)]));
 }
 
 /// scapy secures, candor verifies, with the value before as the last accepted one.

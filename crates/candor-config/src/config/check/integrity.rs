@@ -9,10 +9,10 @@ use candor_core::document::keys::Table;
 use candor_core::document::{Spanned, Text, quote};
 use candor_core::filter::ReceiveList;
 use candor_core::ids::IdRange;
-use candor_core::job::Computed;
+use candor_core::job::{Computed, OnBad};
 use candor_e2e::{
-    Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, OnBad, Place, Profile, Protect, Scheme, Settings,
-    Unit, computed,
+    Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, Place, Profile, Protect, Scheme, Settings, Unit,
+    computed,
 };
 
 /// The check and the protection of a route, each `None` if there is none.

@@ -11,8 +11,8 @@ use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::{Spanned, quote};
 use candor_core::filter::{Filter, ReceiveList};
-use candor_core::job::Computed;
-use candor_e2e::{Counted, OnBad};
+use candor_core::job::{Computed, OnBad};
+use candor_e2e::Counted;
 use candor_secoc::{Check, Freshness, Key, Options, Payload, Protect, Scheme, SyncSource, Synchronised};
 
 /// The checks of sync frames, by the name of their routes. `None` after an error.
@@ -42,8 +42,8 @@ fn is_sync(secoc: &SecocSpec) -> bool {
 
 fn sync(route: &RouteSpec, check: &Table<CheckSpec>, names: &Names, findings: &mut Findings) -> Option<Check> {
     let on_bad = match check.on_bad.as_ref().map(|word| word.value.as_str()) {
-        Some("pass") => candor_secoc::OnBad::Pass,
-        _ => candor_secoc::OnBad::Drop,
+        Some("pass") => OnBad::Pass,
+        _ => OnBad::Drop,
     };
     if let Some(strip) = check.strip.as_ref().filter(|strip| strip.value) {
         let message = "A sync frame has no payload that could be left";
@@ -158,10 +158,6 @@ pub(super) fn check(
     let spec = (&check.scheme.secoc, &check.scheme, &check.span);
     let (scheme, sync) = (scheme(route, spec, len, findings)?, source(spec, checks, findings)?);
     let key = key(&check.scheme.secoc, &check.span, checks.names, findings)?;
-    let on_bad = match on_bad {
-        OnBad::Drop => candor_secoc::OnBad::Drop,
-        OnBad::Pass => candor_secoc::OnBad::Pass,
-    };
     let payload = if is_true(&check.strip) { Payload::Plain } else { Payload::Secured };
     let made = Check::new(scheme, key, sync, Options { on_bad, payload });
     made.map(|check| Computed::new(Arc::new(check))).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()

@@ -39,7 +39,7 @@ impl Decoder {
     /// `None` if no database of the bus has the frame.
     pub(super) fn decode(&mut self, bus: &Bus, received: &Received<'_>) -> Option<Decoded<'_>> {
         let Any::Can(frame) = &received.frame else { return None };
-        if frame.id.is_rtr() || frame.id.is_err() {
+        if !frame.id.carries_data() {
             return None;
         }
         let key = (received.number, frame.id);

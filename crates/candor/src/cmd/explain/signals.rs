@@ -30,7 +30,7 @@ pub(super) struct ChangeView<'a> {
 
 /// The message of a frame that is received on a bus, if a database of the bus has it.
 pub(super) fn message<'p>(plan: &'p Plan, bus: BusIndex, frame: &Frame) -> Option<&'p Message> {
-    if frame.id.is_rtr() || frame.id.is_err() {
+    if !frame.id.carries_data() {
         return None;
     }
     plan.databases(bus).iter().find_map(|database| database.with_id(frame.id).next())
