@@ -4,7 +4,7 @@ mod bus_off;
 mod guards;
 mod reload;
 
-pub use guards::{GuardEvent, GuardFinding};
+pub use guards::{GuardEvent, GuardFinding, Guards, Recurring, Told};
 pub use reload::{GoneRoute, Reload, Reloaded};
 
 use std::sync::Arc;
@@ -36,7 +36,6 @@ use crate::system_error::SystemError;
 use crate::user::{EngineConfig, Ready, UserGateway};
 use bus_off::BusOff;
 use candor_io::machine::Machine;
-use guards::Guards;
 
 /// Interval of checks while waiting for something without notification: a module that is reloaded, a lock that is
 /// released.
@@ -329,7 +328,8 @@ impl Gateway {
 
     /// What the guards of the routes found since the last look.
     pub fn look_at_guards(&mut self) -> Vec<GuardEvent> {
-        self.guards.look(&self.plan, &self.interfaces, Instant::now())
+        let Self { guards, plan, interfaces, .. } = self;
+        guards.look(plan, Instant::now(), |alarm| guards::send(alarm, interfaces))
     }
 
     /// Time until the next check is due without an event; `None` if nothing needs polling.

@@ -49,7 +49,7 @@ pub use counters::{BusCounters, Drops, FrameCounters, RouteCounters};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
 pub use error::GatewayError;
-pub use gateway::{Gateway, GoneRoute, GuardEvent, GuardFinding, Reload, Reloaded};
+pub use gateway::{Gateway, GoneRoute, GuardEvent, GuardFinding, Guards, Recurring, Reload, Reloaded, Told};
 pub use kernel::KernelError;
 pub use latency::{LATENCY_BOUNDS, Latencies, MeasureLatency};
 pub use notice::{Notice, Restart};

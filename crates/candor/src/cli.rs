@@ -8,6 +8,7 @@ mod init;
 mod run;
 mod state;
 mod verify;
+mod watch;
 
 pub(crate) use check::{CheckArgs, WARNINGS};
 pub(crate) use dump::DumpArgs;
@@ -19,6 +20,7 @@ pub(crate) use init::{GenerateGateway, InitArgs, NetworkdArgs};
 pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs, VerboseArgs};
 pub(crate) use verify::VerifyArgs;
+pub(crate) use watch::WatchArgs;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -45,7 +47,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Gateway file", &["init", "check", "explain", "show", "import"]),
     ("Running", &["run", "reload", "top"]),
     ("Kernel state", &["plan", "apply", "status", "down", "egress"]),
-    ("Diagnostics", &["dump", "doctor", "engines"]),
+    ("Diagnostics", &["dump", "watch", "doctor", "engines"]),
     ("Laboratory", &["lab"]),
     ("Other", &["generate"]),
 ];
@@ -88,6 +90,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Egress(EgressCommand),
     Dump(DumpArgs),
+    Watch(WatchArgs),
     Engines(EnginesArgs),
     Doctor(DoctorArgs),
     #[command(subcommand)]

@@ -14,6 +14,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 mod job_text;
 pub(crate) mod lab;
+mod listening;
 pub(crate) mod networkd;
 pub(crate) mod plan;
 pub(crate) mod reload;
@@ -28,6 +29,7 @@ mod test_links;
 mod time_text;
 pub(crate) mod top;
 pub(crate) mod verifier;
+pub(crate) mod watch;
 
 use std::path::Path;
 

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Show(args) => cmd::show::run(&args),
         Command::Egress(command) => cmd::egress::run(&command),
         Command::Dump(args) => cmd::dump::run(&args),
+        Command::Watch(args) => cmd::watch::run(&args),
         Command::Engines(args) => cmd::engines::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Generate(GenerateGateway::Networkd(args)) => cmd::networkd::run(&args),

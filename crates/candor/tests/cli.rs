@@ -77,9 +77,21 @@ fn commands_of_candor_lab_are_passed_to_the_program() {
 
 #[test]
 fn help_has_the_exit_status() {
-    for command in
-        ["check", "explain", "import cangw", "run", "top", "dump", "reload", "plan", "apply", "status", "down", "show"]
-    {
+    for command in [
+        "check",
+        "explain",
+        "import cangw",
+        "run",
+        "top",
+        "dump",
+        "watch",
+        "reload",
+        "plan",
+        "apply",
+        "status",
+        "down",
+        "show",
+    ] {
         let output = candor(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
     }

@@ -51,7 +51,7 @@ pub enum GuardFinding {
 
 /// What is known of all guards.
 #[derive(Debug, Default)]
-pub(super) struct Guards {
+pub struct Guards {
     /// By route name, so that it outlives a reload.
     routes: BTreeMap<String, Watched>,
     looked: Option<Instant>,
@@ -59,10 +59,17 @@ pub(super) struct Guards {
 
 #[derive(Debug, Default)]
 struct Watched {
-    counted: [u64; Rule::ALL.len()],
-    alarms: [Option<Raised>; Rule::ALL.len()],
+    alarms: [Recurring; Rule::ALL.len()],
     heard: BTreeMap<Option<u32>, (RealtimeNs, Instant)>,
     silent: BTreeSet<Option<u32>>,
+}
+
+/// An alarm that is told once, again every 10 s while it goes on, and when it is over.
+#[derive(Clone, Debug, Default)]
+pub struct Recurring {
+    /// How many were counted at the last look.
+    counted: u64,
+    raised: Option<Raised>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,17 +81,66 @@ struct Raised {
     frames: u64,
 }
 
+/// What is to be told of an alarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// This number of frames raised it.
+    Begins(u64),
+    /// This number of frames since it was told last.
+    GoesOn(u64),
+    /// No frame for 10 s.
+    Over,
+}
+
+impl Recurring {
+    /// Takes the number of frames so far; less than before if a new count has begun.
+    pub fn look(&mut self, total: u64, now: Instant) -> impl Iterator<Item = Told> + use<> {
+        let new = if total >= self.counted { total - self.counted } else { total };
+        self.counted = total;
+        let (mut told, mut over) = (None, None);
+        match &mut self.raised {
+            None if new > 0 => {
+                told = Some(Told::Begins(new));
+                self.raised = Some(Raised { told: now, last: now, frames: 0 });
+            }
+            None => {}
+            Some(raised) => {
+                raised.frames += new;
+                if new > 0 {
+                    raised.last = now;
+                }
+                let is_over = now.duration_since(raised.last) >= AGAIN;
+                if raised.frames > 0 && (is_over || now.duration_since(raised.told) >= AGAIN) {
+                    told = Some(Told::GoesOn(raised.frames));
+                    (raised.told, raised.frames) = (now, 0);
+                }
+                if is_over {
+                    self.raised = None;
+                    over = Some(Told::Over);
+                }
+            }
+        }
+        told.into_iter().chain(over)
+    }
+}
+
 impl Guards {
     /// Time until the next look; `None` without guards.
-    pub(super) fn due_within(&self, plan: &Plan, now: Instant) -> Option<Duration> {
+    #[must_use]
+    pub fn due_within(&self, plan: &Plan, now: Instant) -> Option<Duration> {
         let guards = plan.routes().iter().filter_map(|route| route.guard.as_ref());
         let of = |silent: Option<Duration>| silent.map_or(LOOK, |silent| (silent / 4).clamp(SHORTEST_LOOK, LOOK));
         let every = guards.map(|guard| of(guard.silent)).min()?;
         Some(self.looked.map_or(Duration::ZERO, |looked| (looked + every).saturating_duration_since(now)))
     }
 
-    /// Looks at all guards.
-    pub(super) fn look(&mut self, plan: &Plan, interfaces: &Interfaces, now: Instant) -> Vec<GuardEvent> {
+    /// Looks at all guards. `send` sends the frame of an alarm, and returns why not if that fails.
+    pub fn look(
+        &mut self,
+        plan: &Plan,
+        now: Instant,
+        mut send: impl FnMut(&Alarm) -> Option<String>,
+    ) -> Vec<GuardEvent> {
         self.looked = Some(now);
         let mut events = Vec::new();
         for (at, route) in plan.routes().iter().enumerate() {
@@ -99,7 +155,7 @@ impl Guards {
                 let begins =
                     matches!(what, GuardFinding::Violation { goes_on: false, .. } | GuardFinding::Silent { .. });
                 let alarm = guard.alarm.as_ref().filter(|_| begins);
-                GuardEvent { route, what, not_sent: alarm.and_then(|alarm| send(alarm, interfaces)) }
+                GuardEvent { route, what, not_sent: alarm.and_then(&mut send) }
             }));
         }
         self.routes.retain(|name, _| plan.routes().iter().any(|route| route.name == *name));
@@ -108,7 +164,7 @@ impl Guards {
 }
 
 /// Sends the frame of an alarm; why not, if that fails.
-fn send(alarm: &Alarm, interfaces: &Interfaces) -> Option<String> {
+pub(super) fn send(alarm: &Alarm, interfaces: &Interfaces) -> Option<String> {
     let Some(interface) = interfaces.present(alarm.to) else { return Some("the interface is gone".to_owned()) };
     let mut bytes = [0; CANFD_MTU];
     let len = alarm.frame.to_kernel(&mut bytes);
@@ -122,34 +178,11 @@ impl Watched {
         let mut found = Vec::new();
         let last = |rule| route.tallies().find_map(|tally| tally.last(rule));
         for (rule, total) in route.violations() {
-            let counted = &mut self.counted[rule as usize];
-            // Less if a reload began a new count.
-            let new = if total >= *counted { total - *counted } else { total };
-            *counted = total;
-            let alarm = &mut self.alarms[rule as usize];
-            let violation = |frames, goes_on| GuardFinding::Violation { rule, frames, last: last(rule), goes_on };
-            match alarm {
-                None if new > 0 => {
-                    found.push(violation(new, false));
-                    *alarm = Some(Raised { told: now, last: now, frames: 0 });
-                }
-                None => {}
-                Some(raised) => {
-                    raised.frames += new;
-                    if new > 0 {
-                        raised.last = now;
-                    }
-                    let is_over = now.duration_since(raised.last) >= AGAIN;
-                    if raised.frames > 0 && (is_over || now.duration_since(raised.told) >= AGAIN) {
-                        found.push(violation(raised.frames, true));
-                        (raised.told, raised.frames) = (now, 0);
-                    }
-                    if is_over {
-                        *alarm = None;
-                        found.push(GuardFinding::Over { rule });
-                    }
-                }
-            }
+            found.extend(self.alarms[rule as usize].look(total, now).map(|told| match told {
+                Told::Begins(frames) => GuardFinding::Violation { rule, frames, last: last(rule), goes_on: false },
+                Told::GoesOn(frames) => GuardFinding::Violation { rule, frames, last: last(rule), goes_on: true },
+                Told::Over => GuardFinding::Over { rule },
+            }));
         }
         found
     }

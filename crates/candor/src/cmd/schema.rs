@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::audit::{self, Audit, Cause, FileView, SignedView, Who};
 use super::egress::json as egress;
 use super::run::report::events;
-use super::{apply, check, doctor, down, dump, engines, explain, plan, show, status, top};
+use super::{apply, check, doctor, down, dump, engines, explain, plan, show, status, top, watch};
 use crate::cli::Cli;
 
 fn published<T: JsonSchema>(command: &str) {
@@ -54,6 +54,7 @@ fn schemas_match_the_code() {
     published::<OfFile<show::View<'_>>>("show");
     published::<status::View<'_>>("status");
     published::<top::View<'_>>("top");
+    published::<OfFile<watch::Event<'_>>>("watch");
 }
 
 #[test]

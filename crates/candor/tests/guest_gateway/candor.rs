@@ -86,7 +86,7 @@ fn schema(command: &Command) -> Option<Value> {
         "apply" "check" "doctor" "down" "dump" "egress-apply" "egress-clear" "egress-plan" "egress-show" "egress-verify"
         "egress-watch" "engines" "explain" "lab-bursts" "lab-can-send" "lab-conformance" "lab-hops" "lab-measure"
         "lab-precision" "lab-soak" "lab-stream" "lab-system-calls" "lab-wire" "lab-wire-inject" "plan" "reload" "run"
-        "show" "status" "top"
+        "show" "status" "top" "watch"
     ];
     let (_, schema) =
         published.into_iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no schema of {name}"));

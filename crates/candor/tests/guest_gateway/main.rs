@@ -58,6 +58,7 @@ mod split;
 mod top;
 mod traffic;
 mod verified;
+mod watch;
 mod wire;
 
 /// Counts allocations, for the test that forwarding makes none.

@@ -7,25 +7,22 @@ use std::sync::Arc;
 use candor_cli::gateway_file::{self, Form, GatewayFile, MAX_DATABASE_BYTES};
 use candor_cli::render;
 use candor_config::plan::{BusIndex, Plan};
-use candor_core::frame::CANXL_MTU;
 use candor_engine::Running;
-use candor_io::can::{self, CanSocket};
-use candor_io::poll::MAX_WATCHED;
+use candor_io::can;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 
+use super::Bus;
 use super::wanted::Wanted;
-use super::{Bus, Port};
 use crate::cli::DumpArgs;
+use crate::cmd::listening::{Port, check_number};
 use crate::cmd::{egress, init};
 
 /// Stands for all CAN interfaces.
 const ANY: &str = "any";
-/// For bursts while the terminal is slow; a frame takes about 800 bytes.
-const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 
 /// `None`, after printing the findings, if the gateway file is not valid.
-pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>> {
+pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port<Bus>>>, Box<dyn Error>> {
     let file = config(args)?.map(|path| GatewayFile::read(&path)).transpose()?;
     let mut plan = None;
     if let Some(file) = &file {
@@ -43,15 +40,13 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>>
         given.push(Arc::new(database));
     }
     let links = link::list(&mut Client::open()?)?;
-    let mut ports: Vec<Port> = Vec::new();
+    let mut ports: Vec<Port<Bus>> = Vec::new();
     for bus in buses(args, plan, &links) {
         let link = init::named(&links, &bus.interface)?;
         if ports.iter().any(|port| port.bus.interface == bus.interface) {
             continue;
         }
-        let socket = CanSocket::open_for_all(link.index).map_err(|error| init::no_socket(&link.name, &error))?;
-        socket.set_receive_buffer(RECEIVE_BUFFER_BYTES)?;
-        let mut port = Port { bus, socket, buffer: Box::new([0; CANXL_MTU]), held: None, is_gone: false };
+        let mut port = Port::open(bus, link)?;
         port.bus.databases.extend_from_slice(&given);
         ports.push(port);
     }
@@ -59,9 +54,7 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>>
         let note = egress::no_interface(&can::support());
         return Err(note.trim_start_matches("note: ").trim_end().into());
     }
-    if ports.len() >= MAX_WATCHED {
-        return Err("more than 63 interfaces; name some of them".into());
-    }
+    check_number(ports.len())?;
     if args.decode && ports.iter().all(|port| port.bus.databases.is_empty()) {
         return Err(
             "--decode needs a database: name one with --database, or with [database] in the gateway file".into()
@@ -74,7 +67,7 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port>>, Box<dyn Error>>
 }
 
 /// Adds an entry of `--match` to each bus. It must be possible for one of them, because their databases differ.
-fn select(text: &str, ports: &mut [Port]) -> Result<(), String> {
+fn select(text: &str, ports: &mut [Port<Bus>]) -> Result<(), String> {
     let (mut is_possible, mut reason) = (false, String::new());
     for Port { bus, .. } in ports {
         match Wanted::parse(text, &bus.databases) {

@@ -183,7 +183,7 @@ impl<'a> AlarmView<'a> {
     }
 }
 
-fn id_text(id: RawId) -> String {
+pub(in crate::cmd) fn id_text(id: RawId) -> String {
     if id.is_eff() { format!("{:08X}", id.bits()) } else { format!("{:03X}", id.bits()) }
 }
 
