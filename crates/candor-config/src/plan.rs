@@ -292,10 +292,20 @@ impl Route {
 
     /// Verdicts of its `check`, by name, and how many frames had them.
     pub fn verdicts(&self) -> Vec<(&'static str, u64)> {
-        let authenticated = self.checks_of::<candor_secoc::Check>().flat_map(candor_secoc::Check::counts);
-        let authenticated = authenticated.map(|(verdict, frames)| (verdict.name(), frames));
+        self.judged().map(|(name, _, frames)| (name, frames)).collect()
+    }
+
+    /// As [`verdicts`](Self::verdicts), only those on frames that cannot be used.
+    pub fn bad_verdicts(&self) -> Vec<(&'static str, u64)> {
+        self.judged().filter(|(_, is_valid, _)| !is_valid).map(|(name, _, frames)| (name, frames)).collect()
+    }
+
+    /// Verdicts, whether such a frame can be used, and numbers of frames.
+    fn judged(&self) -> impl Iterator<Item = (&'static str, bool, u64)> {
         let checked = self.checks_of::<Check>().flat_map(Check::counts);
-        checked.map(|(verdict, frames)| (verdict.name(), frames)).chain(authenticated).collect()
+        let checked = checked.map(|(verdict, frames)| (verdict.name(), verdict.is_valid(), frames));
+        let authenticated = self.checks_of::<candor_secoc::Check>().flat_map(candor_secoc::Check::counts);
+        checked.chain(authenticated.map(|(verdict, frames)| (verdict.name(), verdict.is_valid(), frames)))
     }
 
     /// What routes with authenticated frames follow, if this is the route of their sync frames.

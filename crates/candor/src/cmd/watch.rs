@@ -37,8 +37,6 @@ use unlisted::Unlisted;
 
 /// Between two looks at what was counted.
 const LOOK: Duration = Duration::from_millis(250);
-/// Verdicts on frames that can be used.
-const GOOD: [&str; 5] = ["ok", "ok-some-lost", "initial", "no-counter", "no-freshness"];
 
 pub(crate) fn run(args: &WatchArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -91,7 +89,7 @@ struct Watch<'a> {
     jobs: Vec<Job>,
     rules: RuleSet,
     guards: Guards,
-    /// By route and verdict of its check.
+    /// By route and bad verdict of its check.
     verdicts: Vec<Vec<Recurring>>,
     /// By bus.
     unlisted: Vec<Unlisted>,
@@ -116,7 +114,11 @@ impl<'a> Watch<'a> {
             rules: RuleSet::compile(&jobs, plan.buses().len()),
             jobs,
             guards: Guards::default(),
-            verdicts: plan.routes().iter().map(|route| vec![Recurring::default(); route.verdicts().len()]).collect(),
+            verdicts: plan
+                .routes()
+                .iter()
+                .map(|route| vec![Recurring::default(); route.bad_verdicts().len()])
+                .collect(),
             unlisted: plan.buses().iter().map(|_bus| Unlisted::default()).collect(),
             passed: vec![0; routes],
             refused: vec![0; routes],
@@ -156,10 +158,7 @@ impl<'a> Watch<'a> {
             self.tell(&Event::Alarm(view), begins, &text);
         }
         for (at, route) in plan.routes().iter().enumerate() {
-            for (number, (verdict, total)) in route.verdicts().into_iter().enumerate() {
-                if GOOD.contains(&verdict) {
-                    continue;
-                }
+            for (number, (verdict, total)) in route.bad_verdicts().into_iter().enumerate() {
                 let told: Vec<_> = self.verdicts[at][number].look(total, now).collect();
                 for told in told {
                     let view = CheckView::new(&route.name, verdict, told);

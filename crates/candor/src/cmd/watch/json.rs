@@ -7,7 +7,6 @@ use candor_config::plan::Route;
 use candor_engine::Told;
 use serde::Serialize;
 
-use super::GOOD;
 use super::unlisted::News;
 use crate::cmd::run::report::events::{AlarmView, id_text};
 
@@ -154,8 +153,7 @@ impl<'a> UnlistedView<'a> {
 impl<'a> RouteView<'a> {
     pub(super) fn new(route: &'a Route, allowed: u64, refused: u64) -> Self {
         let violations = route.violations().into_iter().map(|(rule, frames)| (rule.name(), frames));
-        let verdicts = route.verdicts().into_iter().filter(|(verdict, _)| !GOOD.contains(verdict));
-        let found = violations.chain(verdicts).filter(|(_, frames)| *frames > 0).collect();
+        let found = violations.chain(route.bad_verdicts()).filter(|(_, frames)| *frames > 0).collect();
         Self { route: &route.name, allowed, refused, found }
     }
 
