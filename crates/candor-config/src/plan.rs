@@ -336,6 +336,8 @@ pub struct ComposedFrame {
     pub signals: Vec<FrameSignal>,
     /// [`candor_signals::compose::Composer::new`] accepts it.
     pub composition: Composition,
+    /// Writes checksum and counter into each sent frame.
+    pub protect: Option<Computed>,
 }
 
 /// No number in it is NaN.
@@ -471,7 +473,8 @@ impl Plan {
         &self.routes[index.0]
     }
 
-    /// Takes over the counters of checks and protections from routes of a running plan that have the same name and do the same.
+    /// Takes over the counters of checks and protections from routes and composed frames of a running plan that have the same
+    /// name and do the same.
     pub fn go_on_from(&mut self, running: &Self) {
         for route in self.routes.iter_mut().filter(|route| !route.checks.is_empty() || route.protected.is_some()) {
             let Some(before) = running.routes.iter().find(|before| before.name == route.name) else { continue };
@@ -480,6 +483,12 @@ impl Plan {
                 theirs.map(|theirs| (own, theirs))
             }) {
                 own.clone_from(theirs);
+            }
+        }
+        for frame in &mut self.frames {
+            let before = running.frames.iter().find(|before| before.name == frame.name);
+            if let Some(before) = before.filter(|before| before.protect == frame.protect) {
+                frame.protect.clone_from(&before.protect);
             }
         }
         // New ones must follow the sync frames that run.

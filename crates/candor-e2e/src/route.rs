@@ -1,5 +1,6 @@
 //! Checks and protections of routes, with a state that several rule sets share: a reload goes on with it.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -20,6 +21,8 @@ pub struct Check {
     scheme: Scheme,
     protection: Protection,
     on_bad: OnBad,
+    /// In place of the payload of a bad frame that is passed.
+    substitute: Option<Box<[u8]>>,
     state: Received,
     counts: [AtomicU64; Verdict::ALL.len()],
 }
@@ -31,7 +34,20 @@ impl Check {
     /// [`SchemeError`] as in [`Protection::new`].
     pub fn new(scheme: Scheme, on_bad: OnBad) -> Result<Self, SchemeError> {
         let protection = Protection::new(&scheme)?;
-        Ok(Self { scheme, protection, on_bad, state: Received::new(), counts: Default::default() })
+        let (state, counts) = (Received::new(), Default::default());
+        Ok(Self { scheme, protection, on_bad, substitute: None, state, counts })
+    }
+
+    /// Bad frames are passed with this payload; those of another length are dropped.
+    #[must_use]
+    pub fn substituting(self, payload: &[u8]) -> Self {
+        Self { on_bad: OnBad::Pass, substitute: Some(payload.into()), ..self }
+    }
+
+    /// True if a receiver without a counter of an earlier frame accepts this payload.
+    #[must_use]
+    pub fn accepts(&self, payload: &[u8]) -> bool {
+        self.protection.look(payload).1.is_none()
     }
 
     /// The number of frames with each verdict, in the order of [`Verdict::ALL`].
@@ -46,7 +62,9 @@ impl Compute for Check {
     }
 
     fn equals(&self, other: &dyn Any) -> bool {
-        let same = |other: &Self| (&self.scheme, self.on_bad) == (&other.scheme, other.on_bad);
+        let same = |other: &Self| {
+            (&self.scheme, self.on_bad, &self.substitute) == (&other.scheme, other.on_bad, &other.substitute)
+        };
         other.downcast_ref().is_some_and(same)
     }
 
@@ -57,7 +75,21 @@ impl Compute for Check {
         let verdict = self.state.check(&self.protection, payload);
         let count = &self.counts[verdict as usize];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if verdict.is_valid() || self.on_bad == OnBad::Pass { Fate::Send } else { Fate::Delete }
+        match &self.substitute {
+            _ if verdict.is_valid() => Fate::Send,
+            None => {
+                if self.on_bad == OnBad::Pass {
+                    Fate::Send
+                } else {
+                    Fate::Delete
+                }
+            }
+            Some(substitute) if substitute.len() == payload.len() => {
+                payload.copy_from_slice(substitute);
+                Fate::Send
+            }
+            Some(_) => Fate::Delete,
+        }
     }
 }
 

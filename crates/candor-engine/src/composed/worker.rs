@@ -9,7 +9,7 @@ use candor_config::plan::{BusIndex, ComposedFrame, FrameSource, MOST_COMPOSING_B
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_MTU, CANFD_BRS, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId,
 };
-use candor_core::job::Job;
+use candor_core::job::{Computed, Job, RealtimeNs};
 use candor_core::rule::Verdict;
 use candor_io::can::{MAX_POLLED, poll_each};
 use candor_io::clock;
@@ -74,8 +74,9 @@ enum What {
     /// The frames of a route with a timing that have one identifier.
     Timed {
         id: RawId,
-        /// One for each format.
+        /// One for each format, without what protects them.
         jobs: Vec<Job>,
+        protect: Option<Computed>,
         timing: Timing,
     },
 }
@@ -90,6 +91,8 @@ pub(super) struct OfFrame {
     /// As the kernel takes it.
     bytes: [u8; CANFD_MTU],
     size: usize,
+    /// Writes checksum and counter when it is sent.
+    protect: Option<Computed>,
     /// Where it is sent.
     port: usize,
     counts: Arc<Counts>,
@@ -144,7 +147,7 @@ impl Worker {
                     let composer = Composer::new(what.composition(), now).expect("the check of the file accepted it");
                     let counts = before.iter().find(|earlier| what.is_named_as(&earlier.what));
                     let counts = counts.map(|earlier| Arc::clone(&earlier.counts)).unwrap_or_default();
-                    OfFrame { what, composer, due: 0, bytes, size, port, counts }
+                    OfFrame { protect: what.protect(), what, composer, due: 0, bytes, size, port, counts }
                 }
             });
         }
@@ -226,7 +229,7 @@ impl OfFrame {
     /// A frame in the kernel's layout.
     #[inline]
     fn received(&mut self, now: Time, source: usize, frame: &[u8], way: &Way<'_>) {
-        let Self { what, composer, bytes, size, port, counts, .. } = self;
+        let Self { what, composer, bytes, size, protect, port, counts, .. } = self;
         counts.received.bump();
         let outgoing = match what {
             What::Composed(_) => {
@@ -246,15 +249,15 @@ impl OfFrame {
             }
         };
         if let Some(outgoing) = outgoing {
-            way.send((bytes, *size), &outgoing, *port, counts);
+            way.send((bytes, *size), &outgoing, protect.as_ref(), *port, counts);
         }
         self.due = self.composer.due().map_or(u64::MAX, Time::nanos);
     }
 
     fn advance(&mut self, now: Time, way: &Way<'_>) {
-        let Self { composer, bytes, size, port, counts, .. } = self;
+        let Self { composer, bytes, size, protect, port, counts, .. } = self;
         if let Some(outgoing) = composer.advance(now) {
-            way.send((bytes, *size), &outgoing, *port, counts);
+            way.send((bytes, *size), &outgoing, protect.as_ref(), *port, counts);
         }
         self.due = self.composer.due().map_or(u64::MAX, Time::nanos);
     }
@@ -276,14 +279,21 @@ impl Way<'_> {
     #[inline]
     fn send(
         &self,
-        (bytes, size): (&mut [u8; CANFD_MTU], usize),
+        (bytes, mut size): (&mut [u8; CANFD_MTU], usize),
         outgoing: &Outgoing<'_>,
+        protect: Option<&Computed>,
         port: usize,
         counts: &Counts,
     ) {
         let len = outgoing.payload.len();
         bytes[PAYLOAD..PAYLOAD + len].copy_from_slice(outgoing.payload);
         bytes[LEN] = u8::try_from(len).unwrap_or_default();
+        if let Some(protect) = protect {
+            match protected(&bytes[..size], protect) {
+                Some(frame) => size = frame.to_kernel(bytes),
+                None => return counts.by_place[Disposition::Other.place()].bump(),
+            }
+        }
         let port = &self.ports[port];
         let disposition = match port.socket.send_now(&bytes[..size]) {
             Ok(()) => Disposition::Sent,
@@ -295,6 +305,13 @@ impl Way<'_> {
         };
         counts.by_place[disposition.place()].bump();
     }
+}
+
+/// The frame with its checksum; `None` if it cannot have one, such as an authenticated frame before the first sync frame.
+fn protected(bytes: &[u8], protect: &Computed) -> Option<Frame> {
+    let mut frame = Frame::from_kernel(bytes).ok()?;
+    let verdict = protect.change_frame(RealtimeNs::UNKNOWN, &mut frame);
+    (verdict == Verdict::Send).then_some(frame)
 }
 
 /// Now, in nanoseconds of `CLOCK_MONOTONIC`.
@@ -311,8 +328,10 @@ fn planned(plan: &Plan) -> Vec<What> {
         let Some(timing) = &route.timing else { continue };
         for selection in &route.selections {
             let of_id = |job: &&Job| job.route == RouteIndex(at) && job.filter == selection.filter;
-            let jobs = jobs.iter().filter(of_id).cloned().collect();
-            all.push(What::Timed { id: id_of(selection.filter), jobs, timing: timing.clone() });
+            let mut jobs: Vec<Job> = jobs.iter().filter(of_id).cloned().collect();
+            // A frame that is sent again has a new counter.
+            let protect = jobs.iter_mut().filter_map(|job| job.protected.take()).last();
+            all.push(What::Timed { id: id_of(selection.filter), jobs, protect, timing: timing.clone() });
         }
     }
     all
@@ -330,6 +349,13 @@ impl What {
             Self::Timed { id, jobs, .. } => {
                 jobs.first().map(|job| FrameSource { bus: job.from, id: *id }).into_iter().collect()
             }
+        }
+    }
+
+    fn protect(&self) -> Option<Computed> {
+        match self {
+            Self::Composed(frame) => frame.protect.clone(),
+            Self::Timed { protect, .. } => protect.clone(),
         }
     }
 

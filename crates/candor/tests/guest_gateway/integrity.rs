@@ -46,6 +46,30 @@ fn changed_frames_arrive_valid_and_bad_ones_do_not() {
     assert_eq!(ended.counted("speed"), [3, 0, 3]);
 }
 
+/// What is sent again has the next counter, in a route with a timing and in a composed frame.
+#[test]
+#[ignore = "runs in a guest"]
+fn frames_that_are_sent_at_other_times_have_new_counters() {
+    let Some(place) = Scenario::new(FEATURES, ["left", "right", "third"]) else { return };
+    let (left, right, third) = (place.sender("left"), place.listener("right"), place.listener("third"));
+    place.file("third.dbc", "BO_ 291 Speed: 8 N\n SG_ S : 16|8@1+ (1,0) [0|0] \"\" N\n");
+    let keys = "match = \"123\"\nframes = \"classic\"\ncycle = \"50ms\"\nprotect = { e2e = \"P01\", data-id = 0x123 }";
+    let frame = "[[frame]]\nname = \"composed\"\nmessage = \"Speed\"\nto = \"third\"\nsend = \"periodic\"\ncycle = \"50ms\"\n\
+                 protect = { e2e = \"P01\", data-id = 0x123 }\n";
+    let text = buses(&["left", "right", "third"])
+        + &format!("[database]\nthird = \"{}/third.dbc\"\n", place.files.path().display())
+        + &route("timed", "left", "right", keys)
+        + frame;
+    let candor = place.start(&text, "auto");
+    send(&left, &classic(ID, &[0; 8]));
+    for socket in [&right, &third] {
+        for golden in GOLDEN {
+            assert_eq!(next_frame(socket).payload()[..2], golden);
+        }
+    }
+    candor.stop();
+}
+
 /// The key is 000102…0F. Trip 1, reset 2, message 3: golden vectors of `candor-secoc`.
 const SYNC: [u8; 8] = [0x00, 0x01, 0x00, 0x00, 0x2C, 0x10, 0x90, 0xFD];
 const SECURED: [u8; 8] = [0x01, 0x02, 0x03, 0x04, 0xE9, 0x63, 0x37, 0xA5];

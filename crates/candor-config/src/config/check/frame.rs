@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::config::check::value::{distance, duration, word};
-use crate::config::check::{Checks, buses};
+use crate::config::check::{Checks, buses, integrity};
 use crate::config::code;
 use crate::config::names::overlapping;
 use crate::config::spec::{FrameSpec, Spec, is_true};
@@ -137,6 +137,13 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
         let help = "remove the key, or correct the length or VFrameFormat of the message in the database";
         findings.error(code::NOT_IN_FORMAT, &flag.span, "A classic frame has one bit rate", help);
     }
+    let protect = spec.protect.as_ref().map(|protect| integrity::of_frame(protect, len, findings));
+    if let Some((Some(_), written)) = protect.as_ref().zip(spec.protect.as_ref())
+        && let Some(other) = written.scheme.len.as_ref().filter(|other| usize::from(other.value) != len)
+    {
+        let message = format!("Message {} has {len} bytes", message.name);
+        findings.error(code::INTEGRITY, &other.span, message, "remove `len`");
+    }
     let (Some(send), Some(Inputs { inputs, sources, signals })) = (send, inputs) else { return None };
     // Each is set by its value.
     for update in inputs.iter().filter_map(|input| input.signal()?.update) {
@@ -153,7 +160,8 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
     let name = spec.name.as_ref().unwrap_or(written).value.clone();
     let bit_rate_switch = format == FrameFormat::Fd && bit_rate_switch.is_none_or(|flag| flag.value);
     let message = message.name.clone();
-    Some(ComposedFrame { name, to, message, id: id.raw(), format, bit_rate_switch, sources, signals, composition })
+    let (id, protect) = (id.raw(), protect.flatten());
+    Some(ComposedFrame { name, to, message, id, format, bit_rate_switch, sources, signals, composition, protect })
 }
 
 /// Format and length, as a frame can have it.

@@ -73,8 +73,11 @@ pub(super) fn told(spec: &RouteSpec) -> Vec<(&'static str, String)> {
         told.push(("guard", guard_told(guard)));
     }
     if let Some(check) = &spec.check {
-        let passes = check.on_bad.as_ref().is_some_and(|word| word.value == "pass");
-        let fate = if passes { "counted" } else { "dropped" };
+        let fate = match check.on_bad.as_ref().map(|word| word.value.as_str()) {
+            None | Some("drop") => "dropped",
+            Some("pass") => "counted",
+            Some(_) => "replaced",
+        };
         told.push(("check", format!("{}; bad frames are {fate}", scheme_told(&check.scheme))));
     }
     if let Some(protect) = &spec.protect {

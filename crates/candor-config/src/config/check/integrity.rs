@@ -2,7 +2,7 @@
 
 use crate::config::check::{Checks, conflict, secoc, value};
 use crate::config::code;
-use crate::config::spec::{CrcSpec, PlaceSpec, RouteSpec, SchemeSpec, is_true};
+use crate::config::spec::{CrcSpec, PlaceSpec, ProtectSpec, RouteSpec, SchemeSpec, is_true};
 use crate::plan::{Formats, Selection};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
@@ -41,16 +41,36 @@ pub(super) fn integrity(
         return [None, None];
     }
     let check = spec.check.as_ref().and_then(|check| {
+        let is_secoc = check.scheme.secoc.secoc.is_some();
+        let substitute = check.on_bad.as_ref().filter(|_| !is_secoc).and_then(value::substitute);
         let on_bad = match check.on_bad.as_ref().map(|word| (word, word.value.as_str())) {
             None | Some((_, "drop")) => OnBad::Drop,
             Some((_, "pass")) => OnBad::Pass,
-            Some((word, _)) => return value::unknown_word(word, "drop\" or \"pass", findings),
+            Some(_) if substitute.is_some() => OnBad::Pass,
+            Some((word, _)) if is_secoc => return value::unknown_word(word, "drop\" or \"pass", findings),
+            Some((word, _)) => {
+                return value::unknown_word(word, "drop\", \"pass\" or \"substitute:0011223344556677", findings);
+            }
         };
-        if check.scheme.secoc.secoc.is_some() {
+        if is_secoc {
             return secoc::check(spec, check, (on_bad, len), checks, findings);
         }
         let scheme = scheme(&check.scheme, (&check.span, len), findings)?;
-        Check::new(scheme, on_bad).map(computed).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()
+        let fits = scheme.len.clone();
+        let made = Check::new(scheme, on_bad).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()?;
+        let Some(bytes) = substitute else { return Some(computed(made)) };
+        let payload = value::bytes(&bytes, findings)?;
+        if !fits.contains(&payload.len()) {
+            let message = format!("These are {} bytes; the frame has {}", payload.len(), fits.start());
+            findings.error(code::INTEGRITY, &bytes.span, message, format!("write {} bytes", fits.start()));
+            return None;
+        }
+        if spec.protect.is_none() && !made.accepts(&payload) {
+            let help = "add a `protect`, which writes checksum and counter, or write bytes with a right checksum";
+            findings.error(code::INTEGRITY, &bytes.span, "Receivers would find this payload wrong, too", help);
+            return None;
+        }
+        Some(computed(made.substituting(&payload)))
     });
     let protect = spec.protect.as_ref().and_then(|protect| {
         let counted = match protect.counter.as_ref().map(|word| (word, word.value.as_str())) {
@@ -61,10 +81,30 @@ pub(super) fn integrity(
         if protect.scheme.secoc.secoc.is_some() {
             return secoc::protect(spec, protect, (counted, len), checks, findings);
         }
-        let scheme = scheme(&protect.scheme, (&protect.span, len), findings)?;
-        Protect::new(scheme, counted).map(computed).map_err(|wrong| value::refuse(&wrong, &protect.span, findings)).ok()
+        self::protect(protect, counted, len, findings)
     });
     [check, protect]
+}
+
+/// The protection of a composed frame with a payload of `len` bytes; `None` after an error.
+pub(super) fn of_frame(protect: &Table<ProtectSpec>, len: usize, findings: &mut Findings) -> Option<Computed> {
+    let counter = protect.counter.as_ref().filter(|word| word.value != "own");
+    if let Some(word) = counter {
+        let message = "No received frame has a counter that a composed frame could follow";
+        findings.error(code::INTEGRITY, &word.span, message, "remove `counter`");
+        return None;
+    }
+    if let Some(secoc) = &protect.scheme.secoc.secoc {
+        let help = "send the frame to a virtual bus, and secure it in a route from there";
+        findings.error(code::INTEGRITY, &secoc.span, "Composed frames cannot be authenticated", help);
+        return None;
+    }
+    self::protect(protect, Counted::Own, len, findings)
+}
+
+fn protect(spec: &Table<ProtectSpec>, counted: Counted, len: usize, findings: &mut Findings) -> Option<Computed> {
+    let scheme = scheme(&spec.scheme, (&spec.span, len), findings)?;
+    Protect::new(scheme, counted).map(computed).map_err(|wrong| value::refuse(&wrong, &spec.span, findings)).ok()
 }
 
 /// Of the message in a database of the bus that frames come from; otherwise 8.

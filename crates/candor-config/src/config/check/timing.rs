@@ -144,13 +144,11 @@ fn mask(
 }
 
 fn substitute(text: &Text, formats: Formats, findings: &mut Findings) -> Option<OnTimeout> {
-    const BEGINNING: &str = "substitute:";
-    let Some(bytes) = text.value.strip_prefix(BEGINNING) else {
+    let Some(bytes) = value::substitute(text) else {
         let help = "write \"stop\", \"keep\" or \"substitute:\" and bytes in hex";
         findings.error(code::FRAME_WORD, &text.span, format!("Unknown action {}", quote(&text.value)), help);
         return None;
     };
-    let bytes = Text { value: bytes.to_owned(), span: text.part(BEGINNING.len()..text.value.len()) };
     let payload = value::bytes(&bytes, findings)?;
     let most = formats.list().iter().map(|format| format.max_len()).max().unwrap_or_default();
     if payload.len() > most {

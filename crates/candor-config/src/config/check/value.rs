@@ -186,6 +186,13 @@ pub(super) fn unknown_word<T>(word: &Text, words: &str, findings: &mut Findings)
     None
 }
 
+/// The bytes of a text such as `substitute:0102`; `None` for other texts.
+pub(super) fn substitute(text: &Text) -> Option<Text> {
+    const BEGINNING: &str = "substitute:";
+    let bytes = text.value.strip_prefix(BEGINNING)?;
+    Some(Text { value: bytes.to_owned(), span: text.part(BEGINNING.len()..text.value.len()) })
+}
+
 /// A scheme that cannot be compiled.
 pub(super) fn refuse(wrong: &impl std::fmt::Display, place: &Span, findings: &mut Findings) {
     findings.error(code::INTEGRITY, place, wrong.to_string(), "see docs/integrity.md");

@@ -2,11 +2,12 @@
 
 use toml::de::DeValue;
 
+use super::integrity::ProtectSpec;
 use super::realtime::time;
 use super::{BUS_NAME, TARGET};
 use candor_core::diagnostic::Findings;
 use candor_core::document::entry::{Entry, entries, put};
-use candor_core::document::keys::{Key, Keyed, Named, Shape, read};
+use candor_core::document::keys::{Key, Keyed, Named, Shape, Table, read};
 use candor_core::document::{Flag, Spanned, Text};
 use candor_core::keys;
 
@@ -63,6 +64,10 @@ keys! {
     "unused" => unused: Option<Text> = Key::words(&["zeros", "ones"])
         .about("bits that no signal has: `\"ones\"` for J1939")
         .default("`\"zeros\"`");
+    "protect" => protect: Option<Box<Table<ProtectSpec>>> =
+        Key::new("a table, such as { e2e = \"P01\", data-id = 0x123 }")
+        .about("checksum and counter that are written into each frame when it is sent, as in [a route](integrity.md)")
+        .default("none");
     "bit-rate-switch" => bit_rate_switch: Option<Flag> = Key::new("")
         .aliases(&["brs"])
         .about("send the data of a CAN FD frame at the data bit rate")

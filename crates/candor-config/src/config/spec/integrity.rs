@@ -136,8 +136,8 @@ keys! {
     "strip" => strip: Option<Flag> = Key::new("")
         .about("with `secoc`: the plain payload is sent, without freshness value and MAC")
         .default("`false`");
-    "on-bad" => on_bad: Option<Text> = Key::words(&["drop", "pass"])
-        .about("what happens to a bad frame: it is dropped, or only counted")
+    "on-bad" => on_bad: Option<Text> = Key::new("\"drop\", \"pass\", or \"substitute:\" and bytes in hex")
+        .about("what happens to a bad frame: it is dropped, only counted (`\"pass\"`), or this payload is sent in its place; not with `secoc`")
         .default("`\"drop\"`");
 
     /// `protect`.

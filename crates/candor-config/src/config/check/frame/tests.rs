@@ -283,6 +283,25 @@ fn what_was_probably_not_meant() {
 }
 
 #[test]
+fn a_frame_has_a_counter_of_its_own() {
+    let protect = |keys: &str| format!("protect = {{ {keys} }}");
+    let dash = frame(&protect("e2e = \"P01\", data-id = 0x123"), "");
+    let mut payload = [0; 8];
+    let seen = candor_core::job::Seen { id: dash.id, at: candor_core::job::RealtimeNs::UNKNOWN };
+    assert_eq!(dash.protect.unwrap().change(seen, &mut payload), candor_core::rule::Verdict::Send);
+    // A golden vector.
+    assert_eq!(payload, [0xCC, 0, 0, 0, 0, 0, 0, 0]);
+    let found = |keys: &str| {
+        let text = file(&protect(keys), "Speed = { from = \"a.ABS1.VehSpd\" }");
+        let findings = findings(&text);
+        underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
+    };
+    assert_eq!(found("e2e = \"P01\", data-id = 1, counter = \"follow\""), ["E0427 \"follow\""]);
+    assert_eq!(found("e2e = \"P01\", data-id = 1, len = 7"), ["E0427 7"]);
+    assert_eq!(found("secoc = \"P01\", key = \"a\""), ["E0427 \"P01\""]);
+}
+
+#[test]
 fn times_of_the_databases_are_compared_as_well() {
     const CAR: &str = "BO_ 291 ABS1: 8 N\n SG_ S : 0|8@1+ (1,0) [0|0] \"\" N\n
 BA_DEF_ BO_ \"GenMsgCycleTime\" INT 0 65535;\nBA_ \"GenMsgCycleTime\" BO_ 291 100;\nBA_ \"GenSigTimeoutTime_N\" SG_ 291 S 50;\n";

@@ -81,6 +81,7 @@ fn watch(
             sources: vec![FrameSource { bus, id: id.raw() }],
             signals: Vec::new(),
             composition: Composition { initial: Box::default(), inputs: Box::default(), send: SendRule::NEVER },
+            protect: None,
         });
         all.len() - 1
     });

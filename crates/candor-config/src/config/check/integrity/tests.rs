@@ -63,6 +63,29 @@ fn a_check_drops_what_is_wrong_and_a_protection_counts_on() {
 }
 
 #[test]
+fn another_payload_is_sent_in_place_of_a_bad_one() {
+    let [first, second] = ["CC00000000000000", "9101000000000000"];
+    let check = |on_bad: &str| format!("check = {{ e2e = \"P01\", data-id = 0x123, on-bad = \"{on_bad}\" }}");
+    let protect = "\nframes = \"classic\"\nset = { len = 8 }\nprotect = { e2e = \"P01\", data-id = 0x123 }";
+    let both = check("substitute:0000000000000055") + protect;
+    let out = sent(&both, &[first, "CD00000000000000", second, "9101"]);
+    let out = texts(&out);
+    // The last one is too short.
+    assert_eq!((out[0], &out[1][2..], out[2].len(), out[3]), (first, "01000000000055", 16, "-"));
+    // What arrives is valid.
+    assert_eq!(texts(&sent("check = { e2e = \"P01\", data-id = 0x123 }", &out[..3])), out[..3]);
+    let found = |on_bad: &str| {
+        let text = format!("engine = \"auto\"\n{}", with_route(&format!("match = \"123\"\n{}", check(on_bad))));
+        findings(&text).iter().map(|finding| finding.code.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("substitute:00000000000000"), ["E0427"]);
+    // Its checksum is wrong, and nothing writes another one.
+    assert_eq!(found("substitute:0000000000000055"), ["E0427"]);
+    assert_eq!(found("substitute:CC00000000000000"), [""; 0]);
+    assert_eq!(found("replace"), ["E0427"]);
+}
+
+#[test]
 fn makers_have_schemes_of_their_own() {
     // Sum of the identifier, the length and the other bytes (Toyota); 4 bits of a sum and a counter of 2 bits (Honda).
     let toyota = "protect = { checksum = \"sum\", init = \"6A\", at = 7 }";
