@@ -138,6 +138,18 @@ impl Crc {
         self.finish(self.feed(self.start, [bytes, &[], &[], &[]]))
     }
 
+    /// The register after a single byte and a register of 0, and the value that the result is combined with by XOR; of a CRC of
+    /// 8 bits whose result is the register.
+    pub(crate) fn narrow(&self) -> Option<([u8; 256], u8)> {
+        match &self.table {
+            Table::Narrow(table) if self.width == 8 && !self.is_reversed => {
+                let [xorout, ..] = self.xorout.to_le_bytes();
+                Some((*table.get(), xorout))
+            }
+            _ => None,
+        }
+    }
+
     /// The register before the first byte.
     pub(crate) const fn start(&self) -> u64 {
         self.start

@@ -54,6 +54,7 @@
 
 extern crate alloc;
 
+mod can_gw;
 mod catalogue;
 mod checksum;
 mod compile;

@@ -192,7 +192,7 @@ impl Protection {
 
     /// The Data-ID of a counter.
     #[inline]
-    fn choice(&self, counter: u32) -> &Choice {
+    pub(crate) fn choice(&self, counter: u32) -> &Choice {
         if self.list.is_empty() {
             return &self.choice;
         }

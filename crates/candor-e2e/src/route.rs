@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candor_core::frame::RawId;
 use candor_core::job::{Compute, OnBad, Seen};
-use candor_core::rule::Verdict as Fate;
+use candor_core::rule::{Checksums, Verdict as Fate};
 
 use crate::error::SchemeError;
 use crate::protection::Protection;
@@ -122,6 +122,15 @@ impl Protect {
         let protection = Protection::new(&scheme)?;
         let next = protection.counter.as_ref().map_or(0, |counting| counting.first).into();
         Ok(Self { scheme, protection, counted, next })
+    }
+}
+
+impl Protect {
+    /// The checksum of can-gw that does the same for payloads of this length, if there is one. can-gw has no counters.
+    #[must_use]
+    pub fn can_gw(&self, len: usize) -> Option<Checksums> {
+        let follows = self.counted == Counted::Follow || self.protection.counter.is_none();
+        if follows && self.scheme.len == (len..=len) { self.protection.can_gw() } else { None }
     }
 }
 

@@ -3,6 +3,10 @@
 
 use std::sync::Arc;
 
+use candor_core::filter::Filter;
+use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use candor_core::job::{BusIndex, Job};
+use candor_core::rule::Checksums;
 use candor_e2e::{
     Algorithm, ByteOrder, Checksum, Counter, Crc, DataId, IdMode, Place, Profile, Protection, Receiver, Scheme, Sender,
     Settings, Unit, Verdict, oracle,
@@ -113,6 +117,37 @@ fn protected_as_the_oracle<const LEN: usize>(
     Ok(protected)
 }
 
+/// A payload after a job of can-gw.
+fn by_can_gw(checksums: Checksums, payload: &[u8]) -> Vec<u8> {
+    let len = u8::try_from(payload.len()).unwrap();
+    let filter = Filter { id: 0x123, mask: 0x7FF };
+    let mut job = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Fd, filter);
+    job.modifications.set.len = Some(len);
+    job.checksums = checksums;
+    let mut data = [0xEE; CANFD_MAX_DLEN];
+    data[..payload.len()].copy_from_slice(payload);
+    let frame = Frame { format: FrameFormat::Fd, id: RawId(0x123), len, len8_dlc: 0, flags: 0, data };
+    job.apply(&frame).0.payload().to_vec()
+}
+
+#[test]
+fn can_gw_protects_by_profiles_whose_counters_have_all_values() {
+    let has = |scheme: Scheme| Protection::new(&scheme).unwrap().can_gw().is_some();
+    let profile = |profile: Profile| {
+        let ids: Vec<u32> = (1..).take(profile.data_ids()).collect();
+        Settings::new(profile, ids, 8).scheme().unwrap()
+    };
+    let found: Vec<_> = [Profile::P01, Profile::P02, Profile::P05, Profile::P11, Profile::P22]
+        .map(profile)
+        .into_iter()
+        .map(has)
+        .collect();
+    assert_eq!(found, [false, true, false, false, true]);
+    let named = |name: &str| Scheme::new(Checksum::Crc(Algorithm::named(name).unwrap()), Place::byte(7), 8);
+    assert!(has(named("CRC-8/SAE-J1850")) && has(named("CRC-8/MAXIM-DOW")) && !has(named("CRC-16/CCITT-FALSE")));
+    assert!(has(Scheme::new(Checksum::Xor { unit: Unit::Byte, init: 0 }, Place::byte(0), 8)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -142,6 +177,19 @@ proptest! {
         let max = scheme.counter.unwrap().max;
         let counter = if max == u32::MAX { counter } else { counter % (max + 1) };
         protected_as_the_oracle(&scheme, &protection, counter, payload)?;
+    }
+
+    #[test]
+    fn checksums_of_can_gw_are_those_of_the_protection(
+        scheme in prop_oneof![byte_scheme(), scheme(), settings().prop_map(|settings| settings.scheme().unwrap())],
+        payload: [u8; 40],
+    ) {
+        let Ok(protection) = Protection::new(&scheme) else { return Ok(()) };
+        let Some(checksums) = protection.can_gw() else { return Ok(()) };
+        let len = *scheme.len.end();
+        let mut followed = payload;
+        prop_assert!(protection.follow(&mut followed[..len]));
+        prop_assert_eq!(by_can_gw(checksums, &payload[..len]), &followed[..len]);
     }
 
     /// All profiles cover every bit of the payload. But if the counter chooses the Data-ID, another counter means another one,

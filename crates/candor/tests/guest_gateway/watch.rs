@@ -3,6 +3,8 @@
 use crate::prelude::*;
 
 const FILE: &str = r#"
+engine = "auto"
+
 [bus.left]
 interface = "t-left"
 
@@ -28,7 +30,7 @@ check = { e2e = "P01", data-id = 0x123 }
 fn watch(scene: &Scenario, arguments: &[&str]) -> Candor {
     let file = scene.file("watched.toml", FILE);
     let candor = Candor::spawn(scene.command(&["watch", &file, "--json"]).args(arguments), "");
-    candor.event(&["watching"]);
+    assert_eq!(candor.event(&["watching", "invalid"])["event"], "watching");
     candor
 }
 

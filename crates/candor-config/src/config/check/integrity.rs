@@ -1,5 +1,7 @@
 //! `check` and `protect`: checksums and counters of a route.
 
+use std::any::Any;
+
 use crate::config::check::{Checks, conflict, secoc, value};
 use crate::config::code;
 use crate::config::spec::{CrcSpec, PlaceSpec, ProtectSpec, RouteSpec, SchemeSpec, is_true};
@@ -10,6 +12,7 @@ use candor_core::document::{Spanned, Text, quote};
 use candor_core::filter::ReceiveList;
 use candor_core::ids::IdRange;
 use candor_core::job::{Computed, OnBad};
+use candor_core::rule::{Checksums, Modifications};
 use candor_e2e::{
     Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, Place, Profile, Protect, Scheme, Settings, Unit,
     computed,
@@ -84,6 +87,23 @@ pub(super) fn integrity(
         self::protect(protect, counted, len, findings)
     });
     [check, protect]
+}
+
+/// A protection as a checksum of can-gw, where both do the same: the modifications must give all frames the length of the scheme,
+/// because can-gw does not refuse others.
+pub(super) fn of_can_gw(
+    protected: Option<Computed>,
+    modifications: &Modifications,
+    checksums: Checksums,
+) -> (Option<Computed>, Checksums) {
+    let of_scheme = protected.as_ref().filter(|_| checksums == Checksums::NONE).and_then(|protected| {
+        let compute: &dyn Any = &**protected.inner();
+        compute.downcast_ref::<Protect>()?.can_gw(usize::from(modifications.set.len?))
+    });
+    match of_scheme {
+        Some(checksums) => (None, checksums),
+        None => (protected, checksums),
+    }
 }
 
 /// The protection of a composed frame with a payload of `len` bytes; `None` after an error.

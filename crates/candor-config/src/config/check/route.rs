@@ -137,6 +137,7 @@ fn route(
     let mut forward = forward?;
     let (computed, modifications) = signals::changes(spec, changes, (&forward, formats), modifications, findings);
     let [checked, protected] = integrity::integrity(spec, (&forward, formats), checks, findings);
+    let (protected, checksums) = integrity::of_can_gw(protected, &modifications, checksums);
     let (guard, guards) = guard::guard(spec, (&forward, formats), checks, findings).unzip();
     let [form, pace] = guards.unwrap_or_default();
     let timing = timing::timing(spec, (&mut forward, formats), checks, findings);

@@ -1,3 +1,4 @@
+use crate::placement::{KernelAbilities, not_for_kernel};
 use crate::testing::{findings, loaded, underlined, with_route};
 use candor_core::frame::{Frame, RawId};
 use candor_core::rule::Verdict;
@@ -100,6 +101,29 @@ fn makers_have_schemes_of_their_own() {
     let follow =
         "protect = { checksum = \"xor\", at = 7, counter-at = { start-bit = 48, bits = 4 }, counter = \"follow\" }";
     assert_eq!(texts(&sent(follow, &["0000000000000500"])), ["0000000000000505"]);
+}
+
+/// P02 whose counter is that of the received frame, after a change that keeps the length.
+#[test]
+fn can_gw_protects_where_it_does_the_same() {
+    let ids: Vec<_> = (1..=16).map(|id| id.to_string()).collect();
+    let lines = |keys: &str, set: &str| {
+        let ids = ids.join(", ");
+        format!("frames = \"classic\"\nset = {{ {set} }}\nprotect = {{ e2e = \"P02\", data-id = [{ids}]{keys} }}")
+    };
+    let in_kernel = |lines: &str| {
+        let plan = loaded(&format!("engine = \"auto\"\n{}", with_route(&format!("match = \"123\"\n{lines}"))));
+        let route = &plan.routes()[0];
+        assert_ne!(route.protected.is_some(), route.checksums.crc8.is_some());
+        not_for_kernel(route, KernelAbilities::EVERY).is_none()
+    };
+    let follow = lines(", counter = \"follow\"", "len = 8");
+    assert!(in_kernel(&follow));
+    assert!(!in_kernel(&lines("", "len = 8")));
+    assert!(!in_kernel(&lines(", counter = \"follow\"", "data = \"FF00000000000000\"")));
+    // The same golden vectors.
+    let received = ["0001000000000000", "0002000000000000"];
+    assert_eq!(texts(&sent(&follow, &received)), ["1B01000000000000", "9802000000000000"]);
 }
 
 #[test]
