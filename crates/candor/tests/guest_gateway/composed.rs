@@ -208,7 +208,8 @@ fn steadiness_beside_can_bcm() {
         away.sort_unstable();
         let [half, most, all] = [away.len() / 2, away.len() * 99 / 100, away.len() - 1].map(|at| away[at]);
         println!("{name}: 50 % within {half} ns, 99 % within {most} ns, all within {all} ns");
-        assert!(middle.abs() < EVERY_NS, "{name} drifts: {middle} ns");
+        // Elsewhere, time depends on what else the machine does.
+        assert!(!counts_instructions() || middle.abs() < EVERY_NS, "{name} drifts: {middle} ns");
     }
 }
 

@@ -46,6 +46,25 @@ fn changed_frames_arrive_valid_and_bad_ones_do_not() {
     assert_eq!(ended.counted("speed"), [3, 0, 3]);
 }
 
+/// P02 with Data-IDs 1 to 16 of seven zero bytes, whose counters are 1 and 2: golden vectors.
+const GOLDEN_P02: [[u8; 2]; 2] = [[0x1B, 1], [0x98, 2]];
+
+/// Where can-gw does the same, it protects.
+#[test]
+#[ignore = "runs in a guest"]
+fn the_kernel_protects_frames_that_keep_their_counter() {
+    let Some(place) = Scenario::new(&[Feature::Root, Feature::Vcan, Feature::Cangw], ["left", "right"]) else { return };
+    let (left, right) = (place.sender("left"), place.listener("right"));
+    let keys = "match = \"123\"\necho = true\nframes = \"classic\"\nset = { len = 8 }\n\
+                protect = { e2e = \"P02\", data-id = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], counter = \"follow\" }";
+    let candor = place.start(&(LEFT_RIGHT.to_owned() + &route("speed", "left", "right", keys)), "kernel");
+    for golden in GOLDEN_P02 {
+        send(&left, &classic(ID, &[0, golden[1], 0, 0, 0, 0, 0, 0]));
+        assert_eq!(next_frame(&right).payload()[..2], golden);
+    }
+    assert_eq!(candor.stop().counted("speed"), [2, 0, 0]);
+}
+
 /// What is sent again has the next counter, in a route with a timing and in a composed frame.
 #[test]
 #[ignore = "runs in a guest"]

@@ -127,7 +127,7 @@ keys! {
         Key::new("a table, such as { e2e = \"P01\", data-id = 0x123 }")
         .about("checksum and counter that are written into each frame, after all other changes")
         .default("none")
-        .kernel("user space only");
+        .kernel("`CGW_CS_CRC8`, `CGW_CS_XOR` [where they do the same](integrity.md), otherwise user space only");
     "echo" => echo: Option<Flag> = Key::new("")
         .about("deliver sent frames to local sockets on the outgoing interface; on vcan, sockets receive them only with \
             echo")
