@@ -84,6 +84,19 @@ fn few_frames_give_few_keys() {
     assert_eq!((guard.silent_ns, guard.min_gap_ns, guard.rate.is_some()), (None, None, true));
 }
 
+/// A list does not refuse its own log.
+#[test]
+fn who_ends_before_the_log_may_be_silent() {
+    let ended = |after_ms: u64| {
+        let mut log = cyclic();
+        log.push(frame(990 + after_ms, 0x7, &[1]));
+        let guards = guards(&[log.clone()]);
+        assert_eq!(violations(&guards, &log), []);
+        guards.into_iter().find(|guard| guard.id == 0x123).unwrap().silent_ns
+    };
+    assert_eq!((ended(50), ended(51)), (Some(50 * MS), None));
+}
+
 /// The pause between two logs is no gap.
 #[test]
 fn logs_are_apart() {

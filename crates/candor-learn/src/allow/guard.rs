@@ -39,7 +39,7 @@ impl Guard {
     /// A guard that all that was seen satisfies.
     ///
     /// * Time: with a period, the rate is 1.2 times that of the median, the shortest gap is half of it, or 0.8 times the shortest
-    ///   one that was seen, and silence is 5 periods, or twice the longest gap. Without a period, the rate is 1.5 times the most
+    ///   one that was seen, and silence is 5 periods, or twice the longest gap, unless the frames ended that long before a log. Without a period, the rate is 1.5 times the most
     ///   frames in a second.
     /// * The bucket is one frame deeper than the logs need, and at least 2.
     /// * Constant bits need 100 data frames.
@@ -64,7 +64,8 @@ impl Guard {
             let half = gaps.median_ns / 2;
             let shortest = if gaps.min_ns > half { half } else { gaps.min_ns / 5 * 4 };
             guard.min_gap_ns = Some(two_digits(shortest, false)).filter(|_| shortest > gaps.median_ns / 10);
-            guard.silent_ns = Some(two_digits((5 * gaps.median_ns).max(2 * gaps.max_ns), true));
+            guard.silent_ns = Some(two_digits((5 * gaps.median_ns).max(2 * gaps.max_ns), true))
+                .filter(|silent| seen.ended_before_ns <= *silent);
             (6 * SECOND / 5).div_ceil(gaps.median_ns)
         } else {
             (3 * seen.most_per_s as u64).div_ceil(2)

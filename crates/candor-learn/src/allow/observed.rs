@@ -70,6 +70,8 @@ pub struct Observed {
     pub most_per_s: usize,
     /// The time of each data frame in ns, by log.
     pub times: Vec<Vec<u64>>,
+    /// The longest time from the last data frame to the end of a log, in ns.
+    pub ended_before_ns: u64,
 }
 
 /// What was seen of each identifier in logs, each of which begins at its own time.
@@ -85,10 +87,11 @@ pub fn observe(logs: &[Vec<Recorded>]) -> Vec<Observed> {
             }
         }
     }
-    by_id.into_iter().map(|(id, logs)| of_id(id, &logs)).collect()
+    let ends: Vec<u64> = logs.iter().map(|log| log.last().map_or(0, |last| last.at_ns)).collect();
+    by_id.into_iter().map(|(id, logs)| of_id(id, &logs, &ends)).collect()
 }
 
-fn of_id(id: u32, logs: &[Vec<&Recorded>]) -> Observed {
+fn of_id(id: u32, logs: &[Vec<&Recorded>], ends: &[u64]) -> Observed {
     let data = || logs.iter().flat_map(|log| data_of(log)).map(|one| one.payload.as_slice());
     let mut lengths = BTreeMap::new();
     for payload in data() {
@@ -96,8 +99,10 @@ fn of_id(id: u32, logs: &[Vec<&Recorded>]) -> Observed {
     }
     let times: Vec<Vec<u64>> = logs.iter().map(|log| data_of(log).map(|one| one.at_ns).collect()).collect();
     let gaps = times.iter().flat_map(|times| times.windows(2).map(|pair| pair[1] - pair[0])).collect();
+    let ended = times.iter().zip(ends).filter_map(|(times, end)| Some(end - times.last()?));
     Observed {
         id,
+        ended_before_ns: ended.max().unwrap_or_default(),
         frames: data().count(),
         remote: logs.iter().flatten().filter(|one| one.is_remote).count(),
         lengths,

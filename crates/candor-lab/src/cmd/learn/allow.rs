@@ -64,6 +64,10 @@ pub(crate) fn run(args: &LearnAllowArgs) -> Outcome {
         logs.frames.push(wanted(&log, args));
         logs.names.push(log.name);
     }
+    let (from, to) = list::buses(&logs, args);
+    if from == to {
+        return Err(format!("the buses of --from and --to are both {from}; a route needs two").into());
+    }
     let later = match &args.compare {
         Some(path) => {
             let log = Log::read(path, args.interface.as_deref())?;

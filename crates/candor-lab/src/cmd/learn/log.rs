@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use candor_cli::gateway_file::{ReadError, read_bytes};
+use candor_cli::render;
 use candor_core::frame::{Frame, RawId};
 use candor_lab::experiment::replay::{LogError, LogLine, lines};
 
@@ -71,6 +72,13 @@ impl Log {
 
     /// The log in a text.
     fn of_text(name: String, text: &str, wanted: Option<&str>) -> Result<Self, LogFileError> {
+        let text = match text.rsplit_once('\n') {
+            Some((whole, last)) if !last.is_empty() && lines(last).any(|line| line.is_err()) => {
+                render::err(&format!("note: the last line of {name} is not complete and is left out\n"));
+                whole
+            }
+            _ => text,
+        };
         let mut log = Self { name, interface: String::new(), frames: Vec::new() };
         let mut last = None;
         for found in lines(text) {
@@ -107,4 +115,25 @@ impl Log {
 /// The identifier without the bit of remote frames.
 pub(super) fn identifier(id: RawId) -> RawId {
     RawId(id.0 & !candor_core::frame::CAN_RTR_FLAG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<usize, String> {
+        let log = Log::of_text("a.log".into(), text, None);
+        log.map(|log| log.frames.len()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_log_may_end_within_a_line() {
+        let whole = "(1.000000) can0 123#1122\n(1.100000) can0 123#1122\n";
+        assert_eq!(read(whole), Ok(2));
+        assert_eq!(read(&format!("{whole}(1.2000")), Ok(2));
+        assert_eq!(read(whole.trim_end()), Ok(2));
+        let inside = read(&format!("(1.2000\n{whole}")).unwrap_err();
+        assert!(inside.contains("line 1 is not a line"), "{inside}");
+        assert!(read("(1.2000").is_err());
+    }
 }

@@ -14,8 +14,7 @@ use crate::cli::LearnAllowArgs;
 const SHORT_S: f64 = 600.0;
 
 pub(super) fn text(logs: &Logs, entries: &[Entry], verdicts: &Verdicts, args: &LearnAllowArgs) -> String {
-    let from = args.from.as_deref().unwrap_or(&logs.interface);
-    let to = args.to.as_deref().unwrap_or(if from == "can1" { "can0" } else { "can1" });
+    let (from, to) = buses(logs, args);
     let mut text = String::from("# Allow-list, learned by candor-lab learn allow.\n");
     for log in &logs.names {
         let _ = writeln!(text, "#   {}", log.replace(['\n', '\r'], " "));
@@ -39,6 +38,12 @@ pub(super) fn text(logs: &Logs, entries: &[Entry], verdicts: &Verdicts, args: &L
         text += &route(entry, from, to);
     }
     text
+}
+
+/// Names of the buses from and to which the routes go.
+pub(super) fn buses<'a>(logs: &'a Logs, args: &'a LearnAllowArgs) -> (&'a str, &'a str) {
+    let from = args.from.as_deref().unwrap_or(&logs.interface);
+    (from, args.to.as_deref().unwrap_or(if from == "can1" { "can0" } else { "can1" }))
 }
 
 /// A key as TOML writes it.
@@ -69,11 +74,13 @@ fn route(entry: &Entry, from: &str, to: &str) -> String {
     for line in comments(entry) {
         let _ = writeln!(text, "# {line}");
     }
-    let _ = writeln!(text, "[[route]]\nname = \"{id}\"\nfrom = {from:?}\nto = {to:?}\nmatch = \"{id}\"");
-    text += &match entry.guard.written() {
-        guard if guard.is_empty() => "# no guard: nothing is known of its frames\n".to_owned(),
-        guard => guard + "guard.on-violation = \"count\"\n",
-    };
+    if entry.seen.frames > 0 {
+        let _ = writeln!(text, "[[route]]\nname = \"{id}\"\nfrom = {from:?}\nto = {to:?}\nmatch = \"{id}\"");
+        text += &match entry.guard.written() {
+            guard if guard.is_empty() => "# no guard: nothing is known of its frames\n".to_owned(),
+            guard => guard + "guard.on-violation = \"count\"\n",
+        };
+    }
     if entry.guard.has_remote {
         let remote = format!("{:08X}", entry.seen.id | CAN_RTR_FLAG);
         let _ = writeln!(
@@ -106,12 +113,16 @@ fn comments(entry: &Entry) -> Vec<String> {
     let mut lines = Vec::new();
     match &seen.gaps {
         Some(gaps) => lines.push(period(gaps)),
+        None if seen.frames == 0 => return lines,
         None => lines.push("one frame: nothing is known about time".into()),
     }
     if guard.rate.is_none() {
         lines.push("too few frames for a rate".into());
     } else if guard.min_gap_ns.is_none() && seen.gaps.is_some_and(|gaps| gaps.is_cyclic()) {
         lines.push("two frames were so close that no min-gap is possible".into());
+    }
+    if guard.min_gap_ns.is_some() && guard.silent_ns.is_none() {
+        lines.push(format!("it ended {} before a log, so silence is usual", ms(seen.ended_before_ns)));
     }
     let bits: usize = 8 * seen.constant.mask.len();
     match &guard.constant {
