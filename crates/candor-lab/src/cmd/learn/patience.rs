@@ -1,5 +1,6 @@
 //! Progress of a search that takes long.
 
+use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -9,12 +10,14 @@ use candor_lab::observer::Observer as _;
 
 use crate::cmd::progress::Progress;
 
-/// How long nothing is shown.
+/// How long nothing is shown on a terminal.
 const QUIET: Duration = Duration::from_secs(2);
+/// The same in files and pipes, which nobody waits for: what they get should not depend on how busy the machine is.
+const QUIET_IN_FILES: Duration = Duration::from_secs(60);
 /// Between two updates.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Calls `work` for each item. After two seconds, standard error says how many are done.
+/// Calls `work` for each item. After two seconds, a terminal shows how many are done; after a minute, any standard error.
 pub(super) fn each<T, R>(what: &str, items: &[T], mut work: impl FnMut(&T) -> R) -> Vec<R> {
     let done = AtomicUsize::new(0);
     let (end, ended) = mpsc::channel::<()>();
@@ -34,7 +37,7 @@ pub(super) fn each<T, R>(what: &str, items: &[T], mut work: impl FnMut(&T) -> R)
 }
 
 fn show(what: &str, of: usize, done: &AtomicUsize, ended: &mpsc::Receiver<()>) {
-    let mut wait = QUIET;
+    let mut wait = if io::stderr().is_terminal() { QUIET } else { QUIET_IN_FILES };
     let mut progress = None;
     while ended.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Timeout) {
         wait = TICK;
