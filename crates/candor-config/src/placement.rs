@@ -479,7 +479,7 @@ impl fmt::Display for Because {
             Self::Xl => f.write_str("can-gw ignores CAN XL frames"),
             Self::Payload => f.write_str("can-gw cannot match payloads"),
             Self::Signals => f.write_str("only user space computes signals"),
-            Self::Integrity => f.write_str("only user space checks frames and writes checksums with counters"),
+            Self::Integrity => f.write_str("only user space has `guard`, `check`, and `protect` with a counter"),
             Self::MaxAge => f.write_str("can-gw cannot drop frames by age"),
             Self::Timing => f.write_str("only user space sends frames at other times than it receives them"),
             Self::WhenFull => f.write_str("can-gw always drops the newest frame when the queue is full"),

@@ -154,7 +154,7 @@ impl fmt::Display for NotForBpf {
             Self::Timestamp => "an eBPF program cannot keep the receive timestamp",
             Self::Hops(_) => "an eBPF program cannot count hops",
             Self::Signals => "an eBPF program cannot compute signals",
-            Self::Integrity => "an eBPF program cannot check frames and write checksums with counters",
+            Self::Integrity => "an eBPF program has no `guard`, `check` and `protect` with a counter",
             Self::MaxAge => "an eBPF program cannot drop frames by age",
             Self::Timing => "an eBPF program sends a frame when it is received",
             Self::WhenFull => "an eBPF program always drops the newest frame when the queue is full",

@@ -25,7 +25,6 @@ pub(super) struct Route {
     pub(super) to: String,
     pub(super) side: String,
     pub(super) handled: u64,
-    pub(super) deleted: u64,
     /// `None` for routes in the kernel.
     pub(super) bytes: Option<u64>,
     /// Number of drops by reason.
@@ -175,7 +174,7 @@ impl Route {
     fn take(&mut self, name: &str, point: &Point<'_>) {
         match name {
             "handled_frames_total" => self.handled = point.count(),
-            "deleted_frames_total" => self.deleted = point.count(),
+            "deleted_frames_total" => self.drops.push(("deleted".into(), point.count())),
             "handled_bytes_total" => self.bytes = Some(point.count()),
             "dropped_frames_total" => self.drops.push((point.label("reason").into(), point.count())),
             "latency_seconds_bucket" => {

@@ -24,7 +24,6 @@ fn sample(second: u64, routes: usize, buses: usize, is_measured: bool) -> Sample
             to: "body".into(),
             side: if is_user { "user" } else { "kernel" }.into(),
             handled: frames,
-            deleted: 0,
             bytes: is_user.then_some(8 * frames),
             drops: ["full", "expired", "down", "too-large", "other", "unknown"]
                 .into_iter()
