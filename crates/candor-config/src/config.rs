@@ -17,7 +17,7 @@ mod hazards;
 mod names;
 
 pub use candor_secoc::Key;
-pub use names::{Read, ReadKey};
+pub use names::{Read, ReadKey, is_key};
 
 pub use check::{ListKind, ListOf, Lists, Withheld};
 

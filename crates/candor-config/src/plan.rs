@@ -19,7 +19,7 @@ use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 use candor_e2e::Check;
 pub use candor_egress::policy::{Egress, Queueing};
-use candor_guard::{Form, Pace, Rule, Tally};
+use candor_guard::{Claimed, Form, Pace, Rule, Tally};
 use candor_secoc::SyncSource;
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
@@ -275,7 +275,13 @@ impl Route {
 
     /// What its `guard` counted.
     pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
-        self.checks_of().map(Form::tally).chain(self.pace().map(Pace::tally))
+        let claimed = self.claimed().map(Claimed::tally).into_iter();
+        claimed.chain(self.checks_of().map(Form::tally)).chain(self.pace().map(Pace::tally))
+    }
+
+    /// The addresses of J1939 that its `guard` protects.
+    pub fn claimed(&self) -> Option<&Claimed> {
+        self.checks_of().next()
     }
 
     /// The limits over time of its `guard`.
@@ -438,6 +444,11 @@ impl Plan {
         let alarm = |route: &Route| Some(route.guard.as_ref()?.alarm.as_ref()?.to);
         self.routes.iter().any(|route| [route.from, route.to].contains(&bus) || alarm(route) == Some(bus))
             || self.compositions().any(|frame| frame.uses(bus))
+    }
+
+    /// True if a guard protects the addresses that are claimed on a bus.
+    pub fn learns_claims(&self, bus: BusIndex) -> bool {
+        self.routes.iter().any(|route| route.to == bus && route.claimed().is_some_and(Claimed::learns))
     }
 
     /// Buses of composed frames, of watched signals and of routes with a timing, which one thread serves.

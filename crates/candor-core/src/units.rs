@@ -81,7 +81,8 @@ const DURATION_SPELLINGS: Spellings = &[
     ("us", &["usec"]),
     ("ns", &["nsec"]),
 ];
-const FRAME_RATE_SPELLINGS: Spellings = &[("frames/s", &["fps", "frames", "hz", "pps"]), ("%", &["percent"])];
+const FRAME_RATE_SPELLINGS: Spellings =
+    &[("frames/s", &["/s", "1/s", "fps", "frame", "frames", "hz", "pps"]), ("%", &["percent"])];
 
 impl FromStr for BitRate {
     type Err = QuantityError;

@@ -1,6 +1,7 @@
 //! The gateway: all engines behind one interface.
 
 mod bus_off;
+mod claims;
 mod guards;
 mod reload;
 
@@ -36,6 +37,7 @@ use crate::system_error::SystemError;
 use crate::user::{EngineConfig, Ready, UserGateway};
 use bus_off::BusOff;
 use candor_io::machine::Machine;
+use claims::Listeners;
 
 /// Interval of checks while waiting for something without notification: a module that is reloaded, a lock that is
 /// released.
@@ -51,6 +53,7 @@ pub struct Gateway {
     earlier: Vec<RouteCounters>,
     interfaces: Interfaces,
     bus_off: BusOff,
+    claims: Listeners,
     guards: Guards,
     client: Client,
     watch: LinkWatch,
@@ -128,6 +131,8 @@ impl Gateway {
             Some(placement::user_engine(&plan)?)
         };
         let frames = composed(&plan, &interfaces, None)?;
+        let mut claims = Listeners::default();
+        claims.open(&plan, &interfaces)?;
 
         let has_stamps = user_engine.map_or(!for_bpf.is_empty(), |engine| engine.receiver().has_stamps());
         if latency == MeasureLatency::Yes && !has_stamps {
@@ -200,6 +205,7 @@ impl Gateway {
             placement,
             interfaces,
             bus_off: BusOff::default(),
+            claims,
             guards: Guards::default(),
             client,
             watch,
@@ -256,6 +262,7 @@ impl Gateway {
         if let Some(frames) = &mut self.frames {
             notices.extend(frames.check(&self.interfaces)?);
         }
+        self.claims.follow(&self.plan, &self.interfaces)?;
         Ok(notices)
     }
 
@@ -328,7 +335,8 @@ impl Gateway {
 
     /// What the guards of the routes found since the last look.
     pub fn look_at_guards(&mut self) -> Vec<GuardEvent> {
-        let Self { guards, plan, interfaces, .. } = self;
+        let Self { claims, guards, plan, interfaces, .. } = self;
+        claims.hear(plan);
         guards.look(plan, Instant::now(), |alarm| guards::send(alarm, interfaces))
     }
 

@@ -41,7 +41,7 @@ pub(crate) use config::EngineConfig;
 pub(crate) use count::Count;
 pub(crate) use disposition::Disposition;
 pub use error::UserError;
-pub(crate) use port::{ErrnoSet, is_gone, is_passing};
+pub(crate) use port::{ErrnoSet, is_gone, is_passing, not_of_this_process};
 pub(crate) use reload::Prepared;
 
 use std::sync::Arc;

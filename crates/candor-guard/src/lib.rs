@@ -1,12 +1,12 @@
 //! Limits on what crosses a border between CAN networks.
 //!
 //! ```text
-//!  frame ─▶ Form ── lengths, constant bits, ranges of signals ──▶ (checksum) ─▶ Pace ── rate, gap ──▶
-//!             └───────────────── Tally: violations of each rule, and the last frame ────┘
+//!  frame ─▶ Claimed ─▶ Form ── lengths, constant bits, ranges of signals ──▶ (checksum) ─▶ Pace ── rate, gap ──▶
+//!             └──────────┴────── Tally: violations of each rule, and the last frame ─────────┘
 //! ```
 //!
-//! [`Form`] looks at one frame alone, [`Pace`] at its distance from those before. A frame that is refused never counts for the
-//! frames after it, so a flood of bad frames does not use up what good ones may have.
+//! [`Claimed`] looks at the source address of J1939, [`Form`] at one frame alone, [`Pace`] at its distance from those before. A
+//! frame that is refused never counts for the frames after it, so a flood of bad frames does not use up what good ones may have.
 //!
 //! ```
 //! use candor_core::job::{Compute, RealtimeNs, Seen};
@@ -30,12 +30,14 @@
 
 extern crate alloc;
 
+mod claimed;
 mod form;
 mod pace;
 mod rule;
 mod states;
 mod tally;
 
+pub use claimed::{Addresses, Claimed, Claims};
 pub use form::{Form, Need, Shape};
 pub use pace::{Limits, Pace, Rate, RateError};
 pub use rule::{OnViolation, Rule};

@@ -3,6 +3,8 @@
 /// A rule of a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
+    /// A source address of J1939 that a node of the other bus has, or a frame about addresses.
+    J1939,
     /// The payload has another length.
     Length,
     /// Bits that never change have changed.
@@ -19,12 +21,14 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order of their declaration, which is that of the checks.
-    pub const ALL: [Self; 6] = [Self::Length, Self::Constant, Self::Values, Self::Rate, Self::BitRate, Self::Gap];
+    pub const ALL: [Self; 7] =
+        [Self::J1939, Self::Length, Self::Constant, Self::Values, Self::Rate, Self::BitRate, Self::Gap];
 
     /// One word, as in metrics and events.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::J1939 => "j1939",
             Self::Length => "length",
             Self::Constant => "constant",
             Self::Values => "values",

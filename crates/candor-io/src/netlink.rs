@@ -98,16 +98,7 @@ impl LinkWatch {
     /// Those of `socket()`, `bind()` and `fcntl()`.
     pub fn start() -> io::Result<Self> {
         let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, libc::NETLINK_ROUTE)?;
-        // SAFETY: getpid() has no preconditions and cannot fail.
-        let this_process = unsafe { libc::getpid() };
-        for (command, value) in [
-            (libc::F_SETOWN, this_process),
-            (F_SETSIG, signal::NUDGE),
-            (libc::F_SETFL, libc::O_NONBLOCK | libc::O_ASYNC),
-        ] {
-            // SAFETY: the three commands take one integer and touch no memory; the descriptor is open.
-            socket::check(unsafe { libc::fcntl(fd.as_raw_fd(), command, value) })?;
-        }
+        signal::nudge_when_readable(&fd)?;
         let mut address = kernel_address();
         address.nl_groups = (libc::RTMGRP_LINK | libc::RTMGRP_TC).cast_unsigned();
         socket::with_address(&fd, libc::bind, &address)?;
@@ -129,9 +120,6 @@ impl LinkWatch {
         }
     }
 }
-
-/// `F_SETSIG`, missing from libc for some targets.
-const F_SETSIG: libc::c_int = 10;
 
 fn kernel_address() -> libc::sockaddr_nl {
     // SAFETY: sockaddr_nl consists of integers only, for which all-zero bytes are valid values.

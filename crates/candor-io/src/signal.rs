@@ -1,7 +1,7 @@
 //! Signals: waiting for them, and interrupting blocking calls.
 
 use std::io;
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,21 @@ pub fn send(pid: u32, signal: Signal) -> io::Result<()> {
 
 /// `SIGURG`, which is ignored unless waited for.
 pub(crate) const NUDGE: libc::c_int = libc::SIGURG;
+
+/// `F_SETSIG`, missing from libc for some targets.
+const F_SETSIG: libc::c_int = 10;
+
+/// Nudges this process whenever something arrives at a descriptor, which never blocks from now on.
+pub(crate) fn nudge_when_readable(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: getpid() has no preconditions and cannot fail.
+    let this_process = unsafe { libc::getpid() };
+    let flags = libc::O_NONBLOCK | libc::O_ASYNC;
+    for (command, value) in [(libc::F_SETOWN, this_process), (F_SETSIG, NUDGE), (libc::F_SETFL, flags)] {
+        // SAFETY: the three commands take one integer and touch no memory; the descriptor is open.
+        socket::check(unsafe { libc::fcntl(fd.as_raw_fd(), command, value) })?;
+    }
+    Ok(())
+}
 
 /// Makes the current [`EndingSignals::wait`] of this process return, from any thread.
 pub fn nudge() {

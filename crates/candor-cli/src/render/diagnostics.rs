@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use candor_config::config::code;
+use candor_config::config::{code, is_key};
 use candor_config::import;
 use candor_core::diagnostic::{Diagnostic, Label, Position, Severity, Span};
 use serde::Serialize;
@@ -88,18 +88,18 @@ pub struct Source {
 impl Source {
     pub fn new(name: String, bytes: &[u8]) -> Self {
         // One character for each invalid byte keeps the offsets.
-        let text = bytes
+        let text: String = bytes
             .utf8_chunks()
             .flat_map(|chunk| [chunk.valid().to_owned(), "?".repeat(chunk.invalid().len())])
             .collect();
-        Self { name, text }
+        Self { name, text: without_keys(&text) }
     }
 
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The text, with `?` for each byte that is not UTF-8.
+    /// The text, with `?` for each byte that is not UTF-8, and `*` in place of keys.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -113,6 +113,22 @@ impl Source {
     pub fn part(&self, span: Span) -> &str {
         &self.text[inside(&self.text, &span)]
     }
+}
+
+/// The text with `*` in place of keys that stand where the path of a key file belongs.
+fn without_keys(text: &str) -> String {
+    let mut shown = text.to_owned();
+    for (at, name) in text.match_indices("key") {
+        let value = text[at + name.len()..].trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix('=');
+        let value = value.map(|value| value.trim_start_matches([' ', '\t'])).unwrap_or_default();
+        let Some(quote) = value.chars().next().filter(|quote| ['"', '\''].contains(quote)) else { continue };
+        let content = value[1..].split(quote).next().unwrap_or_default();
+        if is_key(content) {
+            let start = text.len() - value.len() + 1;
+            shown.replace_range(start..start + content.len(), &"*".repeat(content.len()));
+        }
+    }
+    shown
 }
 
 /// Renders findings for a terminal, with a blank line after each.
@@ -241,5 +257,22 @@ mod tests {
         assert!(shown(10).ends_with("file: not shown here: 7 of W0501, 6 of W0503; candor check lists them\n\n"));
         assert_eq!(count(&shown(200)), [3, 3, 0]);
         assert!(shown(200).contains("47 of W0501, 47 of W0503 and more; candor check lists them"), "{}", shown(200));
+    }
+
+    #[test]
+    fn keys_are_not_shown() {
+        let digits = "000102030405060708090A0B0C0D0E0F";
+        for line in [
+            format!("check = {{ secoc = \"P01\", key = \"{digits}\" }}"),
+            format!("check.key='{digits}'"),
+            format!("\"key\"\t= \"00 {}\" # key = \"{digits}\"", &digits[2..]),
+        ] {
+            let source = Source::new("file".into(), line.as_bytes());
+            assert!(!source.text().contains("0A0B") && source.text().contains("****"), "{}", source.text());
+            assert_eq!(source.text().len(), line.len());
+        }
+        for line in ["key = \"/etc/candor/body.key\"", "key =", "key", &format!("data = \"{digits}\"")] {
+            assert_eq!(Source::new("file".into(), line.as_bytes()).text(), line);
+        }
     }
 }

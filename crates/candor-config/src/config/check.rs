@@ -12,6 +12,7 @@ mod guard;
 mod handling;
 mod identifiers;
 mod integrity;
+mod lengths;
 mod operand;
 mod payload;
 mod realtime;

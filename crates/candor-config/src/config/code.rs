@@ -90,6 +90,7 @@ candor_core::codes! {
     UNITS = "W0517";
     SENDER_ELSEWHERE = "W0518";
     ROUNDED = "W0519";
+    ALARM_COMES_BACK = "W0520";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

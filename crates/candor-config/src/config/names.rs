@@ -382,7 +382,22 @@ fn no_identifier(message: &Message) -> String {
     format!("Message {} has no identifier that a frame can have", message.name)
 }
 
+/// True for a text that is the content of a key file: 32 digits in hex, also with characters between them or `0x` before.
+pub fn is_key(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let is_between = |character: char| character.is_ascii_whitespace() || [':', '-', ','].contains(&character);
+    digits.chars().all(|character| character.is_ascii_hexdigit() || is_between(character))
+        && digits.chars().filter(char::is_ascii_hexdigit).count() == 32
+}
+
 fn key(path: &Text, read: &mut ReadKey<'_>, findings: &mut Findings) -> Option<Key> {
+    if is_key(&path.value) {
+        let message = "This is a key, and not the path of its file";
+        let help = "make a new key, because this one is no secret any more; write it to a file that only its owner can read, and \
+                    the path here; see docs/integrity.md";
+        findings.error(code::KEY, &path.span, message, help);
+        return None;
+    }
     let key = read(&path.value);
     if let Err(why) = &key {
         let message = format!("Cannot use the key {}: {why}", quote(&path.value));

@@ -1,10 +1,13 @@
 //! Steps of one job for one frame.
 
+use std::any::Any;
+
 use super::Deleted;
 use crate::plan::SendAs;
 use candor_core::frame::{CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat};
 use candor_core::job::{Computed, Job, RealtimeNs};
 use candor_core::rule::{ChecksumSpan, Operation, Verdict, convert};
+use candor_guard::Claimed;
 
 /// Result of a job for a frame that it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub enum Act {
     Change,
     /// A check of the received frame, and what it found.
     Check(Option<&'static str>),
+    /// Its source address must not be claimed on the other bus, which a file does not say.
+    Claimed,
     /// Limits over time, which one frame by itself does not violate.
     Pace,
     /// A checksum and a counter are written.
@@ -91,6 +96,12 @@ pub fn trace(job: &Job, frame: &Frame) -> Trace {
     Trace { steps: tracer.steps, end }
 }
 
+/// True if a check refuses what was claimed on a bus.
+fn learns(check: &Computed) -> bool {
+    let any: &dyn Any = &**check.inner();
+    any.downcast_ref().is_some_and(Claimed::learns)
+}
+
 struct Tracer {
     frame: Frame,
     steps: Vec<Step>,
@@ -100,7 +111,11 @@ impl Tracer {
     /// The reason if the frame is deleted.
     fn run(&mut self, job: &Job) -> Option<Deleted> {
         let received = self.frame;
-        let act_of = |check: &Computed| if check.is_timed() { Act::Pace } else { Act::Check(check.fault(&received)) };
+        let act_of = |check: &Computed| match check.fault(&received) {
+            None if check.is_timed() => Act::Pace,
+            None if received.id.is_eff() && learns(check) => Act::Claimed,
+            fault => Act::Check(fault),
+        };
         let checks = job.checks.iter().map(|check| (act_of(check), check));
         for (act, computed) in checks.chain(job.computed.iter().map(|change| (Act::Change, change))) {
             let before = self.frame;

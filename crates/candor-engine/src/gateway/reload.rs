@@ -119,6 +119,7 @@ impl Gateway {
             }
         };
         let frames = composed(&plan, &interfaces, self.frames.as_ref())?;
+        self.claims.open(&plan, &interfaces)?;
         let has_threads = self.user_engine.is_some() || self.frames.is_some();
         if !has_threads && (user_engine.is_some() || frames.is_some()) {
             self.held = Held::take(plan.realtime(), true)?;

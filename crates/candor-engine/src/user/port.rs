@@ -9,6 +9,7 @@ use candor_config::plan::{BusIndex, Echo, Plan};
 use candor_core::job::{Computed, Job};
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 use candor_io::errno::{EAGAIN, ENOBUFS};
+use candor_io::packet::Instruction;
 use candor_netlink::link::Link;
 
 use super::accounting::BusAccounting;
@@ -76,7 +77,8 @@ impl Demand {
         let is_source = jobs.iter().any(|job| job.from == bus);
         // Separate receive sockets receive what the sending sockets of this process echo.
         let own_sockets = engine.receiver().has_ring() || engine.sender().has_ring();
-        let mark = mark.or_else(|| (echo && is_source && own_sockets).then(own_mark));
+        let are_heard = (is_source && own_sockets) || plan.learns_claims(bus);
+        let mark = mark.or_else(|| (echo && are_heard).then(own_mark));
         let is_timed = |job: &Job| plan.route(job.route).max_age.is_some() || job.checks.iter().any(Computed::is_timed);
         let has_times = jobs.iter().any(|job| job.from == bus && is_timed(job));
         Self {
@@ -163,7 +165,7 @@ impl Port {
                 self.socket.set_filters(&demand.wanted.filters)?;
             }
             if let (Some(mark), None) = (demand.mark, now.mark) {
-                self.socket.set_mark(mark, &wanted::not_own(mark))?;
+                self.socket.set_mark(mark, &wanted::not_marked(mark, u32::MAX))?;
             }
             if demand.stamps != now.stamps {
                 self.socket.set_stamps(demand.stamps)?;
@@ -262,7 +264,7 @@ impl Port {
 impl Demand {
     fn open_socket(&self, receives: bool, interface: InterfaceIndex) -> io::Result<CanSocket> {
         let Self { wanted, loopback, stamps, mark } = self;
-        let not_own = mark.map(wanted::not_own).unwrap_or_default();
+        let not_own = mark.map(|mark| wanted::not_marked(mark, u32::MAX)).unwrap_or_default();
         let filters = if receives { wanted.filters.as_slice() } else { &[] };
         let (loopback, stamps, mark) = (*loopback, *stamps, *mark);
         CanSocket::open(interface, &Options { filters, loopback, stamps, mark, instructions: &not_own })
@@ -302,10 +304,16 @@ fn ring_echoes_right(
     Ok(is_right)
 }
 
+/// Below the process in a mark; process ids have at most 22 bits.
+const PORT_BITS: u32 = 10;
+
+/// Rejects what any port of this process has marked.
+pub(crate) fn not_of_this_process() -> Vec<Instruction> {
+    wanted::not_marked(std::process::id() << PORT_BITS, u32::MAX << PORT_BITS)
+}
+
 /// A mark that no other gateway uses on this bus.
 fn own_mark() -> u32 {
-    /// Process ids have at most 22 bits.
-    const PORT_BITS: u32 = 10;
     static PORTS: AtomicU32 = AtomicU32::new(0);
     let port = PORTS.fetch_add(1, Ordering::Relaxed) % (1 << PORT_BITS);
     (std::process::id() << PORT_BITS) | port

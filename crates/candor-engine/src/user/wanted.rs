@@ -67,9 +67,9 @@ const AD_MARK: u32 = 20;
 const TAKE: u32 = u32::MAX;
 const PASS_OVER: u32 = 0;
 
-/// Rejects frames with this mark and accepts all others; for CAN_RAW sockets.
-pub(super) fn not_own(mark: u32) -> Vec<Instruction> {
-    vec![load(AD_OFF + AD_MARK), when(EQUAL, mark, 0, 1), end(PASS_OVER), end(TAKE)]
+/// Rejects frames with this mark, where the mask has bits, and accepts all others; for CAN_RAW sockets.
+pub(super) fn not_marked(mark: u32, mask: u32) -> Vec<Instruction> {
+    vec![load(AD_OFF + AD_MARK), step(AND, mask), when(EQUAL, mark, 0, 1), end(PASS_OVER), end(TAKE)]
 }
 
 /// Optimised for accepted frames, because those are the cost: one load of the identifier, and one comparison for each
@@ -181,11 +181,14 @@ mod tests {
     fn what_is_own_is_passed_over() {
         let all = program(&[Filter::ALL], Some(7));
         let one = program(&[Filter::exact(RawId(0x123))], Some(7));
-        for program in [&all, &one, &not_own(7)] {
+        for program in [&all, &one, &not_marked(7, u32::MAX)] {
             assert!(takes(program, &Seen { mark: 8, ..incoming(0x123) }));
             assert!(!takes(program, &Seen { mark: 7, ..incoming(0x123) }));
         }
         assert_eq!(program(&[Filter::ALL], None), []);
+        let of_process = not_marked(0x1400, 0xFFFF_FC00);
+        let taken = [0x13FF, 0x1400, 0x17FF, 0x1800].map(|mark| takes(&of_process, &Seen { mark, ..incoming(0x123) }));
+        assert_eq!(taken, [true, false, false, true]);
     }
 
     #[test]

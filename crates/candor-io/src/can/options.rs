@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use candor_core::filter::Filter;
 
 use super::CanSocket;
-use crate::socket;
 use crate::socket_filter::{self, Instruction};
+use crate::{signal, socket};
 
 /// `CAN_RAW_FILTER_MAX`: maximum filters per socket.
 pub const MAX_FILTERS: usize = 512;
@@ -129,6 +129,15 @@ impl CanSocket {
         let on: libc::c_int = 1;
         // SAFETY: FIONBIO reads one int from the pointer, which refers to a live one. Its type differs between C libraries.
         socket::check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::FIONBIO as _, &raw const on) }).map(drop)
+    }
+
+    /// Nudges this process for each arriving frame ([`nudge`](crate::signal::nudge)); as [`never_wait`](Self::never_wait)
+    /// otherwise.
+    ///
+    /// # Errors
+    /// Those of `fcntl()`.
+    pub fn nudge_on_arrival(&self) -> io::Result<()> {
+        signal::nudge_when_readable(&self.fd)
     }
 
     /// Switches receive timestamps; waiting frames get theirs when they are read.

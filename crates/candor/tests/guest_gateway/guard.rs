@@ -84,3 +84,94 @@ fn an_alarm_reaches_a_bus_without_routes() {
     assert_eq!(alarm(&candor, "length", "begins")["not_sent"], Value::Null);
     candor.stop();
 }
+
+const EXTENDED: u32 = 0x8000_0000;
+
+/// The bus of the nodes: `right` is one of them, and does not receive its own frames.
+struct Border {
+    left: CanSocket,
+    right: CanSocket,
+}
+
+impl Border {
+    fn new(place: &Scenario) -> Self {
+        Self { left: place.sender("left"), right: place.listener("right") }
+    }
+
+    /// Sends a frame from the left, and then one that always crosses; returns what came out before that.
+    fn crossed(&self, frame: &Frame) -> Vec<Frame> {
+        let last = classic(ID, &[]);
+        send(&self.left, frame);
+        send(&self.left, &last);
+        std::iter::from_fn(|| Some(next_frame(&self.right)).filter(|frame| *frame != last)).collect()
+    }
+
+    /// True if a frame with this source address crosses.
+    fn crosses(&self, address: u32) -> bool {
+        !self.crossed(&classic(EXTENDED | 0x18FE_F100 | address, &[address.to_le_bytes()[0]; 8])).is_empty()
+    }
+
+    /// Claims an address on the right, and waits until that is known.
+    fn claim(&self, address: u32, name: u8) {
+        send(&self.right, &classic(EXTENDED | 0x18EE_FF00 | address, &[name; 8]));
+        wait_until("the address is protected", || !self.crosses(address));
+    }
+}
+
+/// As [`file`], for frames of all identifiers, with a third bus whose frames come to the right as well.
+fn claimed(guard: &str) -> String {
+    let keys = format!("echo = true\nframes = \"classic\"\nguard = {{ {guard}, on-violation = \"drop\" }}");
+    let plain = route("plain", "other", "right", "echo = true\nframes = \"classic\"");
+    buses(&["left", "right", "other"]) + &route("border", "left", "right", &keys) + &plain
+}
+
+/// Claims of another program on the protected bus count; those that candor itself brings there do not.
+#[test]
+#[ignore = "runs in a guest"]
+fn frames_from_claimed_addresses_do_not_cross() {
+    let Some(mut place) = Scenario::new(FEATURES, ["left", "right", "other"]) else { return };
+    for engine in ["read-write", "mmap-adaptive", "mmsg-mmsg"] {
+        let (mut border, other) = (Border::new(&place), place.sender("other"));
+        let file = place.files.path().join("claimed.toml");
+        let candor = place.run(&claimed("j1939 = [\"claimed\", \"F0\"]"), engine).start_from(&file);
+        assert_eq!([0x0B, 0x0C, 0xF0].map(|address| border.crosses(address)), [true, true, false]);
+
+        // Forwarded, not claimed: it is before the claim that is waited for.
+        let forwarded = classic(EXTENDED | 0x18EE_FF0C, &[2; 8]);
+        send(&other, &forwarded);
+        assert_eq!(next_frame(&border.right), forwarded);
+        border.claim(0x0B, 1);
+        assert!(border.crosses(0x0C));
+        let claim = classic(EXTENDED | 0x18EE_FF0C, &[3; 8]);
+        assert_eq!(border.crossed(&claim), []);
+        assert_eq!(border.crossed(&classic(0x10B, &[1])), [classic(0x10B, &[1])], "11 bits have no source address");
+        let event = alarm(&candor, "j1939", "begins");
+        assert_eq!((&event["route"], &event["not_sent"]), (&"border".into(), &Value::Null), "{event}");
+
+        // The same node moves, and a reload knows it.
+        border.claim(0x0D, 1);
+        assert!(border.crosses(0x0B));
+        crate::candor::write(&file, &claimed("j1939 = [\"claimed\", \"F1\"]"));
+        assert_eq!(candor.reload()["event"], "reloaded");
+        assert_eq!([0x0B, 0x0D, 0xF0, 0xF1].map(|address| border.crosses(address)), [true, false, true, false]);
+
+        // Nodes keep their addresses while the adapter is away, and the next one hears others.
+        place.unplug("right");
+        place.plug_in("right");
+        candor.notice_with("is back");
+        border = Border::new(&place);
+        wait_until("frames cross again", || {
+            send(&border.left, &classic(ID, &[]));
+            hear(&border.right, Duration::from_millis(50)).is_some()
+        });
+        while hear(&border.right, Duration::from_millis(100)).is_some() {}
+        assert!(!border.crosses(0x0D));
+        border.claim(0x0E, 4);
+
+        let text = crate::metrics::of_run_dir(place.run_dir.path());
+        let line = "candor_route_guard_violations_total{route=\"border\",from=\"left\",to=\"right\",side=\"user\",rule=\"j1939\"} ";
+        let counted = text.lines().find_map(|at| at.strip_prefix(line)).unwrap_or_else(|| panic!("{text}"));
+        assert_ne!(counted, "0");
+        candor.stop();
+    }
+}

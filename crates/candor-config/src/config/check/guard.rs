@@ -1,25 +1,30 @@
 //! `guard`: what frames of a route must be like, and how soon they may follow each other.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::check::{Checks, conflict, value};
+use crate::config::check::{Checks, conflict, lengths, value};
 use crate::config::code;
 use crate::config::spec::{AlarmSpec, ConstantSpec, GuardSpec, RouteSpec, SchemeSpec};
 use crate::plan::{Alarm, Formats, Guard, Selection};
-use candor_core::diagnostic::{Findings, Span};
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::{Text, quote};
 use candor_core::filter::ReceiveList;
-use candor_core::frame::{CANFD_MAX_DLEN, Frame};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_MAX_DLEN, CANFD_MAX_DLEN, Frame};
+use candor_core::ids::IdRange;
 use candor_core::job::Computed;
 use candor_core::payload::PayloadPattern;
 use candor_core::units::{BitRate, WrittenFrameRate, parse_frame_rate};
-use candor_guard::{Form, Limits, Need, OnViolation, Pace, Rate, Rule, Shape, States};
+use candor_guard::{Addresses, Claimed, Form, Limits, Need, OnViolation, Pace, Rate, Rule, Shape, States};
 use candor_signals::Condition;
 
 /// Frames that may come at once, if the file does not say.
 const BURST: u32 = 4;
+
+/// In `j1939`: the addresses that are claimed on the bus.
+const CLAIMED: &str = "claimed";
 
 /// Bits of the largest frame without stuff bits: 29 bits of identifier, and 8 or 64 bytes.
 const LARGEST: [u32; 2] = [131, 596];
@@ -30,7 +35,7 @@ pub(super) fn guard(
     (selections, formats): (&[Selection], Formats),
     checks: &Checks<'_>,
     findings: &mut Findings,
-) -> Option<(Guard, [Option<Computed>; 2])> {
+) -> Option<(Guard, [Option<Computed>; 3])> {
     let written = spec.guard.as_ref()?;
     others(spec, formats, &written.span, findings);
     let on_violation = match &written.on_violation {
@@ -47,30 +52,39 @@ pub(super) fn guard(
             value::word(text, (code::GUARD, "`per`", ""), &words, findings)?
         }
     };
+    let claimed = written.j1939.as_ref().map(|list| claimed(list, (written, spec), selections, findings));
     let shape = shape(written, spec, (selections, formats), checks, findings);
     let limits = limits(written, formats, findings);
     let silent = time(written.silent.as_ref(), findings);
     let alarm = written.alarm.as_ref().and_then(|alarm| self::alarm(alarm, checks, findings));
+    if let (Some(written), Some(alarm)) = (&written.alarm, &alarm) {
+        comes_back(spec, (written, alarm), (selections, formats), findings);
+    }
     let (shape, limits) = (shape?, limits?);
     let has_shape = shape != Shape::default();
     let has_pace = limits != Limits::default() || silent.is_some();
-    if !has_shape && !has_pace {
-        let help = "add rate = \"120 frames/s\", min-gap = \"8ms\", len = 8 or another limit";
-        findings.error(code::GUARD, &written.span, "This guard has no limit", help);
+    if !has_shape && !has_pace && claimed.is_none() {
+        if !written.is_incomplete {
+            let help = "add rate = \"120 frames/s\", min-gap = \"8ms\", len = 8 or another limit";
+            findings.error(code::GUARD, &written.span, "This guard has no limit", help);
+        }
         return None;
     }
     let is_one = matches!(selections, [one] if one.filter.normalise().list == ReceiveList::Exact);
     let states = if is_one || !is_each { States::One } else { States::Each(selections.len()) };
+    let claimed = claimed.flatten().map(|(fixed, learns)| Claimed::new(fixed, learns, on_violation));
+    let claimed = claimed.map(|claimed| Computed::new(Arc::new(claimed)));
     let form = has_shape.then(|| Computed::new(Arc::new(Form::new(shape, on_violation))));
     let pace = has_pace.then(|| Computed::new(Arc::new(Pace::new(limits, states, on_violation))));
-    Some((Guard { silent, alarm }, [form, pace]))
+    Some((Guard { silent, alarm }, [claimed, form, pace]))
 }
 
 /// What `show` says of a guard, a check and a protection.
 pub(super) fn told(spec: &RouteSpec) -> Vec<(&'static str, String)> {
     let mut told = Vec::new();
     if let Some(guard) = &spec.guard {
-        told.push(("guard", guard_told(guard)));
+        let to = spec.to.as_ref().map_or("", |to| to.value.as_str());
+        told.push(("guard", guard_told(guard, to)));
     }
     if let Some(check) = &spec.check {
         let fate = match check.on_bad.as_ref().map(|word| word.value.as_str()) {
@@ -88,8 +102,13 @@ pub(super) fn told(spec: &RouteSpec) -> Vec<(&'static str, String)> {
     told
 }
 
-fn guard_told(guard: &GuardSpec) -> String {
+fn guard_told(guard: &GuardSpec, to: &str) -> String {
     let mut parts = Vec::new();
+    if let Some(addresses) = &guard.j1939 {
+        let of = |text: &Text| if text.value == CLAIMED { format!("claimed on {to}") } else { text.value.clone() };
+        let addresses: Vec<_> = addresses.iter().map(of).collect();
+        parts.push(format!("no source address {}, and no address claim", addresses.join(" or ")));
+    }
     if let Some(lengths) = &guard.len {
         let lengths: Vec<_> = lengths.iter().map(|len| len.value.to_string()).collect();
         parts.push(format!("length {}", lengths.join(" or ")));
@@ -164,19 +183,74 @@ fn shape(
             Err(wrong) => checks.names.wrong(text, code::GUARD, wrong, findings),
         }
     }
-    let most = usize::from(largest_payload(formats));
-    for len in written.len.iter().flatten().filter(|len| usize::from(len.value) > most) {
-        let help = "write a length of this format, or change `frames`";
-        findings.error(code::GUARD, &len.span, format!("Classic frames have at most {most} bytes"), help);
+    for len in written.len.iter().flatten() {
+        let bytes = usize::from(len.value);
+        lengths::exists(code::GUARD, (bytes, &len.span), formats, findings);
+        if let Some(constant) = needs.iter().find(|need| need.rule == Rule::Constant)
+            && constant.any.iter().all(|pattern| pattern.bytes() > bytes)
+        {
+            let message = format!("A frame of {bytes} bytes ends before the bits of `constant`");
+            findings.error(code::GUARD, &len.span, message, "write fewer bytes there, or remove this length");
+        }
     }
     let lengths = written.len.iter().flatten().map(|len| len.value).collect();
     (findings.errors() == errors).then_some(Shape { lengths, needs })
 }
 
-const fn largest_payload(formats: Formats) -> u8 {
-    match formats {
-        Formats::Only(candor_core::frame::FrameFormat::Classic) => 8,
-        _ => 64,
+/// Addresses of the file, and whether those that are claimed on the bus are protected, too. `None` after an error.
+fn claimed(
+    list: &[Text],
+    (guard, route): (&Table<GuardSpec>, &RouteSpec),
+    selections: &[Selection],
+    findings: &mut Findings,
+) -> Option<(Addresses, bool)> {
+    let errors = findings.errors();
+    let (mut fixed, mut learns) = (Addresses::default(), false);
+    for text in list {
+        if text.value == CLAIMED {
+            learns = true;
+        } else if let Some(addresses) = addresses(text, findings) {
+            addresses.for_each(|address| fixed.insert(address));
+        }
+    }
+    let place = list.first().map_or(&guard.span, |text| &text.span);
+    let mut wrong = |message: &str, help: &str| findings.error(code::GUARD, place, message, help);
+    if list.is_empty() {
+        wrong("`j1939` protects no address", "write j1939 = \"claimed\"");
+    }
+    let is_short = |selection: &Selection| {
+        let filter = selection.filter.normalise();
+        // The flag is compared and has to be clear.
+        let is_clear = filter.mask & !filter.id & CAN_EFF_FLAG != 0;
+        filter.list == ReceiveList::Error || (filter.list != ReceiveList::Inverted && is_clear)
+    };
+    if selections.iter().all(is_short) {
+        wrong("The route matches no 29-bit identifier, and J1939 has no others", "remove `j1939`");
+    }
+    if let (Some(from), Some(to)) = (&route.from, &route.to)
+        && from.value == to.value
+    {
+        wrong("The route leads back to its bus, whose own nodes claim these addresses", "remove `j1939`");
+    }
+    (findings.errors() == errors).then_some((fixed, learns))
+}
+
+/// `0B`, or `20..2F` with both ends.
+fn addresses(written: &Text, findings: &mut Findings) -> Option<RangeInclusive<u8>> {
+    let (first, last) = written.value.split_once(IdRange::DOTS).unwrap_or((&written.value, &written.value));
+    let address = |text: &str| {
+        let number = u8::from_str_radix(text, 16).ok().filter(|_| !text.starts_with('+'));
+        number.filter(|address| *address <= Addresses::LAST)
+    };
+    match (address(first), address(last)) {
+        (Some(first), Some(last)) if first <= last => Some(first..=last),
+        _ => {
+            let message = format!("{} is no source address of J1939", quote(&written.value));
+            let help =
+                "write \"claimed\", an address in hex from \"00\" to \"FD\", or an ascending range such as \"20..2F\"";
+            findings.error(code::GUARD, &written.span, message, help);
+            None
+        }
     }
 }
 
@@ -188,7 +262,7 @@ fn constant_bits(written: &ConstantSpec, formats: Formats, findings: &mut Findin
         findings.error(code::GUARD, &value_text.span, message, "write as many bytes in both");
         return None;
     }
-    let most = usize::from(largest_payload(formats));
+    let most = lengths::largest(formats);
     if mask.len() > most {
         let message = format!("A frame of this route has at most {most} bytes");
         findings.error(code::GUARD, &mask_text.span, message, "write fewer bytes");
@@ -221,7 +295,7 @@ fn limits(written: &GuardSpec, formats: Formats, findings: &mut Findings) -> Opt
         findings.error(code::GUARD, &burst.span, "There is no `rate`", "add rate = \"120 frames/s\"");
     }
     let [classic, fd] = LARGEST;
-    let largest = if largest_payload(formats) == 8 { classic } else { fd };
+    let largest = if lengths::largest(formats) == CAN_MAX_DLEN { classic } else { fd };
     let rate = written.rate.as_ref().and_then(|text| Rate::frames(frame_rate(text, findings)?.into(), burst).ok());
     let bit_rate = written.bit_rate.as_ref().and_then(|text| {
         let rate: Result<BitRate, _> = text.value.parse();
@@ -236,14 +310,15 @@ fn limits(written: &GuardSpec, formats: Formats, findings: &mut Findings) -> Opt
 }
 
 fn frame_rate(text: &Text, findings: &mut Findings) -> Option<u32> {
-    const HELP: &str = "write a rate, such as \"120 frames/s\"";
-    match parse_frame_rate(&text.value) {
+    let wrong = match parse_frame_rate(&text.value) {
         Ok(WrittenFrameRate::FramesPerSecond(rate)) => return Some(rate),
-        Ok(WrittenFrameRate::PerMille(_)) => {
-            findings.error(code::FRAME_RATE, &text.span, "A guard has no share of the bus", HELP);
-        }
-        Err(wrong) => findings.error(code::FRAME_RATE, &text.span, wrong.to_string(), HELP),
-    }
+        Ok(WrittenFrameRate::PerMille(_)) => "A guard has no share of the bus".to_owned(),
+        Err(wrong) => wrong.to_string(),
+    };
+    let end = text.value.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.value.len());
+    let number = text.value[..end].parse().ok().filter(|number: &u32| *number > 0 && !text.value.contains(['%', '.']));
+    let number = number.unwrap_or(120);
+    findings.error(code::FRAME_RATE, &text.span, wrong, format!("write a rate, such as \"{number} frames/s\""));
     None
 }
 
@@ -260,6 +335,27 @@ fn alarm(written: &AlarmSpec, checks: &Checks<'_>, findings: &mut Findings) -> O
         findings.error(code::GUARD, &text.span, message, "write a frame as for cansend, such as \"7F0#01\"");
     }
     Some(Alarm { to: to?, frame: frame.ok()? })
+}
+
+/// Warns of an alarm that is sent where the route receives.
+fn comes_back(
+    route: &RouteSpec,
+    (written, alarm): (&AlarmSpec, &Alarm),
+    (selections, formats): (&[Selection], Formats),
+    findings: &mut Findings,
+) {
+    let (Some(from), Some(to)) = (&route.from, &written.to) else { return };
+    let is_matched = selections.iter().any(|selection| selection.filter.normalise().matches(alarm.frame.id));
+    if from.value == to.value && is_matched && formats.list().contains(&alarm.frame.format) {
+        findings.report(
+            Diagnostic::warning(
+                code::ALARM_COMES_BACK,
+                to.span.clone(),
+                "The route receives the frame of its own alarm",
+            )
+            .help("send it to another bus, or with an identifier that the route does not match"),
+        );
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use crate::config::check::{Checks, conflict, secoc, value};
+use crate::config::check::{Checks, conflict, lengths, secoc, value};
 use crate::config::code;
 use crate::config::spec::{CrcSpec, PlaceSpec, ProtectSpec, RouteSpec, SchemeSpec, is_true};
 use crate::plan::{Formats, Selection};
@@ -21,7 +21,7 @@ use candor_e2e::{
 /// The check and the protection of a route, each `None` if there is none.
 pub(super) fn integrity(
     spec: &Table<RouteSpec>,
-    (selections, formats): (&[Selection], Formats),
+    (selections, formats, outgoing): (&[Selection], Formats, Formats),
     checks: &Checks<'_>,
     findings: &mut Findings,
 ) -> [Option<Computed>; 2] {
@@ -56,9 +56,12 @@ pub(super) fn integrity(
             }
         };
         if is_secoc {
-            return secoc::check(spec, check, (on_bad, len), checks, findings);
+            return secoc::check(spec, check, (on_bad, len, formats), checks, findings);
         }
         let scheme = scheme(&check.scheme, (&check.span, len), findings)?;
+        let needed = (*scheme.len.end(), check.scheme.len.as_ref().map_or(&check.span, |len| &len.span));
+        lengths::exists(code::INTEGRITY, needed, formats, findings);
+        lengths::guarded(spec, needed, findings);
         let fits = scheme.len.clone();
         let made = Check::new(scheme, on_bad).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()?;
         let Some(bytes) = substitute else { return Some(computed(made)) };
@@ -82,9 +85,16 @@ pub(super) fn integrity(
             Some((word, _)) => return value::unknown_word(word, "own\" or \"follow", findings),
         };
         if protect.scheme.secoc.secoc.is_some() {
-            return secoc::protect(spec, protect, (counted, len), checks, findings);
+            return secoc::protect(spec, protect, (counted, len, outgoing), checks, findings);
         }
-        self::protect(protect, counted, len, findings)
+        let (made, longest) = self::protect(protect, counted, len, findings)?;
+        let needed = (longest, protect.scheme.len.as_ref().map_or(&protect.span, |len| &len.span));
+        lengths::exists(code::INTEGRITY, needed, outgoing, findings);
+        lengths::set(spec, needed, outgoing, findings);
+        if !changes_length(spec) {
+            lengths::guarded(spec, needed, findings);
+        }
+        Some(made)
     });
     [check, protect]
 }
@@ -119,12 +129,27 @@ pub(super) fn of_frame(protect: &Table<ProtectSpec>, len: usize, findings: &mut 
         findings.error(code::INTEGRITY, &secoc.span, "Composed frames cannot be authenticated", help);
         return None;
     }
-    self::protect(protect, Counted::Own, len, findings)
+    self::protect(protect, Counted::Own, len, findings).map(|(made, _longest)| made)
 }
 
-fn protect(spec: &Table<ProtectSpec>, counted: Counted, len: usize, findings: &mut Findings) -> Option<Computed> {
+/// The protection, and the length of its longest payload.
+fn protect(
+    spec: &Table<ProtectSpec>,
+    counted: Counted,
+    len: usize,
+    findings: &mut Findings,
+) -> Option<(Computed, usize)> {
     let scheme = scheme(&spec.scheme, (&spec.span, len), findings)?;
-    Protect::new(scheme, counted).map(computed).map_err(|wrong| value::refuse(&wrong, &spec.span, findings)).ok()
+    let longest = *scheme.len.end();
+    let made = Protect::new(scheme, counted).map_err(|wrong| value::refuse(&wrong, &spec.span, findings)).ok()?;
+    Some((computed(made), longest))
+}
+
+/// True if the sent frame may have another length than the received one.
+fn changes_length(spec: &RouteSpec) -> bool {
+    let mut operands = [&spec.set, &spec.and, &spec.or, &spec.xor].into_iter().flatten();
+    let strips = spec.check.as_ref().is_some_and(|check| is_true(&check.strip));
+    strips || operands.any(|operand| operand.len.is_some() || operand.raw_len.is_some())
 }
 
 /// Of the message in a database of the bus that frames come from; otherwise 8.
@@ -183,6 +208,18 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
             return None;
         };
         scheme.over = (first, Some(last));
+        let own = scheme.place.start / 8;
+        let own = own..own + u16::from(scheme.place.bits / 8);
+        if own.contains(&first) && own.contains(&last) && !scheme.zeroed {
+            let message = "The checksum covers only the bytes that it is in";
+            findings.error(
+                code::INTEGRITY,
+                &over.span,
+                message,
+                "write the bytes that it protects, such as over = \"0..6\"",
+            );
+            return None;
+        }
     }
     if let Some(at) = &spec.counter_at {
         let counter = Counter::new(self::place(at, findings)?);

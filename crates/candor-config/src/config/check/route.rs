@@ -136,10 +136,11 @@ fn route(
     let back = goes_back.then(|| selected(to, findings)).flatten();
     let mut forward = forward?;
     let (computed, modifications) = signals::changes(spec, changes, (&forward, formats), modifications, findings);
-    let [checked, protected] = integrity::integrity(spec, (&forward, formats), checks, findings);
+    let [checked, protected] =
+        integrity::integrity(spec, (&forward, formats, outgoing.unwrap_or(formats)), checks, findings);
     let (protected, checksums) = integrity::of_can_gw(protected, &modifications, checksums);
     let (guard, guards) = guard::guard(spec, (&forward, formats), checks, findings).unzip();
-    let [form, pace] = guards.unwrap_or_default();
+    let [claimed, form, pace] = guards.unwrap_or_default();
     let timing = timing::timing(spec, (&mut forward, formats), checks, findings);
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
@@ -153,7 +154,7 @@ fn route(
         signals: changes.iter().map(|change| change.written.clone()).collect(),
         computed,
         // A bad frame must not use up what good ones may have.
-        checks: [form, checked, pace].into_iter().flatten().collect(),
+        checks: [claimed, form, checked, pace].into_iter().flatten().collect(),
         told: guard::told(spec),
         guard,
         modifications,

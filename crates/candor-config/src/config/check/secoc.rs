@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::check::{Checks, value};
+use crate::config::check::{Checks, lengths, value};
 use crate::config::code;
 use crate::config::names::Names;
 use crate::config::spec::{CheckSpec, EntrySpec, ProtectSpec, RouteSpec, SchemeSpec, SecocSpec, Spec, is_true};
+use crate::plan::Formats;
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::{Spanned, quote};
@@ -147,7 +148,7 @@ fn keys_of_secoc(secoc: &SecocSpec) -> [(&'static str, Option<&Span>); 11] {
 pub(super) fn check(
     route: &RouteSpec,
     check: &Table<CheckSpec>,
-    (on_bad, len): (OnBad, usize),
+    (on_bad, len, formats): (OnBad, usize, Formats),
     checks: &Checks<'_>,
     findings: &mut Findings,
 ) -> Option<Computed> {
@@ -157,6 +158,9 @@ pub(super) fn check(
     }
     let spec = (&check.scheme.secoc, &check.scheme, &check.span);
     let (scheme, sync) = (scheme(route, spec, len, findings)?, source(spec, checks, findings)?);
+    let needed = (scheme.len, check.scheme.len.as_ref().map_or(&check.span, |len| &len.span));
+    lengths::exists(code::INTEGRITY, needed, formats, findings);
+    lengths::guarded(route, needed, findings);
     let key = key(&check.scheme.secoc, &check.span, checks.names, findings)?;
     let payload = if is_true(&check.strip) { Payload::Plain } else { Payload::Secured };
     let made = Check::new(scheme, key, sync, Options { on_bad, payload });
@@ -167,7 +171,7 @@ pub(super) fn check(
 pub(super) fn protect(
     route: &RouteSpec,
     protect: &Table<ProtectSpec>,
-    (counted, len): (Counted, usize),
+    (counted, len, formats): (Counted, usize, Formats),
     checks: &Checks<'_>,
     findings: &mut Findings,
 ) -> Option<Computed> {
@@ -183,6 +187,8 @@ pub(super) fn protect(
     }
     let spec = (&protect.scheme.secoc, &protect.scheme, &protect.span);
     let (scheme, sync) = (scheme(route, spec, len, findings)?, source(spec, checks, findings)?);
+    let needed = (scheme.len, protect.scheme.len.as_ref().map_or(&protect.span, |len| &len.span));
+    lengths::exists(code::INTEGRITY, needed, formats, findings);
     let key = key(&protect.scheme.secoc, &protect.span, checks.names, findings)?;
     let made = Protect::new(scheme, key, sync);
     made.map(|protect| Computed::new(Arc::new(protect)))

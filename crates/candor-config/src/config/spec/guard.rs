@@ -1,5 +1,9 @@
 //! `guard` of a route as written.
 
+use toml::de::DeValue;
+
+use candor_core::diagnostic::Findings;
+use candor_core::document::entry::{Entry, put};
 use candor_core::document::keys::{Key, Shape, Table, one_or_list};
 use candor_core::document::{Spanned, Text};
 use candor_core::keys;
@@ -12,6 +16,12 @@ const DURATION: Key = Key::new("a time with its unit, such as \"8ms\"");
 keys! {
     /// What frames of a route must be like.
     pub struct GuardSpec {}
+    "j1939" => j1939: Option<Vec<Text>> | one_or_list =
+        Key::new("\"claimed\", a source address in hex such as \"0B\", a range such as \"20..2F\", or a list of them")
+        .shape(TEXTS)
+        .about("source addresses of J1939 whose 29-bit frames do not belong here: `\"claimed\"`, those that nodes of the bus \
+            `to` claim; others in hex. Frames that claim or assign addresses do not belong here either")
+        .default("none");
     "len" => len: Option<Vec<Spanned<u8>>> | one_or_list = Key::new("a length in bytes such as 8, or a list of them")
         .range(0, 64)
         .help("a frame has at most 64 bytes")
@@ -26,7 +36,8 @@ keys! {
         .shape(TEXTS)
         .about("conditions on signals of the database, all of which hold; each concerns frames of its message")
         .default("none");
-    "rate" => rate: Option<Text> = Key::new("a rate, such as \"120 frames/s\"")
+    "rate" => rate: Option<Text> | frame_rate = Key::new("a rate, such as \"120 frames/s\"")
+        .shape(Shape::Text)
         .about("frames in a second, on average")
         .default("any");
     "bit-rate" => bit_rate: Option<Text> = Key::new("a rate, such as \"20kbit/s\"")
@@ -70,4 +81,16 @@ keys! {
     "frame" => frame: Option<Text> = Key::new("a frame as for cansend, such as \"7F0#01\"")
         .required("the frame as for cansend, such as frame = \"7F0#01\"")
         .about("the frame, as for cansend");
+}
+
+/// A text. For a number, the error says the unit.
+fn frame_rate(into: &mut Option<Text>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let rate = match entry.value.get_ref() {
+        DeValue::Integer(number) => {
+            let help = format!("write {} = \"{number} frames/s\"", key.name);
+            entry.wrong_type(key.wanted, Some(help), findings)
+        }
+        _ => entry.string(key.wanted, findings),
+    };
+    put(into, rate)
 }

@@ -40,7 +40,7 @@ pub(super) const fn act(act: Act) -> &'static str {
         Act::Checksum(ChecksumKind::Crc8) | Act::ChecksumLeftOut(ChecksumKind::Crc8) => "crc8",
         Act::Checksum(ChecksumKind::Xor) | Act::ChecksumLeftOut(ChecksumKind::Xor) => "xor-sum",
         Act::Change => "change",
-        Act::Check(_) | Act::Pace => "check",
+        Act::Check(_) | Act::Claimed | Act::Pace => "check",
         Act::Protect => "protect",
         Act::Convert(_) => "convert",
         Act::Mark => "mark",
@@ -55,6 +55,7 @@ pub(super) fn changes(act: Act, before: &Frame, after: &Frame, changed: Changes)
     match act {
         Act::Check(Some(fault)) => return vec![format!("violates `{fault}`, which is counted")],
         Act::Check(None) if changed == Changes::default() => return vec!["passes".to_owned()],
+        Act::Claimed => return vec!["passes, if nobody has claimed its source address on the other bus".to_owned()],
         Act::Pace => return vec!["limits over time: passes, if it does not come too soon".to_owned()],
         _ => {}
     }

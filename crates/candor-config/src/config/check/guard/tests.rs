@@ -2,6 +2,7 @@ use candor_core::frame::{CANFD_MTU, Frame};
 use candor_core::job::{BusIndex, RealtimeNs};
 use candor_core::ruleset::{RuleSet, Visit};
 
+use crate::explain::{Act, trace};
 use crate::plan::Plan;
 use crate::testing::{findings, loaded, underlined, with_route};
 
@@ -81,6 +82,46 @@ fn frames_over_time() {
     assert_eq!(sent(&loaded(&drop), &frames), [T, T, F, T]);
 }
 
+/// All identifiers of 29 bits.
+const EXTENDED: &str = "00000000..1FFFFFFF";
+
+#[test]
+fn source_addresses_belong_to_one_side() {
+    let list = "j1939 = [\"claimed\", \"00\", \"20..2F\"]";
+    let frames = ["0 18FEF100#", "1 18FEF101#", "2 18FEF11F#", "3 18FEF120#", "4 0CF0042F#", "5 18FEF130#"];
+    assert_eq!(passes(EXTENDED, list, &frames), [F, T, T, F, F, T]);
+    // Whatever the address, none is claimed or assigned.
+    let frames = ["0 18EEFF80#0102030405060708", "1 18EEFFFE#0102030405060708", "2 1CECFF80#20090002FFD8FE00"];
+    assert_eq!(passes(EXTENDED, "j1939 = \"claimed\"", &frames), [F, F, F]);
+    assert_eq!(passes(EXTENDED, "j1939 = \"80\"", &["0 18EEFF81#0102030405060708", "1 18EAFFFE#00EE00"]), [F, T]);
+    let text = with_guard(EXTENDED, "j1939 = [\"claimed\", \"80\"], on-violation = \"drop\"");
+    let plan = loaded(&text);
+    plan.routes()[0].claimed().unwrap().protect([0x0B].into_iter().collect());
+    assert_eq!(sent(&plan, &["0 18FEF10B#", "1 18FEF180#", "2 18FEF10C#"]), [F, F, T]);
+    let says = "no source address claimed on b or 80, and no address claim; other frames are dropped";
+    assert_eq!(plan.routes()[0].told, [("guard", says.to_owned())]);
+    assert_eq!(plan.learns_claims(plan.routes()[0].to), T);
+    assert_eq!(plan.learns_claims(plan.routes()[0].from), F);
+    assert_eq!(loaded(&with_guard(EXTENDED, "j1939 = \"80\"")).learns_claims(plan.routes()[0].to), F);
+    // A reload knows what was claimed.
+    let mut next = loaded(&text);
+    next.go_on_from(&plan);
+    assert_eq!(sent(&next, &["0 18FEF10B#"]), [F]);
+}
+
+#[test]
+fn an_explanation_does_not_know_what_is_claimed() {
+    let act = |list: &str, frame: &str| {
+        let plan = loaded(&with_guard(EXTENDED, &format!("j1939 = {list}")));
+        trace(&crate::lower(&plan)[0], &frame.parse().unwrap()).steps[0].act
+    };
+    let list = "[\"claimed\", \"80\"]";
+    assert_eq!(act(list, "18FEF10B#"), Act::Claimed);
+    assert_eq!(act(list, "18FEF180#"), Act::Check(Some("j1939")));
+    assert_eq!(act(list, "18EEFF0B#0102030405060708"), Act::Check(Some("j1939")));
+    assert_eq!(act("\"80\"", "18FEF10B#"), Act::Check(None));
+}
+
 #[test]
 fn each_identifier_has_its_own_limits() {
     let frames = ["0 100#", "1 101#", "2 100#", "3 18FF0001#", "4 18FF0002#", "5 18FF0001#"];
@@ -129,11 +170,12 @@ fn violations_are_counted_and_a_reload_goes_on() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let found = |guard: &str| {
-        let text = with_guard("123", guard);
+    let found_in = |matches: &str, guard: &str| {
+        let text = with_guard(matches, guard);
         let findings = findings(&text);
         underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
     };
+    let found = |guard: &str| found_in("123", guard);
     assert_eq!(found("on-violation = \"drop\""), ["E0430 { on-violation = \"drop\" }"]);
     assert_eq!(found("rate = \"20 %\""), ["E0317 \"20 %\""]);
     assert_eq!(found("rate = \"120\""), ["E0317 \"120\""]);
@@ -144,6 +186,32 @@ fn what_is_wrong_is_said() {
     assert_eq!(found("constant = { mask = \"00\", value = \"00\" }"), ["E0430 \"00\""]);
     assert_eq!(found("len = 8, on-violation = \"pass\""), ["E0430 \"pass\""]);
     assert_eq!(found("values = \"ABS1.VehSpd < 250\""), ["E0430 ABS1.VehSpd < 250"]);
+    for wrong in ["FE", "2F..20", "+B", "100", "", "Claimed"] {
+        assert_eq!(found_in(EXTENDED, &format!("j1939 = \"{wrong}\"")), [format!("E0430 \"{wrong}\"")]);
+    }
+    assert_eq!(found_in(EXTENDED, "j1939 = []"), ["E0430 { j1939 = [] }"]);
+    assert_eq!(found_in(EXTENDED, "j1939 = 11"), ["E0202 11"]);
+    assert_eq!(found_in(EXTENDED, "j1939 = [\"claimed\", \"0G\"]"), ["E0430 \"0G\""]);
+    assert_eq!(found("j1939 = \"claimed\""), ["E0430 \"claimed\""]);
     assert_eq!(found("len = 8, alarm = { to = \"nowhere\", frame = \"7F0#01\" }"), ["E0401 \"nowhere\""]);
     assert_eq!(found("len = 8, alarm = { to = \"b\", frame = \"7F0\" }"), ["E0430 \"7F0\""]);
+    assert_eq!(found("len = [8, 9]"), ["E0430 9"]);
+    let constant = "constant = { mask = \"0000FF\", value = \"000001\" }";
+    assert_eq!(found(&format!("len = [8, 2, 3], {constant}")), ["E0430 2"]);
+    assert_eq!(found("len = 8, alarm = { to = \"a\", frame = \"123#01\" }"), ["W0520 \"a\""]);
+    for other in ["to = \"b\", frame = \"123#01\"", "to = \"a\", frame = \"124#01\""] {
+        assert_eq!(found(&format!("len = 8, alarm = {{ {other} }}")), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_rate_without_its_unit_is_written_out() {
+    let help = |rate: &str| findings(&with_guard("123", &format!("rate = {rate}")))[0].help.clone().unwrap();
+    assert_eq!(help("50"), "write rate = \"50 frames/s\"");
+    for rate in ["50", "50/s", "50 Hz", "50 fps"] {
+        assert_eq!(help(&format!("\"{rate}\"")), "write a rate, such as \"50 frames/s\"");
+    }
+    for rate in ["20 %", "1.5 frames", "fast"] {
+        assert_eq!(help(&format!("\"{rate}\"")), "write a rate, such as \"120 frames/s\"");
+    }
 }

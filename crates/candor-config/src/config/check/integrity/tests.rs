@@ -172,6 +172,24 @@ fn mistakes_are_named() {
     assert_eq!(of("{ checksum = \"xor\" }"), ["E0427 { checksum = \"xor\" }"]);
     assert_eq!(of("{ checksum = \"xor\", at = 8 }"), ["E0427 { checksum = \"xor\", at = 8 }"]);
     assert_eq!(of("{ checksum = \"xor\", at = 7, over = \"x\" }"), ["E0427 \"x\""]);
+    assert_eq!(of("{ checksum = \"xor\", at = 7, over = \"7..7\" }"), ["E0427 \"7..7\""]);
+    let none = Vec::<String>::new();
+    let part = "{ checksum = \"xor-nibbles\", at = { start-bit = 56, bits = 4 }, over = \"7..7\" }";
+    assert_eq!(of(part), none);
+    // Lengths that no frame of the route can have.
+    let check = "check = { e2e = \"P01\", data-id = 1 }";
+    let long = "match = \"123\"\ncheck = { e2e = \"P01\", data-id = 1, len = 9 }";
+    assert_eq!(found(long), ["E0427 9"]);
+    assert_eq!(found(&long.replace('9', "12")), none);
+    assert_eq!(found(&format!("frames = \"classic\"\n{}", long.replace('9', "12"))), ["E0427 12"]);
+    let converted = "match = \"123\"\nsend-as = \"classic\"\nprotect = { e2e = \"P01\", data-id = 1, len = 12 }";
+    assert_eq!(found(converted), ["E0427 12"]);
+    assert_eq!(found(&format!("match = \"123\"\nguard = {{ len = [7, 6] }}\n{check}")), ["E0430 7"]);
+    assert_eq!(found(&format!("match = \"123\"\nguard = {{ len = [7, 8] }}\n{check}")), none);
+    let protect = "frames = \"classic\"\nprotect = { e2e = \"P01\", data-id = 1 }";
+    assert_eq!(found(&format!("match = \"123\"\nguard = {{ len = 7 }}\n{protect}")), ["E0430 7"]);
+    assert_eq!(found(&format!("match = \"123\"\nset = {{ len = 4 }}\n{protect}")), ["E0427 4"]);
+    assert_eq!(found(&format!("match = \"123\"\nguard = {{ len = 7 }}\nset = {{ len = 8 }}\n{protect}")), none);
     let both = found("match = \"123\"\nboth-ways = true\ncheck = { e2e = \"P01\", data-id = 1 }");
     assert_eq!(both, ["E0410 true"]);
     let range = found("match = \"100..1FF\"\nprotect = { e2e = \"P01\", data-id = 1 }");

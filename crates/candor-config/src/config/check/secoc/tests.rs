@@ -131,6 +131,30 @@ fn found(routes: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
+fn a_key_in_the_file_is_not_repeated() {
+    for key in [
+        "000102030405060708090A0B0C0D0E0F",
+        "0x000102030405060708090a0b0c0d0e0f",
+        "00 01 02 03 04 05 06 07 08:09:0A:0B:0C:0D:0E:0F",
+    ] {
+        let text = file(&[("r", &format!("match = \"131\"\ncheck = {{ secoc = \"P01\", key = \"{key}\" }}"))]);
+        let findings = load(&text).unwrap_err();
+        assert_eq!(underlined(&text, &findings), [("E0428", &*format!("\"{key}\""))]);
+        assert!(!format!("{findings:?}").to_lowercase().contains("0e"), "{findings:?}");
+    }
+}
+
+#[test]
+fn lengths_of_frames_fit_the_route() {
+    let of = |lines: &str| found(&[("r", &format!("match = \"131\"\n{lines}"))]);
+    let long = "{ secoc = \"P01\", key = \"a.key\", len = 12 }";
+    assert_eq!(of(&format!("frames = \"classic\"\ncheck = {long}")), ["E0427 12"]);
+    assert_eq!(of(&format!("frames = \"classic\"\nprotect = {long}")), ["E0427 12"]);
+    assert_eq!(of(&format!("check = {long}\nguard = {{ len = 8 }}")), ["E0430 8"]);
+    assert_eq!(of(&format!("check = {long}\nguard = {{ len = 12 }}")), Vec::<String>::new());
+}
+
+#[test]
 fn mistakes_are_named() {
     let of = |lines: &str| found(&[("r", &format!("match = \"131\"\n{lines}")), SYNC]);
     assert_eq!(of("check = { secoc = \"P01\", key = \"a.key\" }"), Vec::<String>::new());
