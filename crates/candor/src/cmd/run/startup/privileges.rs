@@ -10,7 +10,7 @@ use std::path::Path;
 
 use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_config::placement::{KernelAbilities, Placement, Side};
-use candor_config::plan::{Engine, Plan, RouteIndex};
+use candor_config::plan::{BusIndex, Engine, Plan, RouteIndex};
 use candor_core::rule::Crc8Checksum;
 use candor_egress::compile;
 use candor_egress::tree::Tree;
@@ -88,15 +88,17 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
     };
     let has_ring = user.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
     let has_uring = user.is_some_and(|engine| engine.receiver() == Receiver::Uring || engine.sender() == Sender::Uring);
+    // What candor itself sends is not taken for a claim.
+    let marks = has_ring || (0..plan.buses().len()).map(BusIndex).any(|bus| plan.learns_claims(bus));
     let polls = user.is_some_and(|engine| engine.receiver() == Receiver::ReadBusy);
     let restarts = plan.buses().iter().any(|bus| bus.restart_after.is_some());
     // Qdiscs are supervised, and restored at the end.
     let has_egress = !plan.egress().is_empty();
     let realtime = plan.realtime();
     let wants = [
-        // SO_MARK of transmit rings needs CAP_NET_ADMIN before Linux 5.17.
-        (Capability::CAP_NET_ADMIN, kernel || has_ring || polls || restarts || has_egress),
-        (Capability::CAP_NET_RAW, has_ring),
+        // SO_MARK needs CAP_NET_ADMIN before Linux 5.17.
+        (Capability::CAP_NET_ADMIN, kernel || marks || polls || restarts || has_egress),
+        (Capability::CAP_NET_RAW, marks),
         (Capability::CAP_SYS_NICE, realtime.sched.is_some()),
         // Every interface locks more memory; before Linux 5.12, io_uring rings count as locked memory.
         (Capability::CAP_IPC_LOCK, realtime.lock_memory || has_uring),
@@ -176,6 +178,8 @@ mod tests {
         let crc8 = "frames = \"classic\"\nchecksum-crc8 = { preset = \"autosar\", from = 0, to = -2, result = -1 }";
         assert_eq!(kept("kernel", "", crc8), "CAP_NET_ADMIN CAP_SYS_ADMIN");
         assert_eq!(kept("read-write", "", crc8), "");
+        let claimed = "match = \"00000000:00000000\"\nguard = { j1939 = \"claimed\" }";
+        assert_eq!(kept("read-write", "", claimed), "CAP_NET_ADMIN CAP_NET_RAW");
         let queue = "[egress.b]\nqueue = \"arbitration\"";
         assert_eq!(kept("read-write", "", queue), "CAP_BPF CAP_NET_ADMIN CAP_PERFMON");
     }
