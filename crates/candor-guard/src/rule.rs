@@ -29,7 +29,7 @@ impl Rule {
     pub const fn name(self) -> &'static str {
         match self {
             Self::J1939 => "j1939",
-            Self::Length => "length",
+            Self::Length => "len",
             Self::Constant => "constant",
             Self::Values => "values",
             Self::Rate => "rate",

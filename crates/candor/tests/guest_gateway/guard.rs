@@ -65,7 +65,7 @@ fn a_sender_that_stops_is_missed_and_found_again() {
     assert_eq!((&event["route"], &event["frames"]), (&"border".into(), &0.into()));
     send(&left, &classic(ID, &[1, 2, 3]));
     // Another length is only counted, and told in the same look as the end of the silence, before it.
-    assert_eq!(alarm(&candor, "length", "begins")["frame"], "123#010203");
+    assert_eq!(alarm(&candor, "len", "begins")["frame"], "123#010203");
     alarm(&candor, "silent", "over");
     assert_eq!(candor.stop().counted("border"), [2, 0, 0]);
 }
@@ -81,7 +81,7 @@ fn an_alarm_reaches_a_bus_without_routes() {
     let candor = place.start(&text, "read-write");
     send(&left, &classic(ID, &[1]));
     assert_eq!(next_frame(&horn), classic(ALARM, &[1]));
-    assert_eq!(alarm(&candor, "length", "begins")["not_sent"], Value::Null);
+    assert_eq!(alarm(&candor, "len", "begins")["not_sent"], Value::Null);
     candor.stop();
 }
 

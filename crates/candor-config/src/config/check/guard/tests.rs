@@ -159,13 +159,13 @@ fn violations_are_counted_and_a_reload_goes_on() {
         all.map(|(rule, frames)| (rule.name(), frames)).collect::<Vec<_>>()
     };
     // The short frame passed, so the gap of the next one is too short.
-    assert_eq!(counts(&plan), [("length", 1), ("min-gap", 2)]);
+    assert_eq!(counts(&plan), [("len", 1), ("min-gap", 2)]);
     let mut next = loaded(&with_guard("123", "len = 2, min-gap = \"8ms\""));
     next.go_on_from(&plan);
-    assert_eq!(counts(&next), [("length", 1), ("min-gap", 2)]);
+    assert_eq!(counts(&next), [("len", 1), ("min-gap", 2)]);
     let mut other = loaded(&with_guard("123", "len = 2, min-gap = \"9ms\""));
     other.go_on_from(&plan);
-    assert_eq!(counts(&other), [("length", 1)]);
+    assert_eq!(counts(&other), [("len", 1)]);
 }
 
 #[test]
