@@ -166,7 +166,8 @@ fn signer(id: KeyId, key_file: &str, signature: &Signature) -> Signer {
     Signer { key_id: id.to_string(), key_file: key_file.to_owned(), comment: signature.comment().to_owned() }
 }
 
-fn signature_path(file: &Path) -> PathBuf {
+/// Where the signature of a file is: FILE.minisig.
+pub fn signature_path(file: &Path) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(".minisig");
     path.into()

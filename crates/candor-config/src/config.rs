@@ -15,9 +15,11 @@ pub mod spec;
 mod check;
 mod hazards;
 mod names;
+mod places;
 
 pub use candor_secoc::Key;
 pub use names::{Read, ReadKey, is_key};
+pub use places::{Part, Places};
 
 pub use check::{ListKind, ListOf, Lists, Withheld};
 

@@ -19,7 +19,7 @@ use candor_core::rule::{Checksums, Modifications};
 use candor_core::units::BitRate;
 use candor_e2e::Check;
 pub use candor_egress::policy::{Egress, Queueing};
-use candor_guard::{Claimed, Form, Pace, Rule, Tally};
+use candor_guard::{Claimed, Form, Pace, Rule, Shape, Tally};
 use candor_secoc::SyncSource;
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
@@ -282,6 +282,11 @@ impl Route {
     /// The addresses of J1939 that its `guard` protects.
     pub fn claimed(&self) -> Option<&Claimed> {
         self.checks_of().next()
+    }
+
+    /// What its `guard` requires of payloads.
+    pub fn shapes(&self) -> impl Iterator<Item = &Shape> {
+        self.checks_of::<Form>().map(Form::shape)
     }
 
     /// The limits over time of its `guard`.

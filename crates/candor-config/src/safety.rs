@@ -12,6 +12,7 @@
 //! exceeded. `docs/safety.md` explains each hazard.
 
 mod amplification;
+pub mod border;
 mod change;
 mod circulation;
 mod composed;

@@ -209,6 +209,13 @@ pub struct Signer {
     pub comment: String,
 }
 
+impl fmt::Display for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key_id, key_file, comment } = self;
+        write!(f, "signed by {key_id} of {key_file}, \"{}\"", comment.replace('\t', " "))
+    }
+}
+
 impl Signer {
     /// As one text, for records.
     pub fn to_record(&self) -> String {

@@ -95,6 +95,12 @@ impl Form {
         Self { shape, on_violation, lengths, allows_64, needs, tally: Tally::default() }
     }
 
+    /// The requirements.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// Its violations.
     #[must_use]
     pub const fn tally(&self) -> &Tally {

@@ -62,6 +62,12 @@ impl Rate {
         let number = |ns: u64| i64::try_from(ns).map_err(|_large| RateError::Rate);
         Ok(Self { interval_ns: number(interval_ns)?, room_ns: number(interval_ns.saturating_mul(tokens))? })
     }
+
+    /// Frames or bits in a second, on average.
+    #[must_use]
+    pub const fn per_second(self) -> u64 {
+        SECOND_NS / self.interval_ns.unsigned_abs()
+    }
 }
 
 /// Limits over time.
@@ -111,6 +117,18 @@ impl Pace {
     #[must_use]
     pub const fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// As given to [`new`](Self::new).
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// True if it drops the frames that violate a limit.
+    #[must_use]
+    pub fn drops(&self) -> bool {
+        self.on_violation == OnViolation::Drop
     }
 
     /// True if all frames share the limits.

@@ -2,6 +2,7 @@
 
 mod bus;
 mod database;
+mod evidence;
 mod experiment;
 mod fault;
 mod guests;
@@ -14,11 +15,12 @@ mod wire;
 
 pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
 pub(crate) use database::DatabaseArgs;
+pub(crate) use evidence::EvidenceArgs;
 pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset, TimelineArgs};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use guests::{
-    BareMetalArgs, BaselineArgs, DemoCommand, DemoInversionArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs,
-    LabKernelsArgs, LabLoadArgs, LabRunArgs, LabShellArgs, PreflightArgs,
+    BareMetalArgs, BaselineArgs, DemoCommand, DemoInversionArgs, EvidenceRunsArgs, GuardArgs, GuestArgs, LabCellsArgs,
+    LabHoldArgs, LabKernelsArgs, LabLoadArgs, LabRunArgs, LabShellArgs, PreflightArgs,
 };
 pub(crate) use learn::{LearnAllowArgs, LearnChecksumArgs, LearnCommand, LearnDetectArgs};
 pub(crate) use methods::{
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     Database(DatabaseArgs),
     #[command(subcommand)]
     Learn(LearnCommand),
+    Evidence(EvidenceArgs),
     #[command(subcommand)]
     Demo(DemoCommand),
     Baseline(BaselineArgs),
@@ -77,6 +80,8 @@ pub(crate) enum Command {
     Soak(LabSoakArgs),
     #[command(subcommand)]
     Generate(GenerateCommand),
+    #[command(hide = true)]
+    EvidenceRuns(EvidenceRunsArgs),
     #[command(hide = true)]
     Figure(FigureArgs),
     /// Measure the cells that `candor-lab measure` ordered, in a guest.

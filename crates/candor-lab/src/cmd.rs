@@ -11,6 +11,8 @@ pub(crate) mod conformance;
 pub(crate) mod database;
 pub(crate) mod demo;
 mod device;
+pub(crate) mod evidence;
+pub(crate) mod evidence_runs;
 pub(crate) mod figure;
 pub(crate) mod guests;
 pub(crate) mod hops;

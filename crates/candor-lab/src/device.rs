@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Start-up time for programs that do not report when they are ready.
 const SETTLE: Duration = Duration::from_millis(500);
 
+/// With which `candor run --json` reports that it forwards.
+const READY_EVENT: &str = "\"event\":\"ready\"";
+
 const SIGTERM: i32 = 15;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +73,13 @@ impl Gateway {
             stop: stop.to_vec(),
             shown: start.join(" "),
         }
+    }
+
+    /// Makes `candor run` print events as JSON, one a line: the last has the counters of each route.
+    #[must_use]
+    pub fn with_json(mut self) -> Self {
+        self.arguments.push("--json".into());
+        self
     }
 
     /// Sets the name in messages, for files with generated names.
@@ -139,7 +149,7 @@ impl Device {
         }
         loop {
             match device.lines.recv_timeout(PATIENCE) {
-                Ok(line) if line.starts_with("ready") => return Ok(device),
+                Ok(line) if line.starts_with("ready") || line.contains(READY_EVENT) => return Ok(device),
                 Ok(_other) => {}
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(DeviceError::NotReady { gateway: gateway.shown.clone() });

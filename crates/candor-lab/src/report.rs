@@ -6,6 +6,7 @@
 mod chart;
 mod claims;
 pub mod difference;
+mod evidence;
 mod html;
 mod matrix;
 mod parts;
@@ -14,6 +15,7 @@ mod threat;
 
 pub use chart::{Curve, Curves, Picture, Rule, TimeUnit};
 pub use claims::{ClaimLine, ClaimPage, ClaimTable, Judgement, Seen, index_html, index_markdown, page_html};
+pub use evidence::{EvidenceLine, EvidencePage, evidence_html};
 pub use html::{conditions_of, html};
 pub use matrix::{Cell, Matrix, Measured, Stages, TABLE_FIGURES, Table, Timeline, matrix_html, matrix_markdown};
 pub use parts::{Show, units};

@@ -40,13 +40,14 @@ use require::require;
 const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
 
 /// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
-const FILES: [(&str, &str, &str); 20] = [
+const FILES: [(&str, &str, &str); 21] = [
     ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
     ("conformance.md", "two.toml", "two.toml"),
     ("dashboard.md", "body.dbc", "body.dbc"),
     ("dashboard.md", "powertrain.dbc", "powertrain.dbc"),
     ("databases.md", "car.dbc", "../crates/candor-lab/tests/cmd/car.dbc"),
     ("egress.md", "gateway.toml", "priorities.toml"),
+    ("evidence.md", "car.dbc", "../crates/candor-lab/tests/cmd/car.dbc"),
     ("laboratory.md", "gateway.sh", "#!/bin/sh\ncangw -A -s vcan0 -d vcan1 -e\n"),
     ("learn.md", "drive.log", "../crates/candor-lab/tests/cmd/drive.log"),
     ("measuring.md", "gateway.toml", "kvaser-kernel.toml"),

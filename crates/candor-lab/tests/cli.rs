@@ -34,6 +34,7 @@ fn help_states_the_exit_status() {
         "learn allow",
         "learn checksum",
         "learn detect",
+        "evidence",
     ] {
         let output = lab(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
@@ -109,6 +110,8 @@ fn output_has_the_published_schema() {
         "learn allow --json tests/cmd/drive.log --id 122 --compare tests/cmd/drive.log",
         "learn detect --json --runs 1",
         "database --json tests/cmd/cut.kcd",
+        "evidence --json --static --untrusted plug tests/cmd/border.toml",
+        "evidence --json --static --untrusted plug ../../examples/24-border.toml",
     ] {
         let words = arguments.split(' ').map(|word| word.replace('\u{a0}', " "));
         let output = Command::new(env!("CARGO_BIN_EXE_candor-lab")).args(words).stdin(Stdio::null()).output().unwrap();
@@ -133,7 +136,11 @@ fn plan_with_a_missing_kernel_leaves_no_results() {
 #[test]
 fn invalid_gateway_files_are_reported_as_json() {
     const WRONG: &str = "../candor/tests/findings/five-mistakes.toml";
-    for arguments in ["tester --json --send a --monitor b --receive c --records /nowhere", "bench --json"] {
+    for arguments in [
+        "tester --json --send a --monitor b --receive c --records /nowhere",
+        "bench --json",
+        "evidence --json --static --untrusted a",
+    ] {
         let output = lab(arguments).arg(WRONG).output().unwrap();
         assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0), "{arguments}");
         assert_published(arguments, &output.stdout);

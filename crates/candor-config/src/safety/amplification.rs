@@ -28,13 +28,13 @@ pub struct Amplification {
 
 /// A sequence of routes that ends in one sent frame.
 #[derive(Clone, Debug)]
-struct Path {
+pub(super) struct Path {
     /// The received frames that become it.
-    frames: Cube,
-    change: Change,
+    pub(super) frames: Cube,
+    pub(super) change: Change,
     /// Routes in the order in which they forward the frame.
-    routes: Vec<RouteIndex>,
-    to: BusIndex,
+    pub(super) routes: Vec<RouteIndex>,
+    pub(super) to: BusIndex,
 }
 
 /// The maximum number of frames that this gateway sends for one received frame, over all paths: through vxcan pairs, and
@@ -107,16 +107,16 @@ pub(super) fn find(
 }
 
 #[derive(Debug)]
-struct AllPaths {
+pub(super) struct AllPaths {
     /// By the bus on which a frame enters, in the order of the plan.
-    by_origin: Vec<(BusIndex, Vec<Path>)>,
+    pub(super) by_origin: Vec<(BusIndex, Vec<Path>)>,
     /// All paths were followed.
-    is_complete: bool,
+    pub(super) is_complete: bool,
 }
 
 impl AllPaths {
     /// All paths without the routes in `avoid`.
-    fn of(plan: &Plan, edges: &Edges, avoid: &HashSet<RouteIndex>, budget: &mut Budget) -> Self {
+    pub(super) fn of(plan: &Plan, edges: &Edges, avoid: &HashSet<RouteIndex>, budget: &mut Budget) -> Self {
         let rules = Paths::of(plan);
         let mut takes: HashMap<BusIndex, Index> = HashMap::new();
         for (number, edge) in edges.all().iter().enumerate().filter(|(_, edge)| !avoid.contains(&edge.route)) {

@@ -308,6 +308,26 @@ pub(crate) struct DemoInversionArgs {
     pub(crate) json: bool,
 }
 
+/// Measure what crosses a border, for `candor-lab evidence`: prints one JSON object.
+#[derive(Debug, Args)]
+pub(crate) struct EvidenceRunsArgs {
+    /// Gateway file.
+    #[arg(value_name = "FILE")]
+    pub(crate) gateway: PathBuf,
+    /// Bus whose nodes are not trusted; may be repeated. All others are trusted.
+    #[arg(long, value_name = "BUS", required = true)]
+    pub(crate) untrusted: Vec<String>,
+    /// Run on this machine instead of in a guest: as root, without interfaces of the names in the file.
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// Kernel, by its name in `candor-lab kernels` or its path (default: debian-6.1).
+    #[arg(long, value_name = "NAME|PATH", conflicts_with = "here")]
+    pub(crate) kernel: Option<String>,
+    /// Kill the guest after this time.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, conflicts_with = "here")]
+    pub(crate) timeout: Duration,
+}
+
 /// Shorter periods than the longest wait would make urgent frames queue behind each other.
 fn period(text: &str) -> Result<Duration, String> {
     let period = parse_duration(text).map_err(|error| error.to_string())?;

@@ -11,8 +11,8 @@ use super::report::{PlanView, RecordView};
 use super::timeline;
 use super::wire::{event, session};
 use super::{
-    bursts, can_send, compare, conformance, database, demo, guests, hops, learn, precision, profile, soak, stream,
-    system_calls, tester,
+    bursts, can_send, compare, conformance, database, demo, evidence, guests, hops, learn, precision, profile, soak,
+    stream, system_calls, tester,
 };
 use crate::cli::Cli;
 
@@ -34,6 +34,7 @@ fn schemas_match_the_code() {
     assert_published::<conformance::table::View<'_>>("candor-lab conformance");
     assert_published::<database::View<'_>>("candor-lab database");
     assert_published::<demo::report::Report>("candor-lab demo inversion");
+    assert_published::<OfFile<evidence::View<'_>>>("candor-lab evidence");
     assert_published::<hops::View>("candor-lab hops");
     assert_published::<guests::KernelsView>("candor-lab kernels");
     assert_published::<learn::allow::View<'_>>("candor-lab learn allow");

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html as markup};
 
 use super::parts::{columns, page};
 
-const STYLE: &str = include_str!("claims.css");
+pub(super) const STYLE: &str = include_str!("claims.css");
 
 /// A repeated figure of a paper.
 #[derive(Clone, Debug, PartialEq, Eq)]

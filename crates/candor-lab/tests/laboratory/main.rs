@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a failure in a test shows where it is")]
 
 mod bare_metal;
+mod border;
 mod bounds;
 mod dashboard;
 mod demo;

@@ -1,0 +1,114 @@
+//! Where the parts of a valid file are written, for findings of others than [`crate::config::load`].
+
+use super::check::place;
+use super::spec::{self, RouteSpec};
+use crate::plan::{BusIndex, RouteIndex};
+use candor_core::diagnostic::{Findings, Span};
+use candor_core::document::keys::Table;
+use candor_core::document::limits;
+
+/// A part of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// `guard`.
+    Guard,
+    /// `[[route]]`.
+    Header,
+    /// The key that selects its frames: `match` or `errors`.
+    Match,
+    MaxAge,
+    WhenFull,
+}
+
+/// The places of a file.
+#[derive(Clone, Debug)]
+pub struct Places {
+    buses: Vec<Span>,
+    routes: Vec<Route>,
+    frames: Vec<Span>,
+    egress: Vec<(String, Span)>,
+}
+
+#[derive(Clone, Debug)]
+struct Route {
+    header: Span,
+    selection: Span,
+    guard: Option<Span>,
+    max_age: Option<Span>,
+    when_full: Option<Span>,
+}
+
+impl Route {
+    fn of(written: &Table<RouteSpec>) -> Self {
+        Self {
+            header: written.span.clone(),
+            selection: place(written),
+            guard: written.guard.as_ref().map(|table| table.span.clone()),
+            max_age: written.max_age.as_ref().map(|text| text.span.clone()),
+            when_full: written.when_full.as_ref().map(|text| text.span.clone()),
+        }
+    }
+}
+
+impl Places {
+    /// The places in a file; `None` if it cannot be parsed.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let spec = spec::parse(limits::text(bytes).ok()?, &mut Findings::default())?;
+        Some(Self {
+            buses: spec.buses.specs.iter().map(|bus| bus.name.span.clone()).collect(),
+            routes: spec.by_route().into_iter().map(Route::of).collect(),
+            frames: spec.frames.iter().map(|frame| frame.span.clone()).collect(),
+            egress: spec.egress.iter().map(|one| (one.name.value.clone(), one.name.span.clone())).collect(),
+        })
+    }
+
+    /// The name in `[bus.NAME]`.
+    pub fn bus(&self, bus: BusIndex) -> Span {
+        self.buses.get(bus.0).cloned().unwrap_or_default()
+    }
+
+    /// A part of a route; its header if it has no such part.
+    pub fn route(&self, route: RouteIndex, part: Part) -> Span {
+        let Some(route) = self.routes.get(route.0) else { return Span::default() };
+        let found = match part {
+            Part::Guard => &route.guard,
+            Part::Header => &None,
+            Part::Match => return route.selection.clone(),
+            Part::MaxAge => &route.max_age,
+            Part::WhenFull => &route.when_full,
+        };
+        found.as_ref().unwrap_or(&route.header).clone()
+    }
+
+    /// `[[frame]]`, by its place in the plan.
+    pub fn frame(&self, frame: usize) -> Span {
+        self.frames.get(frame).cloned().unwrap_or_default()
+    }
+
+    /// The name in `[egress.BUS]`; `None` if the bus has none.
+    pub fn egress(&self, bus: &str) -> Option<Span> {
+        self.egress.iter().find(|(name, _)| name == bus).map(|(_, span)| span.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::BUSES;
+
+    #[test]
+    fn parts_of_routes_are_found_also_of_those_with_two_directions() {
+        let text = format!(
+            "{BUSES}[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nboth-ways = true\nmatch = \"123\"\n\
+             [[route]]\nname = \"s\"\nfrom = \"a\"\nto = \"b\"\nguard = {{ len = 8 }}\n\
+             [egress.b]\n"
+        );
+        let places = Places::of(text.as_bytes()).unwrap();
+        let at = |route, part| &text[places.route(RouteIndex(route), part)];
+        assert_eq!([at(0, Part::Match), at(1, Part::Match)], ["\"123\""; 2]);
+        assert_eq!(at(2, Part::Guard), "{ len = 8 }");
+        assert_eq!([at(2, Part::MaxAge), at(1, Part::Guard)], [at(2, Part::Header), at(0, Part::Header)]);
+        assert_eq!([&text[places.bus(BusIndex(1))], &text[places.egress("b").unwrap()]], ["b"; 2]);
+        assert_eq!(places.egress("a"), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! `candor-lab evidence`: what decides each requirement on a gateway at a border, as a table, JSON and a page.
+
+mod json;
+mod text;
+
+use std::fs;
+use std::path::Path;
+
+use candor_cli::gateway_file::{Content, Form, GatewayFile};
+use candor_cli::signed::Keys;
+use candor_cli::{Exit, Outcome, render};
+use candor_config::config::{Places, code};
+use candor_core::diagnostic::Diagnostic;
+use candor_lab::evidence::{Border, Judged, Requirement, Signature, Subject, Verdict, judge, requirements};
+use candor_lab::report::{EvidenceLine, EvidencePage, evidence_html};
+#[cfg(test)]
+pub(super) use json::View;
+
+use super::evidence_runs;
+use crate::cli::EvidenceArgs;
+
+type Failure = Box<dyn std::error::Error>;
+
+pub(crate) fn run(args: &EvidenceArgs) -> Outcome {
+    let keys = Keys::of_machine(&args.verify_key)?;
+    let file = GatewayFile::read(&args.gateway)?;
+    let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
+    let border = Border::of(&loaded.plan, &args.untrusted)?;
+    let places = Places::of(file.source.text().as_bytes()).expect("a valid file can be parsed");
+    let signed = signed(args, &keys)?;
+    let signature = signature(&args.gateway, signed.as_ref());
+    let runs = if args.r#static {
+        None
+    } else {
+        Some(evidence_runs::in_guest(&args.gateway, &args.untrusted, args.kernel.as_deref(), args.timeout)?)
+    };
+    let subject = Subject {
+        border: &border,
+        places: &places,
+        outside: &args.outside,
+        speaks_j1939: args.j1939,
+        signature: &signature,
+        runs: runs.as_ref(),
+        max_jitter: args.max_jitter,
+    };
+    let judged = match &args.only[..] {
+        [] => judge(subject, requirements().iter()),
+        only => judge(subject, only.iter().copied()),
+    };
+    let trusted = loaded.plan.buses().iter().map(|bus| bus.name.clone());
+    let trusted: Vec<_> = trusted.filter(|name| !args.untrusted.contains(name)).collect();
+    let contents = signed.as_ref().unwrap_or(&file).contents.iter().map(|content| {
+        let signer = content.signer.as_ref().map_or_else(|| "not verified".to_owned(), |signer| signer.to_string());
+        (content.file.clone(), content.digest.to_string(), signer)
+    });
+    let contents: Vec<_> = contents.collect();
+    let line = |judged| EvidenceLine {
+        judged,
+        findings: render::text(&file.source, &judged.opinion.findings, false),
+        repeat: repeat(args, judged),
+    };
+    let lines: Vec<_> = judged.iter().map(line).collect();
+    let kernel_release = runs.as_ref().map(|runs| runs.kernel_release.as_str());
+    let page = EvidencePage {
+        file: file.source.name(),
+        untrusted: &args.untrusted,
+        trusted: &trusted,
+        contents: &contents,
+        kernel_release,
+        version: env!("CARGO_PKG_VERSION"),
+        lines: &lines,
+    };
+    let object = render::object(&json::view(&page, &file.source, runs.as_ref()));
+    if let Some(folder) = &args.out {
+        write(folder, &[("evidence.html", &evidence_html(&page)), ("evidence.json", &object)])?;
+    }
+    let is_violated = judged.iter().any(|judged| judged.opinion.verdict == Verdict::Violated);
+    let text = if args.json { object } else { text::of(&page, &file.source, args.out.as_deref()) };
+    render::answer(&text, if is_violated { Exit::No } else { Exit::Fine })
+}
+
+/// The file as read with the keys; `None` if there are none.
+fn signed(args: &EvidenceArgs, keys: &Keys) -> Result<Option<GatewayFile>, Failure> {
+    let read = || GatewayFile::read_for(&args.gateway, None, keys);
+    Ok(keys.are_required().then(read).transpose()?)
+}
+
+fn signature(path: &Path, signed: Option<&GatewayFile>) -> Signature {
+    let Some(file) = signed else {
+        let signature = candor_cli::signed::signature_path(path);
+        return match signature.exists() {
+            true => Signature::NoKey { path: signature.display().to_string() },
+            false => Signature::Missing,
+        };
+    };
+    match &file.checked {
+        Ok(_) => {
+            let signer = |content: &Content| Some((content.file.clone(), content.signer.as_ref()?.to_string()));
+            Signature::Valid { files: file.contents.iter().filter_map(signer).collect() }
+        }
+        Err(findings) => {
+            let is_about_it = |finding: &&Diagnostic| [code::NOT_SIGNED, code::DATABASE].contains(&finding.code);
+            let finding = findings.iter().find(is_about_it).or(findings.first());
+            let text = |of: fn(&Diagnostic) -> String| finding.map(of).unwrap_or_default();
+            Signature::Refused {
+                why: text(|finding| finding.message.clone()),
+                help: text(|finding| finding.help.clone().unwrap_or_default()),
+            }
+        }
+    }
+}
+
+/// The command that gives this verdict again.
+fn repeat(args: &EvidenceArgs, judged: &Judged) -> Option<String> {
+    let Requirement { id, .. } = judged.requirement;
+    if judged.requirement.is_for_people() {
+        return None;
+    }
+    let mut words = vec!["candor-lab".to_owned(), "evidence".to_owned(), args.gateway.display().to_string()];
+    let mut option =
+        |name: &str, values: &[String]| words.extend(values.iter().map(|value| format!("--{name} {value}")));
+    option("untrusted", &args.untrusted);
+    option("outside", &args.outside);
+    option("verify-key", &args.verify_key);
+    words.extend(args.j1939.then(|| "--j1939".to_owned()));
+    words.push(format!("--only {id}"));
+    words.extend((args.r#static || judged.opinion.by.is_static()).then(|| "--static".to_owned()));
+    Some(words.join(" "))
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("cannot create the directory {}: {error}", folder.display()))?;
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    Ok(())
+}

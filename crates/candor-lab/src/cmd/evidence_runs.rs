@@ -1,0 +1,112 @@
+//! `candor-lab evidence-runs`: what crosses a border, measured in a guest for `candor-lab evidence`.
+//!
+//! ```text
+//!  in_guest ─▶ guest: play ─▶ drivers ─▶ paths ─┬─▶ flood, order, jitter (vcan)
+//!                                               └─▶ inversion (candor-lab wire) ─▶ spoofed ─▶ Runs
+//! ```
+
+mod drivers;
+mod gateway;
+mod inversion;
+mod paths;
+mod spoofed;
+mod traffic;
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+use std::{fs, path};
+
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::{Exit, Outcome, render};
+use candor_config::plan::{BusIndex, Plan};
+use candor_lab::border::Runs;
+use candor_lab::guest::{self, GuestSpec};
+use candor_lab::job::Topology;
+use candor_lab::kernel::Testbed;
+
+use super::progress::Progress;
+use super::{guests, tester};
+use crate::cli::EvidenceRunsArgs;
+
+type Failure = Box<dyn std::error::Error>;
+
+pub(crate) fn run(args: &EvidenceRunsArgs) -> Outcome {
+    let file = GatewayFile::read(&args.gateway)?;
+    let Some(loaded) = file.gateway_or_say(Form::Object)? else { return Ok(Exit::No) };
+    let untrusted = buses(&loaded.plan, &args.untrusted)?;
+    let runs = if args.here {
+        play(&args.gateway, &loaded.plan, &untrusted)?
+    } else {
+        in_guest(&args.gateway, &args.untrusted, args.kernel.as_deref(), args.timeout)?
+    };
+    render::out(&render::object(&runs))?;
+    Ok(Exit::Fine)
+}
+
+fn buses(plan: &Plan, names: &[String]) -> Result<Vec<BusIndex>, String> {
+    let place = |name: &String| plan.buses().iter().position(|bus| bus.name == *name).map(BusIndex);
+    names.iter().map(|name| place(name).ok_or_else(|| format!("The gateway has no bus {name} (--untrusted)"))).collect()
+}
+
+/// Where the host's files are in the guest: below this, their relative paths stay valid.
+const FOLDER: &str = "/host";
+
+/// Boots a guest and runs everything there. The file and its databases are copied; key files are not.
+///
+/// # Errors
+/// If a file cannot be read, the guest does not boot, or a run fails.
+pub(super) fn in_guest(
+    file: &Path,
+    untrusted: &[String],
+    kernel: Option<&str>,
+    timeout: Duration,
+) -> Result<Runs, Failure> {
+    let file = plain(&path::absolute(file)?);
+    let in_guest = |path: &Path| format!("{FOLDER}{}", path.display());
+    let mut words = ["candor-lab".to_owned(), "evidence-runs".to_owned(), in_guest(&file)].to_vec();
+    words.extend(untrusted.iter().map(|name| format!("--untrusted={name}")));
+    words.push("--here".to_owned());
+    // Its cards give a driver whose order is measured, too.
+    let mut spec = GuestSpec::new(Testbed::Icount, Topology::Kvaser, guest::guest_lab()?, words);
+    for content in GatewayFile::read(&file)?.contents {
+        let path = plain(Path::new(&content.file));
+        let bytes = fs::read(&path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
+        // The second is for absolute paths in the file.
+        spec.files.push((in_guest(&path), bytes.clone()));
+        if path != file {
+            spec.files.push((path.display().to_string(), bytes));
+        }
+    }
+    spec.kernel = kernel.map(str::to_owned);
+    spec.timeout = timeout;
+    let mut progress = Progress::new();
+    progress.kept = Some(Vec::new());
+    let exit = guest::run(&spec, &mut progress);
+    progress.clear();
+    let exit = exit.inspect_err(guests::show_console)?;
+    if exit.status != 0 {
+        return Err(format!("The runs failed in the guest (status {})", exit.status).into());
+    }
+    let runs = serde_json::from_slice(&progress.kept.unwrap_or_default());
+    Ok(runs.map_err(|error| format!("The guest printed no figures: {error}"))?)
+}
+
+/// Without `.` and `..`: links of directories are not followed.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut all, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(all.pop()),
+            other => all.push(other),
+        }
+        all
+    })
+}
+
+/// Runs everything on this machine.
+fn play(file: &Path, plan: &Plan, untrusted: &[BusIndex]) -> Result<Runs, Failure> {
+    let drivers = drivers::measure()?;
+    let (paths, not_run) = paths::measure(file, plan, untrusted)?;
+    let spoofed = spoofed::measure(file, plan, untrusted)?;
+    Ok(Runs { kernel_release: tester::kernel_release(), paths, not_run, spoofed, drivers })
+}
