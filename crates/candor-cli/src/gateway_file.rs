@@ -155,11 +155,12 @@ impl GatewayFile {
         Ok(loaded)
     }
 
-    /// The lists that exclude frames from routes, for the engine of [`read_for`](Self::read_for). `None` if the file is not valid.
-    pub fn lists(&self, engine: Option<Engine>) -> Option<Lists> {
+    /// The lists that exclude frames from routes, for the engine of [`read_for`](Self::read_for), in a mode. `None` if the file is
+    /// not valid.
+    pub fn lists(&self, engine: Option<Engine>, mode: Option<&str>) -> Option<Lists> {
         let bytes = self.source.text().as_bytes();
         let mut key = |path: &str| key_file::key(&self.folder, path);
-        config::lists_for(bytes, engine, &mut |path| database(&self.folder.join(path)), &mut key)
+        config::lists_for(bytes, (engine, mode), &mut |path| database(&self.folder.join(path)), &mut key)
     }
 
     /// The gateway; if the file is not valid, prints all findings to standard error and returns `None`.

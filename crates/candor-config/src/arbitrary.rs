@@ -4,7 +4,7 @@ use candor_core::filter::Filter;
 use candor_core::job::Job;
 use candor_core::realtime::Realtime;
 
-use crate::plan::{Bus, Engine, Plan, Route, Selection};
+use crate::plan::{Bus, Engine, Modes, Plan, Route, Selection};
 
 /// A gateway with one route per job, between buses on these interfaces. Jobs are not checked: some have no equivalent in a
 /// file.
@@ -25,6 +25,7 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
         frames: Vec::new(),
         watched: Vec::new(),
         egress: Vec::new(),
+        modes: Modes::default(),
     };
     debug_assert!(crate::lower(&plan).iter().zip(jobs).enumerate().all(|(index, (lowered, job))| {
         *lowered == Job { route: candor_core::job::RouteIndex(index), ..job.clone() }

@@ -102,7 +102,7 @@ pub fn load_with(
     let plan = spec::parse(text, &mut findings).and_then(|mut spec| {
         let names = names::Names::resolve(&mut spec, (read, key), &mut findings);
         let plan = check::plan(&spec, &names, engine, &mut findings)?;
-        hazards::report(&plan, &spec, &mut findings);
+        check::in_each_mode(&plan, &spec, &mut findings, |plan, findings| hazards::report(plan, &spec, findings));
         Some(plan)
     });
     match plan {
@@ -135,12 +135,21 @@ pub fn load_wire<F>(
 }
 
 /// Returns the `allow` and `deny` lists of a file, which a [`Plan`] does not contain; `None` if the file is not valid for
-/// this engine, as in [`load_for`].
-pub fn lists_for(bytes: &[u8], engine: Option<Engine>, read: &mut Read<'_>, key: &mut ReadKey<'_>) -> Option<Lists> {
+/// this engine, as in [`load_for`], or has no such mode.
+pub fn lists_for(
+    bytes: &[u8],
+    (engine, mode): (Option<Engine>, Option<&str>),
+    read: &mut Read<'_>,
+    key: &mut ReadKey<'_>,
+) -> Option<Lists> {
     let mut findings = Findings::default();
     let mut spec = spec::parse(limits::text(bytes).ok()?, &mut findings)?;
     let names = names::Names::resolve(&mut spec, (read, key), &mut findings);
     let plan = check::plan(&spec, &names, engine, &mut findings)?;
+    let plan = match mode {
+        Some(mode) => plan.in_mode(mode)?,
+        None => plan,
+    };
     Some(Lists::of(&spec, &plan))
 }
 

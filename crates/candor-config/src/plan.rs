@@ -4,6 +4,8 @@
 //! [`Incoming::Allowed`] leads back to its own bus, no frame matches two selections of a route, every operand fits the
 //! outgoing format of its route, and the engine can run every route on some kernel.
 
+mod modes;
+
 use std::any::Any;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use candor_guard::{Claimed, Form, Pace, Rule, Shape, Tally};
 use candor_secoc::SyncSource;
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
+pub(crate) use modes::Modes;
+pub use modes::{Announcement, Mode, ModeFrame};
 
 /// A CAN network and its interface on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,6 +173,8 @@ pub struct Route {
     pub from: BusIndex,
     /// The same as `from` only with [`Incoming::Allowed`].
     pub to: BusIndex,
+    /// The mode in which it exists; `None`: it always exists.
+    pub mode: Option<String>,
     /// Disjoint, never empty.
     pub selections: Vec<Selection>,
     pub formats: Formats,
@@ -221,6 +227,7 @@ impl Route {
             name,
             from,
             to,
+            mode: None,
             selections: vec![Selection::ALL],
             formats: Formats::Any,
             payload: Vec::new(),
@@ -395,6 +402,7 @@ pub struct Plan {
     pub(crate) frames: Vec<ComposedFrame>,
     pub(crate) watched: Vec<ComposedFrame>,
     pub(crate) egress: Vec<Egress>,
+    pub(crate) modes: Modes,
 }
 
 impl Plan {
@@ -409,8 +417,9 @@ impl Plan {
     /// Keeps the route of this name out of eBPF programs, because the kernel has refused its program. Returns false if there is
     /// none, or if it was told before.
     pub fn refuse_program(&mut self, route: &str) -> bool {
-        let found = self.routes.iter_mut().find(|found| found.name == route && !found.is_refused);
-        found.map(|found| found.is_refused = true).is_some()
+        let routes = self.routes.iter_mut().chain(self.modes.routes_mut());
+        let found = routes.filter(|found| found.name == route && !found.is_refused);
+        found.map(|found| found.is_refused = true).count() > 0
     }
 
     /// In the order of the file.
@@ -423,7 +432,8 @@ impl Plan {
         self.databases.get(bus.0).map_or(&[], Vec::as_slice)
     }
 
-    /// In the order of the file, which is the order of delivery within a receive list.
+    /// Those that always exist, and those of the current mode, in the order of the file, which is the order of delivery within a
+    /// receive list.
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
@@ -444,10 +454,12 @@ impl Plan {
         self.frames.iter().chain(&self.watched)
     }
 
-    /// True if frames of this gateway come from or go to a bus.
+    /// True if frames of this gateway come from or go to a bus, in any mode.
     pub fn uses(&self, bus: BusIndex) -> bool {
         let alarm = |route: &Route| Some(route.guard.as_ref()?.alarm.as_ref()?.to);
-        self.routes.iter().any(|route| [route.from, route.to].contains(&bus) || alarm(route) == Some(bus))
+        let mut routes = self.routes.iter().chain(self.modes.routes());
+        routes.any(|route| [route.from, route.to].contains(&bus) || alarm(route) == Some(bus))
+            || self.modes.uses(bus)
             || self.compositions().any(|frame| frame.uses(bus))
     }
 
@@ -490,10 +502,12 @@ impl Plan {
     }
 
     /// Takes over the counters of checks and protections from routes and composed frames of a running plan that have the same
-    /// name and do the same.
+    /// name and do the same, also of modes that do not last.
     pub fn go_on_from(&mut self, running: &Self) {
-        for route in self.routes.iter_mut().filter(|route| !route.checks.is_empty() || route.protected.is_some()) {
-            let Some(before) = running.routes.iter().find(|before| before.name == route.name) else { continue };
+        let own = self.routes.iter_mut().chain(self.modes.routes_mut());
+        for route in own.filter(|route| !route.checks.is_empty() || route.protected.is_some()) {
+            let mut all = running.routes.iter().chain(running.modes.routes());
+            let Some(before) = all.find(|before| before.name == route.name) else { continue };
             for (own, theirs) in route.checks.iter_mut().chain(&mut route.protected).flat_map(|own| {
                 let theirs = before.checks.iter().chain(&before.protected).find(|theirs| *theirs == own);
                 theirs.map(|theirs| (own, theirs))
@@ -508,9 +522,10 @@ impl Plan {
             }
         }
         // New ones must follow the sync frames that run.
-        let sources: Vec<_> = self.routes.iter().filter_map(Route::sync_source).collect();
+        let all = self.routes.iter().chain(self.modes.routes());
+        let sources: Vec<_> = all.filter_map(Route::sync_source).collect();
         let source = |name: &str| sources.iter().find(|source| source.name() == name).cloned();
-        for route in &mut self.routes {
+        for route in self.routes.iter_mut().chain(self.modes.routes_mut()) {
             for computed in route.checks.iter_mut().chain(&mut route.protected) {
                 if let Some(relinked) = candor_secoc::relinked(computed, source) {
                     *computed = relinked;

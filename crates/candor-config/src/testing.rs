@@ -7,7 +7,7 @@ use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
 
 use crate::config::load;
-use crate::plan::{Bus, BusIndex, Engine, Plan, Route, Selection};
+use crate::plan::{Bus, BusIndex, Engine, Modes, Plan, Route, Selection};
 use crate::safety::{Hazard, Kind, hazards};
 
 pub(crate) const BUSES: &str = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n";
@@ -73,6 +73,7 @@ pub(crate) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
         frames: Vec::new(),
         watched: Vec::new(),
         egress: Vec::new(),
+        modes: Modes::default(),
     }
 }
 

@@ -140,6 +140,30 @@ impl Findings {
         self.report(Diagnostic::error(code, span.clone(), message).help(help));
     }
 
+    /// The number of findings that are kept.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True if there is no finding.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Of the findings after the first `known` ones, removes those that repeat one of these, and adds a place to the others.
+    pub fn keep_new(&mut self, known: usize, place: &Span, text: &str) {
+        for mut finding in self.list.split_off(known.min(self.list.len())) {
+            if self.list[..known].contains(&finding) {
+                if let Some(count) = self.counts.get_mut(&(finding.severity, finding.code)) {
+                    *count -= 1;
+                }
+            } else {
+                finding.secondary.push(Label { span: place.clone(), text: text.to_owned() });
+                self.list.push(finding);
+            }
+        }
+    }
+
     /// The number of errors so far.
     pub fn errors(&self) -> usize {
         let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);

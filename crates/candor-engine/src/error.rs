@@ -20,6 +20,9 @@ pub enum GatewayError {
     Interface(#[from] InterfaceError),
     /// can-gw refused a request, or another program deletes the jobs.
     Kernel(#[from] KernelError),
+    /// A mode could not be left several times.
+    #[error("mode {mode:?} cannot be left, so the gateway ends: its routes must not go on: {why}")]
+    ModeStays { mode: String, why: String },
     /// A change that a running gateway cannot make.
     #[error("restart candor to change {what}; the running gateway is unchanged")]
     NeedsRestart {

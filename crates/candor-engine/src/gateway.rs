@@ -3,9 +3,11 @@
 mod bus_off;
 mod claims;
 mod guards;
+mod modes;
 mod reload;
 
 pub use guards::{GuardEvent, GuardFinding, Guards, Recurring, Told};
+pub use modes::{ModeCause, ModeChange, ModeOutcome};
 pub use reload::{GoneRoute, Reload, Reloaded};
 
 use std::sync::Arc;
@@ -38,6 +40,7 @@ use crate::user::{EngineConfig, Ready, UserGateway};
 use bus_off::BusOff;
 use candor_io::machine::Machine;
 use claims::Listeners;
+use modes::Modes;
 
 /// Interval of checks while waiting for something without notification: a module that is reloaded, a lock that is
 /// released.
@@ -55,6 +58,7 @@ pub struct Gateway {
     bus_off: BusOff,
     claims: Listeners,
     guards: Guards,
+    modes: Modes,
     client: Client,
     watch: LinkWatch,
     announced: Announced,
@@ -194,8 +198,10 @@ impl Gateway {
         let user = user.transpose()?.map(Ready::begin);
         let frames = frames.map(|prepared| ComposedFrames::begin(&plan, prepared, None)).transpose()?;
         let mut frames = frames.map(|(frames, _none_before)| frames);
-        if let (Some(frames), Some(entry)) = (&mut frames, entry) {
-            frames.announce(entry);
+        let mut modes = Modes::default();
+        match (&mut frames, entry) {
+            (Some(frames), Some(entry)) => frames.announce(entry),
+            (_, entry) => modes.idle.announce(entry),
         }
         drop(run_dir);
         Ok(Self {
@@ -207,6 +213,7 @@ impl Gateway {
             bus_off: BusOff::default(),
             claims,
             guards: Guards::default(),
+            modes,
             client,
             watch,
             announced,
@@ -320,7 +327,7 @@ impl Gateway {
             (None, None, Some(user)) => user.announce(entry),
             (None, None, None) => match &mut self.frames {
                 Some(frames) => frames.announce(entry),
-                None => entry.forget(),
+                None => self.modes.idle.announce(Some(entry)),
             },
         }
         self.announced = Announced::Now;
@@ -337,7 +344,7 @@ impl Gateway {
     pub fn look_at_guards(&mut self) -> Vec<GuardEvent> {
         let Self { claims, guards, plan, interfaces, .. } = self;
         claims.hear(plan);
-        guards.look(plan, Instant::now(), |alarm| guards::send(alarm, interfaces))
+        guards.look(plan, Instant::now(), |alarm| guards::send(&alarm.frame, alarm.to, interfaces))
     }
 
     /// Time until the next check is due without an event; `None` if nothing needs polling.
@@ -401,6 +408,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if jobs could not be removed or a thread had failed.
     pub fn stop(mut self) -> Result<Ended, GatewayError> {
+        self.end_mode();
         let frames = self.frames.take().map(ComposedFrames::stop);
         let user = self.user.take().map(|user| user.stop(&self.plan, &self.interfaces));
         // The jobs are removed even if a thread failed.

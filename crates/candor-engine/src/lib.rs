@@ -44,12 +44,15 @@ mod user;
 pub use abilities::{AbilitiesError, TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use bpf::{BpfError, deaf_sockets, no_programs};
 pub use composed::{FrameStatus, InputStatus};
-pub use control_file::{ControlFile, ReloadError, Running};
+pub use control_file::{ControlFile, ModeRequest, ReloadError, Running};
 pub use counters::{BusCounters, Drops, FrameCounters, RouteCounters};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
 pub use error::GatewayError;
-pub use gateway::{Gateway, GoneRoute, GuardEvent, GuardFinding, Guards, Recurring, Reload, Reloaded, Told};
+pub use gateway::{
+    Gateway, GoneRoute, GuardEvent, GuardFinding, Guards, ModeCause, ModeChange, ModeOutcome, Recurring, Reload,
+    Reloaded, Told,
+};
 pub use kernel::KernelError;
 pub use latency::{LATENCY_BOUNDS, Latencies, MeasureLatency};
 pub use notice::{Notice, Restart};

@@ -125,6 +125,12 @@ pub enum Notice {
     )]
     MayCircle { route: String, other: Owner },
     #[error(
+        "Mode {mode:?} is not announced on bus {bus:?}: {why}; the announcements go on as soon as that is possible"
+    )]
+    ModeNotAnnounced { mode: String, bus: String, why: String },
+    #[error("The frames of mode {mode:?} cannot be received: {why}; candor tries again four times a second")]
+    ModeNotHeard { mode: String, why: String },
+    #[error(
         "Programs do not receive the frames that route {route:?} sends to {interface}, a virtual interface; to change that, {}add \
          echo = true to all routes to it",
         if *.by_programs { "choose engine = \"auto\", because eBPF programs send without echo, and " } else { "" }

@@ -257,7 +257,7 @@ impl RunDir {
         let Ok(files) = fs::read_dir(&self.path) else { return };
         let is_control_file = |path: &PathBuf| {
             let extension = path.extension().and_then(|extension| extension.to_str());
-            extension.is_some_and(|extension| ["reload", "metrics"].contains(&extension))
+            extension.is_some_and(|extension| ["reload", "metrics", "mode"].contains(&extension))
         };
         let of_dead = |path: &PathBuf| {
             let pid = self.pid_of(path);

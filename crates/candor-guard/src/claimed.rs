@@ -79,6 +79,12 @@ impl Claimed {
         &self.tally
     }
 
+    /// True if it drops the frames that violate it.
+    #[must_use]
+    pub fn drops(&self) -> bool {
+        self.on_violation == OnViolation::Drop
+    }
+
     /// True if it protects addresses that are claimed on the bus.
     #[must_use]
     pub const fn learns(&self) -> bool {

@@ -13,6 +13,7 @@ mod flood;
 mod j1939;
 mod loss;
 mod measured;
+mod modes;
 mod queue;
 mod requirements;
 mod signature;
@@ -161,9 +162,8 @@ fn opinion(subject: Subject<'_>, requirement: &'static Requirement) -> Opinion {
         Judge::Inversion => queue::inversion(subject, id),
         Judge::Jitter => measured::jitter(subject),
         Judge::Loss => loss::judge(subject, id),
-        Judge::ModeIndication | Judge::ModeSwitch => {
-            Opinion::new(Verdict::NotJudged, By::File, "the file has no mode: the same routes apply at all times")
-        }
+        Judge::ModeIndication => modes::indication(subject, id),
+        Judge::ModeSwitch => modes::switch(subject, id),
         Judge::Order => queue::order(subject, id),
         Judge::OrderAndPriority => queue::order_and_priority(subject, id),
         Judge::OwnAddress => j1939::own_address(subject, id),

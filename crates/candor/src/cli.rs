@@ -17,7 +17,7 @@ pub(crate) use egress::{
 };
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use init::{GenerateGateway, InitArgs, NetworkdArgs};
-pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};
+pub(crate) use run::{Address, Identity, LogForm, ModeArgs, ReloadArgs, RunArgs, TopArgs};
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs, VerboseArgs};
 pub(crate) use verify::VerifyArgs;
 pub(crate) use watch::WatchArgs;
@@ -45,7 +45,7 @@ pub(crate) struct Cli {
 /// The commands as `candor --help` groups them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Gateway file", &["init", "check", "explain", "show", "import"]),
-    ("Running", &["run", "reload", "top"]),
+    ("Running", &["run", "reload", "mode", "top"]),
     ("Kernel state", &["plan", "apply", "status", "down", "egress"]),
     ("Diagnostics", &["dump", "watch", "doctor", "engines"]),
     ("Laboratory", &["lab"]),
@@ -82,6 +82,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     Top(TopArgs),
     Reload(ReloadArgs),
+    Mode(ModeArgs),
     Plan(PlanArgs),
     Apply(ApplyArgs),
     Status(StatusArgs),
@@ -130,6 +131,9 @@ pub(crate) struct ExplainArgs {
     /// For every other route from this bus, show why it does not match.
     #[arg(long)]
     pub(crate) all: bool,
+    /// In this mode of the file.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
     /// Use this engine instead of the one in the file.
     #[arg(long, value_parser = engines(), hide_possible_values = true)]
     pub(crate) engine: Option<Engine>,
@@ -229,6 +233,9 @@ pub(crate) struct ShowArgs {
     /// Print a graph for Graphviz.
     #[arg(long, conflicts_with = "json")]
     pub(crate) dot: bool,
+    /// In this mode of the file.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

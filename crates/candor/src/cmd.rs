@@ -15,6 +15,7 @@ pub(crate) mod init;
 mod job_text;
 pub(crate) mod lab;
 mod listening;
+pub(crate) mod mode;
 pub(crate) mod networkd;
 pub(crate) mod plan;
 pub(crate) mod reload;
@@ -50,6 +51,24 @@ fn read_file(path: &Path, engine: Option<Engine>, keys: &Keys) -> Result<Gateway
         loaded.settle_queues(|| arbitration::layout().is_ok());
     }
     Ok(file)
+}
+
+/// The plan in a mode of its file, if one is wanted.
+///
+/// # Errors
+/// If the file has no such mode.
+fn in_mode(plan: Plan, mode: Option<&str>) -> Result<Plan, String> {
+    let Some(name) = mode else { return Ok(plan) };
+    plan.in_mode(name).ok_or_else(|| no_mode(&plan, name))
+}
+
+/// Says that there is no mode of this name, and which there are.
+fn no_mode(plan: &Plan, name: &str) -> String {
+    let known: Vec<_> = plan.modes().iter().map(|mode| mode.name.as_str()).collect();
+    match known.as_slice() {
+        [] => format!("there is no mode {name:?}: the file has no mode"),
+        known => format!("there is no mode {name:?}; modes: {}", known.join(", ")),
+    }
 }
 
 /// The plan of a file; run by `engine` instead of its own if one is given.

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::verifier::say(args.verbose, cmd::run::run(&args)),
         Command::Top(args) => cmd::top::run(&args),
         Command::Reload(args) => cmd::reload::run(&args),
+        Command::Mode(args) => cmd::mode::run(&args),
         Command::Plan(args) => cmd::plan::run(&args),
         Command::Apply(args) => cmd::verifier::say(args.verbose, cmd::apply::run(&args)),
         Command::Status(args) => cmd::status::run(&args),

@@ -13,6 +13,7 @@ mod handling;
 mod identifiers;
 mod integrity;
 mod lengths;
+mod mode;
 mod operand;
 mod payload;
 mod realtime;
@@ -37,7 +38,7 @@ use crate::config::check::selection::Limits;
 use crate::config::code;
 use crate::config::names::Names;
 use crate::config::spec::Spec;
-use crate::plan::{Engine, Plan, Route};
+use crate::plan::{Engine, Modes, Plan, Route};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{Text, closest, quote};
 use candor_core::realtime::Realtime;
@@ -91,6 +92,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     let frames = frame::frames(spec, &checks, findings);
     let watched = frame::watched(spec, &checks, findings);
     let egress = egress::egress(spec, &buses, &mut checks, findings);
+    let modes = mode::modes(spec, &buses, &checks, findings);
     route::names_are_unique(&spec.routes, findings);
     handling::uids_are_unique(spec, &routes, findings);
     if let Some(engine) = engine {
@@ -104,15 +106,37 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     if databases.iter().all(Vec::is_empty) {
         databases.clear();
     }
-    let plan = Plan { engine: engine?, realtime, buses, databases, routes, frames: frames?, watched, egress };
+    let (frames, no_modes) = (frames?, Modes::default());
+    let plan = Plan { engine: engine?, realtime, buses, databases, routes, frames, watched, egress, modes: no_modes };
     if findings.has_errors() {
         return None;
     }
-    frame::can_wait_for_all(&plan, spec, findings);
-    engine::has_place_for_all(&plan, spec, findings);
+    let plan = plan.with_modes(modes?);
+    in_each_mode(&plan, spec, findings, |plan, findings| {
+        frame::can_wait_for_all(plan, spec, findings);
+        engine::has_place_for_all(plan, spec, findings);
+        mode::are_heard(plan, spec, findings);
+        mode::are_announced(plan, spec, findings);
+    });
     egress::are_forwarded(&plan, spec, findings);
     realtime::has_effect(&plan, spec, findings);
     Some(plan)
+}
+
+/// Checks the plan in no mode, and then in each mode, where findings that are known already are not repeated.
+pub(super) fn in_each_mode(
+    plan: &Plan,
+    spec: &Spec,
+    findings: &mut Findings,
+    mut check: impl FnMut(&Plan, &mut Findings),
+) {
+    check(plan, findings);
+    for written in &spec.modes {
+        let known = findings.len();
+        let Some(plan) = plan.in_mode(&written.name.value) else { continue };
+        check(&plan, findings);
+        findings.keep_new(known, &written.name.span, "in this mode");
+    }
 }
 
 fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {
@@ -191,6 +215,11 @@ fn unused_buses(spec: &Spec, findings: &mut Findings) {
         if let Some(peer) = &bus.vxcan_peer {
             used.extend([bus.name.value.as_str(), peer.value.as_str()]);
         }
+    }
+    for mode in spec.modes.iter().map(|mode| &mode.table) {
+        let heard = [&mode.enter, &mode.leave].into_iter().flatten().filter_map(|frame| frame.from.as_ref());
+        let told = mode.announce.iter().flat_map(|announce| announce.to.iter().flatten());
+        used.extend(heard.chain(told).map(|bus| bus.value.as_str()));
     }
     let guards = spec.routes.iter().filter_map(|route| route.guard.as_ref()?.alarm.as_ref()?.to.as_ref());
     used.extend(guards.map(|to| to.value.as_str()));

@@ -68,6 +68,7 @@ candor_core::codes! {
     INTEGRITY = "E0427";
     KEY = "E0428";
     GUARD = "E0430";
+    MODE = "E0431";
 
     CIRCULATES = "E0601";
 
@@ -91,6 +92,7 @@ candor_core::codes! {
     SENDER_ELSEWHERE = "W0518";
     ROUNDED = "W0519";
     ALARM_COMES_BACK = "W0520";
+    NOT_ANNOUNCED = "W0521";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

@@ -19,7 +19,7 @@ pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     if findings.is_incomplete || findings.has_errors() {
         return;
     }
-    let words = Words { plan, spans: Spans::of(spec) };
+    let words = Words { plan, spans: Spans::of(spec, plan) };
     let mut last_of = HashMap::new();
     for hazard in safety::hazards(plan) {
         // There may be one for each route; text is formatted only for those that are listed.

@@ -2,7 +2,7 @@
 
 use crate::config::{Key, MAX_FILE_BYTES, code, load_with};
 use crate::placement::{KernelAbilities, Placement};
-use crate::plan::{Incoming, Selection};
+use crate::plan::{Incoming, Plan, Selection};
 use candor_core::diagnostic::{Diagnostic, Position, Severity};
 
 /// Loads a file and checks the invariants: the body of the fuzz target `config_parse`, and of the replay of its corpus.
@@ -14,20 +14,7 @@ pub fn check(bytes: &[u8]) {
     let mut key = |_path: &str| Ok(Key::new([0x5A; 16]));
     let findings = match load_with(bytes, None, &mut |_path| Ok(database.to_vec()), &mut key) {
         Ok(loaded) => {
-            let (plan, buses) = (&loaded.plan, loaded.plan.buses().len());
-            for route in plan.routes() {
-                let may_return = route.incoming == Incoming::Allowed;
-                assert!(route.from != route.to || may_return, "{} leads back to its bus", route.name);
-                assert!(route.from.0 < buses && route.to.0 < buses, "ends of {}", route.name);
-                assert!(!route.selections.is_empty(), "{} matches nothing", route.name);
-                // Comparing all pairs of many selections would take too long.
-                let some = &route.selections[..route.selections.len().min(64)];
-                for (at, one) in some.iter().enumerate() {
-                    assert!(some[at + 1..].iter().all(|other| are_apart(one, other)), "{one:?} of {}", route.name);
-                }
-            }
-            assert!(crate::lower(plan).len() >= plan.routes().len(), "a route has no job");
-            assert!(Placement::of(plan, KernelAbilities::NEWEST).is_ok(), "no kernel can run it");
+            loaded.plan.in_each_mode().for_each(|plan| can_run(&plan));
             assert!(loaded.warnings.iter().all(|finding| finding.severity != Severity::Error));
             loaded.warnings
         }
@@ -37,6 +24,23 @@ pub fn check(bytes: &[u8]) {
         }
     };
     can_be_shown(&findings, bytes);
+}
+
+fn can_run(plan: &Plan) {
+    let buses = plan.buses().len();
+    for route in plan.routes() {
+        let may_return = route.incoming == Incoming::Allowed;
+        assert!(route.from != route.to || may_return, "{} leads back to its bus", route.name);
+        assert!(route.from.0 < buses && route.to.0 < buses, "ends of {}", route.name);
+        assert!(!route.selections.is_empty(), "{} matches nothing", route.name);
+        // Comparing all pairs of many selections would take too long.
+        let some = &route.selections[..route.selections.len().min(64)];
+        for (at, one) in some.iter().enumerate() {
+            assert!(some[at + 1..].iter().all(|other| are_apart(one, other)), "{one:?} of {}", route.name);
+        }
+    }
+    assert!(crate::lower(plan).len() >= plan.routes().len(), "a route has no job");
+    assert!(Placement::of(plan, KernelAbilities::NEWEST).is_ok(), "no kernel can run it");
 }
 
 /// Findings of any file are sorted, name a remedy, and underline whole characters of the file.

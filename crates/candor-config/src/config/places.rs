@@ -2,7 +2,7 @@
 
 use super::check::place;
 use super::spec::{self, RouteSpec};
-use crate::plan::{BusIndex, RouteIndex};
+use crate::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::limits;
@@ -26,6 +26,7 @@ pub struct Places {
     buses: Vec<Span>,
     routes: Vec<Route>,
     frames: Vec<Span>,
+    modes: Vec<(String, Span)>,
     egress: Vec<(String, Span)>,
 }
 
@@ -51,13 +52,14 @@ impl Route {
 }
 
 impl Places {
-    /// The places in a file; `None` if it cannot be parsed.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
+    /// The places in the file of a plan; `None` if it cannot be parsed.
+    pub fn of(bytes: &[u8], plan: &Plan) -> Option<Self> {
         let spec = spec::parse(limits::text(bytes).ok()?, &mut Findings::default())?;
         Some(Self {
             buses: spec.buses.specs.iter().map(|bus| bus.name.span.clone()).collect(),
-            routes: spec.by_route().into_iter().map(Route::of).collect(),
+            routes: spec.by_route(plan).into_iter().map(Route::of).collect(),
             frames: spec.frames.iter().map(|frame| frame.span.clone()).collect(),
+            modes: spec.modes.iter().map(|mode| (mode.name.value.clone(), mode.name.span.clone())).collect(),
             egress: spec.egress.iter().map(|one| (one.name.value.clone(), one.name.span.clone())).collect(),
         })
     }
@@ -85,6 +87,11 @@ impl Places {
         self.frames.get(frame).cloned().unwrap_or_default()
     }
 
+    /// The name in `[mode.NAME]`.
+    pub fn mode(&self, mode: &str) -> Span {
+        self.modes.iter().find(|(name, _)| name == mode).map(|(_, span)| span.clone()).unwrap_or_default()
+    }
+
     /// The name in `[egress.BUS]`; `None` if the bus has none.
     pub fn egress(&self, bus: &str) -> Option<Span> {
         self.egress.iter().find(|(name, _)| name == bus).map(|(_, span)| span.clone())
@@ -94,7 +101,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::BUSES;
+    use crate::testing::{BUSES, loaded};
 
     #[test]
     fn parts_of_routes_are_found_also_of_those_with_two_directions() {
@@ -103,7 +110,7 @@ mod tests {
              [[route]]\nname = \"s\"\nfrom = \"a\"\nto = \"b\"\nguard = {{ len = 8 }}\n\
              [egress.b]\n"
         );
-        let places = Places::of(text.as_bytes()).unwrap();
+        let places = Places::of(text.as_bytes(), &loaded(&text)).unwrap();
         let at = |route, part| &text[places.route(RouteIndex(route), part)];
         assert_eq!([at(0, Part::Match), at(1, Part::Match)], ["\"123\""; 2]);
         assert_eq!(at(2, Part::Guard), "{ len = 8 }");

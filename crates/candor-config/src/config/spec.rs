@@ -5,6 +5,7 @@ mod egress;
 mod frame;
 mod guard;
 mod integrity;
+mod mode;
 mod operand;
 mod realtime;
 mod route;
@@ -16,6 +17,7 @@ pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, Selectio
 pub use frame::{FrameSpec, SourceSpec};
 pub use guard::{AlarmSpec, ConstantSpec, GuardSpec};
 pub use integrity::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, SchemeSpec, SecocSpec};
+pub use mode::{AnnounceSpec, ModeFrameSpec, ModeSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OnChangeSpec, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
 pub use wire::{WireBusSpec, WireSpec};
@@ -24,6 +26,7 @@ use std::borrow::Cow;
 
 use toml::de::{DeTable, DeValue};
 
+use crate::plan::Plan;
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::entry::Entry;
 use candor_core::document::keys::{Key, Keyed, Named, Shape, Table, Value, one_or_list, read};
@@ -90,6 +93,12 @@ keys! {
             user space, whatever the `engine` of the routes is")
         .default("none")
         .kernel("user space only");
+    "mode" => modes: Vec<Named<ModeSpec>> | mode::modes = Key::new("a table of modes: [mode.NAME] for each")
+        .shape(Shape::Named("NAME", &Shape::Table(<ModeSpec as Keyed>::KEYS)))
+        .aliases(&["modes"])
+        .about("a mode, in which further routes exist; entered by a command or a frame, and left after a time, see \
+            [`[mode.NAME]`](#modename); at most 16")
+        .default("none");
     "egress" => egress: Vec<Named<EgressSpec>> | egress::egress =
         Key::new("a table of buses: [egress.BUS] for each bus with bands")
         .shape(Shape::Named("BUS", &Shape::Table(<EgressSpec as Keyed>::KEYS)))
@@ -158,9 +167,13 @@ keys! {
 }
 
 impl Spec {
-    /// The route as written for each route of the plan: a bidirectional one twice.
-    pub(in crate::config) fn by_route(&self) -> Vec<&Table<RouteSpec>> {
-        let routes = self.routes.iter();
+    /// The route as written for each route of the plan in its mode: a bidirectional one twice.
+    pub(in crate::config) fn by_route(&self, plan: &Plan) -> Vec<&Table<RouteSpec>> {
+        let current = plan.mode().map(|mode| mode.name.as_str());
+        let routes = self
+            .routes
+            .iter()
+            .filter(|route| route.mode.as_ref().is_none_or(|mode| Some(mode.value.as_str()) == current));
         routes.flat_map(|route| std::iter::repeat_n(route, 1 + usize::from(is_true(&route.both_ways)))).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::plan::{Bus, Engine, Formats, Plan, Route};
+use crate::plan::{Bus, Engine, Formats, Modes, Plan, Route};
 use candor_core::frame::{CAN_MAX_DLEN, CANFD_MAX_DLEN, FrameFormat};
 use candor_core::job::Job;
 use candor_core::realtime::Realtime;
@@ -44,6 +44,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         frames: Vec::new(),
         watched: Vec::new(),
         egress: Vec::new(),
+        modes: Modes::default(),
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use candor_config::plan::{Alarm, Plan, Route, RouteIndex};
+use candor_config::plan::{Alarm, BusIndex, Plan, Route, RouteIndex};
 use candor_core::filter::ReceiveList;
-use candor_core::frame::{CANFD_MTU, RawId};
+use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_core::job::RealtimeNs;
 use candor_guard::{Evidence, Rule};
 use candor_io::can::{CanSocket, Loopback, Options};
@@ -163,11 +163,11 @@ impl Guards {
     }
 }
 
-/// Sends the frame of an alarm; why not, if that fails.
-pub(super) fn send(alarm: &Alarm, interfaces: &Interfaces) -> Option<String> {
-    let Some(interface) = interfaces.present(alarm.to) else { return Some("the interface is gone".to_owned()) };
+/// Sends a frame of the gateway itself; why not, if that fails.
+pub(super) fn send(frame: &Frame, to: BusIndex, interfaces: &Interfaces) -> Option<String> {
+    let Some(interface) = interfaces.present(to) else { return Some("the interface is gone".to_owned()) };
     let mut bytes = [0; CANFD_MTU];
-    let len = alarm.frame.to_kernel(&mut bytes);
+    let len = frame.to_kernel(&mut bytes);
     let options = Options { filters: &[], loopback: Loopback::On, ..Options::default() };
     let sent = CanSocket::open(interface, &options).and_then(|socket| socket.send_now(&bytes[..len]));
     sent.err().map(|error| error.to_string())

@@ -73,11 +73,22 @@ impl Gateway {
     /// by a mix of both plans. can-gw cannot exchange several jobs atomically, so a frame between two requests may not
     /// be forwarded.
     ///
-    /// Routes that keep their names keep their counters. All checks of the start are repeated.
+    /// Routes that keep their names keep their counters. All checks of the start are repeated. The current mode goes on if the
+    /// plan has it, with the time that is left.
     ///
     /// # Errors
     /// The gateway cannot continue, as for [`check`](Self::check). A plan that cannot run here is [`Reload::Refused`].
-    pub fn reload(&mut self, mut plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+    pub fn reload(&mut self, plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+        let (plan, before) = (self.in_current_mode(plan), self.plan.mode().cloned());
+        let outcome = self.exchange(plan, notify)?;
+        if let Reload::Done(_) = outcome {
+            self.mode_goes_on(before.as_ref());
+        }
+        Ok(outcome)
+    }
+
+    /// As [`reload`](Self::reload), with the mode of the plan.
+    pub(super) fn exchange(&mut self, mut plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
         fn program(outcome: &Result<Reload, GatewayError>) -> Option<&BpfError> {
             if let Ok(Reload::Refused(GatewayError::Bpf(error))) = outcome { Some(error) } else { None }
         }
@@ -275,6 +286,7 @@ impl Gateway {
         match last {
             Ok(Some(last)) => {
                 entry.iter().for_each(Entry::forget);
+                let mut idle = None;
                 match (&mut self.kernel, &mut self.bpf, &mut self.user) {
                     (Some(kernel), bpf, user) => {
                         kernel.announce(last);
@@ -288,9 +300,10 @@ impl Gateway {
                     (None, None, Some(user)) => user.announce(last),
                     (None, None, None) => match &mut self.frames {
                         Some(frames) => frames.announce(last),
-                        None => last.forget(),
+                        None => idle = Some(last),
                     },
                 }
+                self.modes.idle.announce(idle);
                 self.announced = Announced::Now;
             }
             Ok(None) => {}
@@ -328,7 +341,7 @@ impl Gateway {
     ) {
         let mut kept = Vec::new();
         for (at, route) in plan.routes().iter().enumerate() {
-            let Some(counters) = earlier.remove(&route.name) else {
+            let Some(counters) = earlier.remove(&route.name).or_else(|| self.modes.resting.remove(&route.name)) else {
                 reloaded.new_routes.push(route.name.clone());
                 kept.push(RouteCounters::default());
                 continue;
@@ -349,6 +362,10 @@ impl Gateway {
             Some(GoneRoute { name, counters })
         });
         reloaded.gone_routes = gone.collect();
+        // A mode that is entered again counts on.
+        let resting = reloaded.gone_routes.iter().filter(|gone| plan.has_in_a_mode(&gone.name));
+        self.modes.resting.extend(resting.map(|gone| (gone.name.clone(), gone.counters.clone())));
+        self.modes.resting.retain(|name, _| plan.has_in_a_mode(name));
         self.earlier = kept;
     }
 }

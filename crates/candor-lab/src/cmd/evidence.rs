@@ -26,7 +26,7 @@ pub(crate) fn run(args: &EvidenceArgs) -> Outcome {
     let file = GatewayFile::read(&args.gateway)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let border = Border::of(&loaded.plan, &args.untrusted)?;
-    let places = Places::of(file.source.text().as_bytes()).expect("a valid file can be parsed");
+    let places = Places::of(file.source.text().as_bytes(), &loaded.plan).expect("a valid file can be parsed");
     let signed = signed(args, &keys)?;
     let signature = signature(&args.gateway, signed.as_ref());
     let runs = if args.r#static {

@@ -107,6 +107,12 @@ impl<'p> Border<'p> {
         self.plan.frames().iter().enumerate().filter(move |(_, frame)| crosses(frame))
     }
 
+    /// The untrusted buses, and those that exchange frames with them, in the order of the file.
+    pub(super) fn networks(&self) -> Vec<BusIndex> {
+        let crosses = |bus: BusIndex| self.both_ways().any(|(from, crossing)| from == bus || crossing.to == bus);
+        (0..self.plan.buses().len()).map(BusIndex).filter(|bus| self.is_untrusted(*bus) || crosses(*bus)).collect()
+    }
+
     /// Buses to which frames are sent across the border, in the order of the file.
     pub(super) fn targets(&self) -> Vec<BusIndex> {
         let is_target = |bus: &BusIndex| self.both_ways().any(|(_, crossing)| crossing.to == *bus);

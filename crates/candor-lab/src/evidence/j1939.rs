@@ -16,14 +16,27 @@ const PDU: u32 = 0x03FF_0000;
 const ADDRESS_CLAIMED: u32 = 0x00EE_0000;
 
 pub(super) fn claims(subject: Subject<'_>, id: &'static str) -> Opinion {
-    let claim = |crossing: &Crossing| crossing.sent.extended(PDU, ADDRESS_CLAIMED);
+    let claim = |crossing: &Crossing| {
+        let is_guarded = guards_claimed(subject.border, crossing).is_some();
+        crossing.sent.extended(PDU, ADDRESS_CLAIMED).filter(|_| !is_guarded)
+    };
     let holds = "no route lets an address claim in (PGN 60928)";
     protected(subject, id, claim, holds, "address claims")
 }
 
 pub(super) fn addresses(subject: Subject<'_>, id: &'static str) -> Opinion {
-    let any = |crossing: &Crossing| crossing.sent.extended(0, 0);
-    protected(subject, id, any, "no 29-bit frame gets in, so no source address", "frames with any source address")
+    let any = |crossing: &Crossing| {
+        let is_guarded = guards_claimed(subject.border, crossing) == Some(true);
+        crossing.sent.extended(0, 0).filter(|_| !is_guarded)
+    };
+    let holds = "no 29-bit frame gets in with a source address that a trusted node has claimed";
+    protected(subject, id, any, holds, "frames with any source address")
+}
+
+/// Whether the last route of a way drops frames with protected addresses, and then whether it protects all that are claimed.
+fn guards_claimed(border: &Border<'_>, crossing: &Crossing) -> Option<bool> {
+    let guard = border.route(Border::last(crossing)).claimed().filter(|guard| guard.drops())?;
+    Some(guard.learns())
 }
 
 /// Frames of such a kind must not cross.

@@ -42,7 +42,7 @@ const USUAL: Options<'static> =
 fn judged(id: &str, text: &str, options: &Options<'_>) -> Opinion {
     let plan = plan(text);
     let border = Border::of(&plan, &["plug".to_owned()]).unwrap();
-    let places = Places::of(text.as_bytes()).unwrap();
+    let places = Places::of(text.as_bytes(), &plan).unwrap();
     let outside: Vec<String> = options.outside.iter().map(|node| (*node).to_owned()).collect();
     let subject = Subject {
         border: &border,
@@ -185,6 +185,35 @@ fn address_claims_and_source_addresses_cannot_enter() {
         assert_eq!(of(id, "", &speaks), Verdict::Violated, "{id}");
     }
     assert_eq!(of("J1939GW-S-089", claim, &speaks), Verdict::Holds);
+    let guarded = |j1939: &str, fate: &str| format!("guard = {{ j1939 = {j1939}, on-violation = \"{fate}\" }}");
+    let [claims, addresses] = ["J1939GW-S-029", "J1939GW-S-039"];
+    let learned = guarded("\"claimed\"", "drop");
+    assert_eq!([claims, addresses].map(|id| of(id, &learned, &speaks)), [Verdict::Holds; 2]);
+    // Listed addresses need not be those that nodes claim.
+    let listed = guarded("[\"0B\"]", "drop");
+    assert_eq!([claims, addresses].map(|id| of(id, &listed, &speaks)), [Verdict::Holds, Verdict::Violated]);
+    let counted = guarded("\"claimed\"", "count");
+    assert_eq!([claims, addresses].map(|id| of(id, &counted, &speaks)), [Verdict::Violated; 2]);
+}
+
+#[test]
+fn modes_are_entered_by_who_may_and_announced_everywhere() {
+    let with = |keys: &str| {
+        let mode = format!("[mode.service]\nfor = \"1min\"\n{keys}\n");
+        let route = inward("match = \"7E0\"").replace("[[route]]\n", "[[route]]\nmode = \"service\"\n");
+        file(&inward("match = \"7DF\"").replace("name = \"", "name = \"other-")) + &route + &mode
+    };
+    let announced = "announce = { to = [\"plug\", \"car\"], frame = \"7F1#01\" }";
+    let text = with(announced);
+    assert_eq!(["AGW-S-010", "AGW-S-011"].map(|id| verdict(id, &text)), [HOLDS, HOLDS]);
+    let open = with(&format!("{announced}\nenter = {{ from = \"plug\", frame = \"7F0#0153\" }}"));
+    assert_eq!(verdict("AGW-S-010", &open), (Verdict::Violated, vec!["service"]));
+    let owner = with(&format!("{announced}\nenter = {{ from = \"car\", frame = \"7F0#0153\" }}"));
+    assert_eq!(verdict("AGW-S-010", &owner), HOLDS);
+    let half = with("announce = { to = [\"car\"], frame = \"7F1#01\" }");
+    assert_eq!(verdict("AGW-S-011", &half), (Verdict::Violated, vec!["service"]));
+    let none = judged("AGW-S-011", &file(&inward("match = \"7DF\"")), &USUAL);
+    assert_eq!(none.verdict, Verdict::NotJudged);
 }
 
 #[test]

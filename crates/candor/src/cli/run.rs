@@ -87,6 +87,31 @@ pub(crate) struct ReloadArgs {
     pub(crate) kernel: KernelArgs,
 }
 
+/// Enter or leave a mode of a running gateway, or show which one lasts.
+///
+/// In a mode, the gateway also has the routes with `mode = "NAME"`. The mode is announced by frames, and left after the time in
+/// the file. Entering the current mode begins its time again; entering another one leaves the current one. A reload keeps the
+/// mode and its time. Without NAME, shows the mode and the time that is left, and changes nothing.
+///
+/// Exit status: 0 the mode was entered, left or shown, 1 it was refused and nothing has changed, 2 no gateway was reached.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor mode car.toml service    enter the mode
+  sudo candor mode car.toml --leave    leave it before its time is over
+  sudo candor mode car.toml            show it")]
+pub(crate) struct ModeArgs {
+    /// File of the gateway.
+    pub(crate) file: PathBuf,
+    /// Name of the mode to enter.
+    pub(crate) name: Option<String>,
+    /// Leave the current mode.
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) leave: bool,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+}
+
 /// Watch a running gateway: bus load, rates, drops, latencies and signals.
 ///
 /// Finds the running gateway, in the kernel or in user space; a name is required only if several are running. Sampling does

@@ -15,6 +15,8 @@ use serde::Serialize;
 #[derive(Debug)]
 pub(super) struct Audit<'a> {
     pub(super) cause: Cause,
+    /// Which mode was entered or left, and how.
+    pub(super) mode: Option<String>,
     pub(super) who: Who,
     /// The signal that asked for it.
     pub(super) signal: Option<&'static str>,
@@ -32,6 +34,7 @@ pub(super) enum Cause {
     Apply,
     Down,
     End,
+    Mode,
     Reload,
     Start,
 }
@@ -128,6 +131,9 @@ impl fmt::Display for SignedView<'_> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct AuditView<'a> {
     pub(super) cause: Cause,
+    /// Which mode was entered or left, and how, such as `service entered by frame`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mode: Option<&'a str>,
     /// The real user id of the process that asked; `null` for a signal of the kernel, such as Ctrl-C.
     pub(super) uid: Option<u32>,
     pub(super) pid: Option<u32>,
@@ -145,9 +151,10 @@ pub(crate) struct AuditView<'a> {
 
 impl Audit<'_> {
     pub(super) fn view(&self) -> AuditView<'_> {
-        let Self { cause, who: Who { uid, pid, login_uid }, signal, files, changes, because } = self;
+        let Self { cause, mode, who: Who { uid, pid, login_uid }, signal, files, changes, because } = self;
         AuditView {
             cause: *cause,
+            mode: mode.as_deref(),
             uid: *uid,
             pid: *pid,
             login_uid: *login_uid,
@@ -163,8 +170,11 @@ impl Audit<'_> {
 
 impl fmt::Display for Audit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cause, who, signal, files, changes, because } = self;
+        let Self { cause, mode, who, signal, files, changes, because } = self;
         write!(f, "audit: {}", cause.name())?;
+        if let Some(mode) = mode {
+            write!(f, " {mode}")?;
+        }
         if let Some(uid) = who.uid {
             write!(f, " by uid {uid}")?;
         }
@@ -245,6 +255,7 @@ impl Cause {
             Self::Apply => "apply",
             Self::Down => "down",
             Self::End => "end",
+            Self::Mode => "mode",
             Self::Reload => "reload",
             Self::Start => "start",
         }
@@ -276,7 +287,7 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let audit = |who, changes, because: Option<&str>| {
             let (cause, files, because) = (Cause::Reload, FileView::all(&contents), because.map(str::to_owned));
-            Audit { cause, who, signal: Some("SIGHUP"), files, changes, because }.to_string()
+            Audit { cause, mode: None, who, signal: Some("SIGHUP"), files, changes, because }.to_string()
         };
         let root = Who { uid: Some(0), pid: Some(812), login_uid: Some(1000) };
         let changes = Changes { added: names(&["speed", "doors"]), removed: names(&["old"]), changed: Vec::new() };

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
     let removed = down.routes.clone();
     let changes = Changes { removed, ..Changes::default() };
     let (cause, who) = (Cause::Down, Who::this_process());
-    let audit = Audit { cause, who, signal: None, files, changes, because: None };
+    let audit = Audit { cause, mode: None, who, signal: None, files, changes, because: None };
     if !down.owners.is_empty() || down.removed_filters > 0 {
         write_to_journal(&audit);
     }

@@ -19,7 +19,7 @@ use candor_config::plan::{BusIndex, Engine, Plan};
 use candor_core::document::closest;
 
 use crate::cli::ExplainArgs;
-use crate::cmd::{plan_for, read_file};
+use crate::cmd::{in_mode, plan_for, read_file};
 #[cfg(test)]
 pub(super) use json::Explained;
 use view::View;
@@ -29,8 +29,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let engine = args.engine.map(|_other| Engine::Auto);
     let file = read_file(&args.file, engine, &Keys::NONE)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
-    let lists = file.lists(engine);
-    let plan = plan_for(&loaded.plan, args.engine);
+    let mode = args.mode.as_deref();
+    let plan = in_mode(plan_for(&loaded.plan, args.engine), mode)?;
+    let lists = file.lists(engine, mode);
     let on = bus_named(&plan, &args.on)?;
     let mut notes = Vec::new();
     let kernel = match plan.engine() {

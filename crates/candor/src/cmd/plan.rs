@@ -3,6 +3,7 @@
 use candor_cli::gateway_file::{Form, identity, plural};
 use candor_cli::{Exit, Outcome, render};
 use candor_config::placement::Side;
+use candor_config::plan::Plan;
 use candor_engine::reconcile::{self, Difference, Foreign, Line, LineKind};
 use serde::Serialize;
 
@@ -16,7 +17,7 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
     let file = read_file(&args.file, None, &args.verify.keys()?)?;
     let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
-    let mut notices = Vec::new();
+    let mut notices: Vec<_> = without_modes(&loaded.plan).into_iter().collect();
     let compared = reconcile::plan(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
         render::err(&format!("{}: {notice}\n", if notice.is_warning() { "warning" } else { "note" }));
         notices.push(notice.to_string());
@@ -34,6 +35,14 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
         render::err(&format!("warning: candor apply would refuse this: {refusal}\n"));
     }
     answered
+}
+
+/// Warns of modes, which need a process that leaves them.
+pub(super) fn without_modes(plan: &Plan) -> Option<String> {
+    let text =
+        "The modes of the file are for candor run, which can leave them; only the routes that always exist are taken";
+    let warned = (!plan.modes().is_empty()).then(|| text.to_owned());
+    warned.inspect(|text| render::err(&format!("warning: {text}\n")))
 }
 
 /// A line about the signature of a file, if it needed one.

@@ -25,9 +25,13 @@ pub(crate) fn run(args: &ReloadArgs) -> Outcome {
         let why = "it read its gateway from standard input; restart it with a file";
         return Err(format!("cannot reload process {pid}: {why}").into());
     }
-    let answer = chosen.reload(TIMEOUT)?;
+    say(chosen.reload(TIMEOUT)?, args.kernel.json)
+}
+
+/// Prints the answer of a gateway.
+pub(super) fn say(answer: Value, json: bool) -> Outcome {
     let taken = answer["taken"] == true;
-    if args.kernel.json {
+    if json {
         render::out(&format!("{:#}\n", without_text(answer)))?;
     } else {
         let text = answer["text"].as_str().unwrap_or_default();

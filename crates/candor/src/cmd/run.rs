@@ -9,8 +9,8 @@ pub(super) mod report;
 mod service;
 mod startup;
 
+use std::panic;
 use std::time::{Duration, Instant};
-use std::{io, panic};
 
 use candor_config::changes::Changes;
 use candor_config::config::Loaded;
@@ -18,7 +18,7 @@ use candor_config::plan::Plan;
 use candor_core::causes::in_full;
 use candor_core::diagnostic::{Diagnostic, Severity};
 use candor_engine::reconcile::{self, DownCount};
-use candor_engine::{Gateway, MeasureLatency};
+use candor_engine::{Gateway, GatewayError, MeasureLatency};
 use candor_io::signal::{EndingSignals, Sender, Signal, Woken};
 
 use crate::cli::{Address, RunArgs};
@@ -100,6 +100,7 @@ fn forward(
     report.started(&gateway, name, SignedView::of_file(contents));
     report.audit(&Audit {
         cause: Cause::Start,
+        mode: None,
         who: *who,
         signal: None,
         files: FileView::all(contents),
@@ -126,6 +127,7 @@ fn forward(
     let ended = |asked: Option<Asked>, because| {
         report.audit(&Audit {
             cause: Cause::End,
+            mode: None,
             who: Who::sender(asked.and_then(|(_, sender)| sender)),
             signal: asked.map(|(signal, _)| signal.name()),
             files: FileView::all(&reloader.origin().contents),
@@ -205,16 +207,30 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    /// Waits for a signal, an event or the given time. Control groups and guards are looked at more often in between: a full
+    /// Enters or leaves modes for frames that were received, or because their time is over.
+    fn look_at_modes(&mut self, gateway: &mut Gateway) -> Result<(), GatewayError> {
+        let report = self.report;
+        if let Some(change) = gateway.look_at_modes(&mut |notice| report.notice(&notice))? {
+            self.reloader.tell_mode(&change, (Who::default(), None), gateway, report);
+            self.service.ready(&report::what_runs(gateway));
+        }
+        Ok(())
+    }
+
+    /// Waits for a signal, an event or the given time. Control groups, guards and modes are looked at more often in between: a full
     /// check would be too expensive for that.
-    fn wait(&mut self, until: Instant, gateway: &mut Gateway) -> io::Result<Option<Asked>> {
+    fn wait(&mut self, until: Instant, gateway: &mut Gateway) -> Result<Option<Asked>, Box<dyn std::error::Error>> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let groups = self.egress.groups_due_within().filter(|within| *within < left);
-            let guards = gateway.guards_due_within().filter(|within| *within < left);
-            let woken = self.signals.wait_or_check(groups.into_iter().chain(guards).min().unwrap_or(left))?;
+            let looks = [gateway.guards_due_within(), gateway.modes_due_within()].into_iter().flatten();
+            let look = looks.filter(|within| *within < left);
+            let woken = self.signals.wait_or_check(groups.into_iter().chain(look).min().unwrap_or(left))?;
             if gateway.guards_due_within().is_some_and(|within| within.is_zero()) {
                 gateway.look_at_guards().iter().for_each(|event| self.report.alarm(event, gateway.plan()));
+            }
+            if gateway.modes_due_within().is_some_and(|within| within.is_zero()) {
+                self.look_at_modes(gateway)?;
             }
             let is_early = Instant::now() < until;
             match woken {

@@ -48,6 +48,7 @@ fn schemas_match_the_code() {
     published::<OfFile<egress::NewsView<'_>>>("egress watch");
     published::<engines::View>("engines");
     published::<OfFile<explain::Explained<'_>>>("explain");
+    published::<events::ModeAnswer<'_>>("mode");
     published::<OfFile<plan::View<'_>>>("plan");
     published::<events::Answer<'_>>("reload");
     published::<OfFile<events::Event<'_>>>("run");
@@ -85,6 +86,7 @@ fn jobs_have_the_published_keys() {
     let content = Content { file: "car.toml".into(), digest: blake2b(b""), signer: Some(signer.clone()) };
     let audit = Audit {
         cause: Cause::Apply,
+        mode: None,
         who: Who::this_process(),
         signal: Some("SIGHUP"),
         files: FileView::all(std::slice::from_ref(&content)),
@@ -140,6 +142,7 @@ fn events_have_the_published_keys() {
     }
     let rejected = events::ReloadView { file: "car.toml", because: Some("no such file"), ..Default::default() };
     is_valid("reload", &events::Answer { taken: false, reload: &rejected });
+    is_valid("mode", &events::ModeAnswer { taken: true, mode: &events::ModeView::default() });
 }
 
 #[test]

@@ -18,13 +18,14 @@ use candor_cli::{Exit, Outcome, render};
 use candor_config::text;
 
 use crate::cli::{ShowArgs, ShowForm};
+use crate::cmd::in_mode;
 
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let file = GatewayFile::read(&args.file)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else {
         return Ok(Exit::No);
     };
-    let plan = &loaded.plan;
+    let plan = &in_mode(loaded.plan.clone(), args.mode.as_deref())?;
     let shown = if args.json {
         render::object(&json::plan(plan))
     } else if args.dot {

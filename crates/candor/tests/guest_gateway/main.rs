@@ -40,6 +40,7 @@ mod many_buses;
 mod measured;
 mod methods;
 mod metrics;
+mod modes;
 mod prelude;
 mod privileges;
 mod programs;

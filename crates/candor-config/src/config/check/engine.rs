@@ -52,7 +52,7 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
         }
         Engine::Kernel | Engine::User(_) => return idle_exclusives(plan, spec, findings),
     }
-    let specs = spec.by_route();
+    let specs = spec.by_route(plan);
     let on_any = Placement::conflicts(plan, KernelAbilities::NEWEST);
     on_any.iter().for_each(|unplaceable| together(unplaceable, &specs, findings));
     if !on_any.is_empty() {
@@ -99,7 +99,7 @@ fn programs_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings)
 
 /// Routes that no program can run because of the others.
 fn programs_can_together(plan: &Plan, spec: &Spec, findings: &mut Findings) {
-    let specs = spec.by_route();
+    let specs = spec.by_route(plan);
     let mut told = Vec::new();
     for Unplaceable { route, kernel, .. } in Placement::conflicts(plan, KernelAbilities::NEWEST) {
         let (Some(spec), Because::Bpf(cannot)) = (specs.get(route.0), kernel) else { continue };
@@ -125,7 +125,7 @@ fn programs_can_together(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 /// Exclusive routes that run elsewhere on every machine, so that others receive their frames as well.
 fn idle_exclusives(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     let Ok(placement) = Placement::of(plan, KernelAbilities::NEWEST) else { return };
-    let specs = spec.by_route();
+    let specs = spec.by_route(plan);
     let routes = plan.routes().iter().enumerate().map(|(at, route)| (RouteIndex(at), route));
     for (at, _) in routes.filter(|(at, route)| route.is_exclusive && placement.side(*at) != Side::Bpf) {
         let Some(exclusive) = specs.get(at.0).and_then(|spec| spec.exclusive.as_ref()) else { continue };
@@ -149,7 +149,7 @@ const MOST_PAIRS: usize = 4_000_000;
 /// Exclusive routes whose program takes frames that a route of another engine is for.
 fn takes_from_routes(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     let Ok(placement) = Placement::of(plan, KernelAbilities::NEWEST) else { return };
-    let specs = spec.by_route();
+    let specs = spec.by_route(plan);
     let side = |at: usize| placement.side(RouteIndex(at));
     let mut pairs = 0;
     let takes = |at: &usize| side(*at) == Side::Bpf && plan.routes()[*at].is_exclusive;
@@ -184,7 +184,7 @@ fn takes_from_routes(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 /// Exclusive routes whose program takes frames that signals are taken from, for composed frames or `watch`.
 fn takes_from_signals(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     let Ok(placement) = Placement::of(plan, KernelAbilities::NEWEST) else { return };
-    let specs = spec.by_route();
+    let specs = spec.by_route(plan);
     for (at, route) in plan.routes().iter().enumerate() {
         if !route.is_exclusive || placement.side(RouteIndex(at)) != Side::Bpf {
             continue;

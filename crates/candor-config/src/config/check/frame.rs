@@ -97,7 +97,7 @@ pub(super) fn can_wait_for_all(plan: &Plan, spec: &Spec, findings: &mut Findings
     if count > MOST_COMPOSING_BUSES {
         let is_timed = |at: &usize| plan.routes()[*at].timing.is_some();
         let route =
-            (0..plan.routes().len()).find(is_timed).and_then(|at| spec.by_route().get(at).map(|route| &route.span));
+            (0..plan.routes().len()).find(is_timed).and_then(|at| spec.by_route(plan).get(at).map(|route| &route.span));
         let place = spec.frames.first().map(|frame| &frame.span).or(route).cloned().unwrap_or_default();
         let message = format!(
             "Composed frames and routes with a timing use {count} buses; at most {MOST_COMPOSING_BUSES} are possible"

@@ -146,6 +146,7 @@ fn route(
         name: spec.name.as_ref()?.value.clone(),
         from,
         to,
+        mode: spec.mode.as_ref().map(|mode| mode.value.clone()),
         selections: forward,
         formats,
         payload,

@@ -275,7 +275,7 @@ impl Lists {
         let mut ids = Identifiers::new(spec, reported);
         let of_buses: Vec<_> =
             spec.buses.specs.iter().map(|bus| Limits::of_bus(bus, &mut ids, reported).map(Rc::new)).collect();
-        let written = spec.by_route().into_iter().zip(plan.routes());
+        let written = spec.by_route(plan).into_iter().zip(plan.routes());
         let routes = written.map(|(written, route)| {
             let of_bus = of_buses.get(route.from.0).cloned().flatten();
             Wanted::of(written, &mut ids, reported).zip(of_bus)

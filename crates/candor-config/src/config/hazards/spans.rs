@@ -2,7 +2,7 @@
 
 use crate::config::check::place;
 use crate::config::spec::{OperandSpec, RouteSpec, Spec};
-use crate::plan::{BusIndex, RouteIndex};
+use crate::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::diagnostic::Span;
 use candor_core::document::keys::Table;
 
@@ -13,8 +13,8 @@ pub(super) struct Spans<'s> {
 }
 
 impl<'s> Spans<'s> {
-    pub(super) fn of(spec: &'s Spec) -> Self {
-        Self { spec, routes: spec.by_route() }
+    pub(super) fn of(spec: &'s Spec, plan: &Plan) -> Self {
+        Self { spec, routes: spec.by_route(plan) }
     }
 
     /// The name in `[bus.NAME]`.

@@ -42,6 +42,9 @@ keys! {
         .aliases(TARGET)
         .about("name of the bus on which they are sent; must differ from `from` unless `back-to-incoming` is set")
         .kernel("`CGW_DST_IF` (`-d`)");
+    "mode" => mode: Option<Text> = Key::new("the name of a mode, such as \"service\"")
+        .about("the route exists only in this mode, see [Modes](firewall.md#modes)")
+        .default("the route always exists");
     "match" => filter: Option<ListSpec> = MATCH
         .about("identifiers to forward: a filter or a list, see [Filters](#filters) and [Lists](#lists-of-identifiers)")
         .default("every frame")

@@ -29,6 +29,7 @@ pub(super) struct LogLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Audited {
     cause: &'static str,
+    mode: Option<String>,
     uid: Option<u32>,
     pid: Option<u32>,
     login_uid: Option<u32>,
@@ -69,6 +70,7 @@ impl LogLine {
         let file = audit.files.first();
         let audited = Audited {
             cause: audit.cause.name(),
+            mode: audit.mode.map(str::to_owned),
             uid: audit.uid,
             pid: audit.pid,
             login_uid: audit.login_uid,
@@ -122,6 +124,7 @@ impl Audited {
             target: "candor",
             event = "audit",
             cause = self.cause,
+            mode = self.mode,
             uid = self.uid,
             pid = self.pid,
             login_uid = self.login_uid,

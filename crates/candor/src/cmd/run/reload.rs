@@ -1,4 +1,4 @@
-//! `SIGHUP`: reloading the gateway file, or the end of the terminal.
+//! `SIGHUP`: reloading the gateway file, another mode, or the end of the terminal.
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -8,16 +8,17 @@ use candor_config::changes::Changes;
 use candor_config::config::Loaded;
 use candor_config::plan::Engine;
 use candor_core::causes::in_full;
-use candor_engine::{ControlFile, Gateway, Reload};
+use candor_engine::{ControlFile, Gateway, ModeCause, ModeChange, ModeRequest, Reload};
 use candor_io::signal::{Sender, Signal};
 use serde_json::Value;
 
 use super::egress::Egress;
 use super::report::Report;
+use super::report::events::ModeView;
 use super::warnings;
 use crate::cli::RunArgs;
 use crate::cmd::audit::{Audit, Cause, FileView, Who};
-use crate::cmd::{plan_for, read_file};
+use crate::cmd::{no_mode, plan_for, read_file};
 use candor_cli::gateway_file::{Content, identity, tally};
 use candor_cli::render;
 use candor_cli::signed::Keys;
@@ -86,7 +87,7 @@ impl<'a> Reloader<'a> {
         &self.origin
     }
 
-    /// Reads the file and switches to it, or reports why not. Signatures are verified with the keys of the start.
+    /// Reads the file and switches to it, or reports why not; or does what `candor mode` asks for. Signatures are verified with the keys of the start.
     ///
     /// # Errors
     /// The gateway cannot continue. An invalid or unsuitable file is not an error.
@@ -98,14 +99,23 @@ impl<'a> Reloader<'a> {
         sender: Option<Sender>,
     ) -> Result<(), Box<dyn Error>> {
         let who = Who::sender(sender);
+        let request = self.control_file.as_ref().and_then(ControlFile::take_mode_request);
         if let Some(control_file) = &mut self.control_file {
             control_file.begin();
+        }
+        if let Some(request) = request {
+            let answer = self.switch_mode(&request, who, gateway, report)?;
+            if let Some(control_file) = &mut self.control_file {
+                control_file.answer(answer);
+            }
+            return Ok(());
         }
         let before = gateway.plan().clone();
         let (answer, contents) = self.try_to(gateway, egress, report)?;
         let taken = answer["taken"] == true;
         report.audit(&Audit {
             cause: Cause::Reload,
+            mode: None,
             who,
             signal: Some(Signal::Hangup.name()),
             files: if contents.is_empty() {
@@ -119,11 +129,59 @@ impl<'a> Reloader<'a> {
         if taken {
             self.origin.contents = contents;
         }
+        if let (Some(mode), None) = (before.mode(), gateway.mode()) {
+            report.message(&format!("Mode {:?} is over, because the new file does not have it", mode.name), false);
+        }
         if let Some(control_file) = &mut self.control_file {
             control_file.signed_by(self.origin.contents.first().and_then(|content| content.signer.as_ref()));
             control_file.answer(answer);
         }
         Ok(())
+    }
+
+    /// The answer to `candor mode`.
+    fn switch_mode(
+        &self,
+        request: &ModeRequest,
+        who: Who,
+        gateway: &mut Gateway,
+        report: &Report,
+    ) -> Result<Value, Box<dyn Error>> {
+        let wanted = match request {
+            ModeRequest::Enter(name) => Some(name.as_str()),
+            ModeRequest::Leave => None,
+            ModeRequest::Show => return Ok(report.mode(&ModeView::of(gateway, None))),
+        };
+        let mut change = gateway.switch_mode(wanted, ModeCause::Command, &mut |notice| report.notice(&notice))?;
+        if let Some(name) = wanted.filter(|name| !gateway.plan().modes().iter().any(|mode| mode.name == *name)) {
+            change.outcome = Err(no_mode(gateway.plan(), name));
+        }
+        Ok(self.tell_mode(&change, (who, Some(Signal::Hangup)), gateway, report))
+    }
+
+    /// Reports a change of the mode. Returns the answer for `candor mode`.
+    pub(super) fn tell_mode(
+        &self,
+        change: &ModeChange,
+        (who, signal): (Who, Option<Signal>),
+        gateway: &Gateway,
+        report: &Report,
+    ) -> Value {
+        let view = ModeView::of(gateway, Some(change));
+        let answer = report.mode(&view);
+        // A mode that goes on changes nothing that crosses.
+        if change.before != change.wanted {
+            report.audit(&Audit {
+                cause: Cause::Mode,
+                mode: Some(view.audited()),
+                who,
+                signal: signal.map(Signal::name),
+                files: FileView::all(&self.origin.contents),
+                changes: change.outcome.as_ref().map(|outcome| outcome.changes.clone()).unwrap_or_default(),
+                because: change.outcome.as_ref().err().cloned(),
+            });
+        }
+        answer
     }
 
     /// The answer, and what was read.

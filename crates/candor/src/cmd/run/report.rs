@@ -26,7 +26,10 @@ use super::output::{Output, Stream};
 use crate::cmd::audit::{Audit, SignedView};
 use crate::cmd::job_text::frames_of;
 use crate::cmd::show;
-use events::{AlarmView, Answer, BusView, CountersView, Event, FrameView, ReloadView, ReloadedView, RouteView};
+use events::{
+    AlarmView, Answer, BusView, CountersView, Event, FrameView, ModeAnswer, ModeView, ReloadView, ReloadedView,
+    RouteView,
+};
 use tables::{bus_table, table};
 
 /// Counters in plan order.
@@ -128,6 +131,24 @@ impl Report {
         let text = format!("{file} was not loaded, and the running gateway is unchanged: {because}\n");
         let view = ReloadView { file, because: Some(because), ..ReloadView::default() };
         self.answer("not-reloaded", &Event::NotReloaded(&view), String::new(), &view, &text)
+    }
+
+    /// Reports a mode that was entered or left. Returns the answer for `candor mode`.
+    pub(super) fn mode(&self, view: &ModeView<'_>) -> Value {
+        let text = view.text();
+        let taken = view.because.is_none();
+        match (self.form, taken) {
+            // A question is no event.
+            _ if view.by.is_none() => {}
+            (Form::Json, _) => self.out(render::line(&Event::Mode(view))),
+            (Form::Text, true) => self.out(text.clone()),
+            (Form::Text, false) => self.output.say(Stream::Error, text.clone()),
+            (Form::Log, true) => self.log(LogLine::new(Level::INFO, "mode", &text)),
+            (Form::Log, false) => self.log(LogLine::new(Level::ERROR, "mode", &text)),
+        }
+        let mut answer = serde_json::json!(ModeAnswer { taken, mode: view });
+        answer["text"] = text.into();
+        answer
     }
 
     fn answer(
@@ -290,12 +311,15 @@ pub(super) fn what_runs(gateway: &Gateway) -> String {
         (Engine::User(_), _, routes) => plural(routes, "route"),
     };
     let watched = plan.watched().iter().map(|frame| frame.signals.len()).sum();
+    let mode = plan.mode().map_or_else(String::new, |mode| format!(", in mode {:?}", mode.name));
     let all = [
         (!routes.is_empty(), routes),
         (!plan.frames().is_empty(), composed),
         (watched > 0, plural(watched, "watched signal")),
     ];
-    all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, text)| text).collect::<Vec<_>>().join(" and ")
+    let all: Vec<_> = all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, text)| text).collect();
+    // All routes may be in modes.
+    if all.is_empty() { format!("no route{mode}") } else { all.join(" and ") + &mode }
 }
 
 fn job_text(gateway: &Gateway, job: &Job) -> String {

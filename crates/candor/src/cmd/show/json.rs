@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use candor_config::config::note_keys;
 use candor_config::placement::{KernelAbilities, Placement};
 use candor_config::plan::{
-    Bus, Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp, WhenFull,
+    Bus, BusIndex, Echo, Formats, IdChange, Incoming, Mode, ModeFrame, Plan, Route, RouteIndex, Selection, SendAs,
+    Timestamp, WhenFull,
 };
 use candor_core::filter::CAN_INV_FILTER;
 use candor_core::frame::FrameFormat;
@@ -30,6 +31,37 @@ pub(in crate::cmd) struct View<'a> {
     frames: Vec<frames::FrameView<'a>>,
     /// In the order of delivery within a receive list.
     jobs: Vec<JobView<'a>>,
+    /// The mode that is shown; `null` for the routes that always exist.
+    mode: Option<&'a str>,
+    modes: Vec<ModeView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ModeView<'a> {
+    name: &'a str,
+    for_s: f64,
+    enter: Option<ModeFrameView<'a>>,
+    leave: Option<ModeFrameView<'a>>,
+    announce: Option<AnnounceView<'a>>,
+}
+
+/// A frame that enters or leaves a mode.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ModeFrameView<'a> {
+    from: &'a str,
+    /// As for cansend.
+    frame: String,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct AnnounceView<'a> {
+    to: Vec<&'a str>,
+    frame: String,
+    every_s: f64,
+    at_end: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,6 +85,8 @@ struct RouteView<'a> {
     name: &'a str,
     from: &'a str,
     to: &'a str,
+    /// The mode in which it exists; `null`: it always exists.
+    mode: Option<&'a str>,
     r#match: Vec<SelectionView>,
     payload: Vec<PayloadView>,
     frames: &'static str,
@@ -202,6 +236,25 @@ pub(super) fn plan(plan: &Plan) -> View<'_> {
             .collect(),
         frames: plan.frames().iter().map(|frame| frames::view(plan, frame)).collect(),
         jobs: candor_config::lower(plan).iter().map(|job| self::job(plan, job, placement)).collect(),
+        mode: plan.mode().map(|mode| mode.name.as_str()),
+        modes: plan.modes().iter().map(|mode| self::mode(plan, mode)).collect(),
+    }
+}
+
+fn mode<'a>(plan: &'a Plan, mode: &'a Mode) -> ModeView<'a> {
+    let bus = |bus: BusIndex| plan.bus(bus).name.as_str();
+    let frame = |frame: &ModeFrame| ModeFrameView { from: bus(frame.from), frame: frame.frame.to_string() };
+    ModeView {
+        name: &mode.name,
+        for_s: mode.lasts.as_secs_f64(),
+        enter: mode.enter.as_ref().map(frame),
+        leave: mode.leave.as_ref().map(frame),
+        announce: mode.announce.as_ref().map(|announce| AnnounceView {
+            to: announce.to.iter().map(|to| bus(*to)).collect(),
+            frame: announce.frame.to_string(),
+            every_s: announce.every.as_secs_f64(),
+            at_end: announce.at_end.as_ref().map(ToString::to_string),
+        }),
     }
 }
 
@@ -239,6 +292,7 @@ fn route<'a>(plan: &'a Plan, route: &'a Route, placement: Option<(&Placement, Ro
         name: &route.name,
         from: &plan.bus(route.from).name,
         to: &plan.bus(route.to).name,
+        mode: route.mode.as_deref(),
         r#match: route.selections.iter().map(selection).collect(),
         payload: route.payload.iter().map(payload).collect(),
         frames: match route.formats {

@@ -11,7 +11,8 @@ fn lists_withhold_what_match_includes_and_the_route_excludes() {
     let without: String = without.map(|line| format!("{line}\n")).collect();
     let jobs = |text: &str| crate::lower(&loaded(text));
     let (left, all) = (jobs(FILE), jobs(&without));
-    let lists = lists_for(FILE.as_bytes(), None, &mut crate::config::no_files, &mut crate::config::no_keys).unwrap();
+    let lists =
+        lists_for(FILE.as_bytes(), (None, None), &mut crate::config::no_files, &mut crate::config::no_keys).unwrap();
     let takes =
         |jobs: &[job::Job], route, id| jobs.iter().any(|job| job.route == route && job.filter.normalise().matches(id));
     let ids = (0..0x800).flat_map(|id| [id, id | 0x4000_0000, id | 0x8000_0000]).chain([0x98DA_00F1, 0x2000_0040]);
@@ -29,7 +30,8 @@ fn lists_withhold_what_match_includes_and_the_route_excludes() {
 
 #[test]
 fn names_every_list() {
-    let lists = lists_for(FILE.as_bytes(), None, &mut crate::config::no_files, &mut crate::config::no_keys).unwrap();
+    let lists =
+        lists_for(FILE.as_bytes(), (None, None), &mut crate::config::no_files, &mut crate::config::no_keys).unwrap();
     let withheld = |route, id| lists.withhold(RouteIndex(route), RawId(id));
     let list = |by, list| Withheld { by, list };
     let (bus, route) = (ListOf::Bus, ListOf::Route);
@@ -44,5 +46,7 @@ fn names_every_list() {
     );
     assert_eq!(withheld(1, 0x200), [], "not in `match`");
     assert_eq!(withheld(99, 0x123), []);
-    assert!(lists_for(b"engine = 1", None, &mut crate::config::no_files, &mut crate::config::no_keys).is_none());
+    assert!(
+        lists_for(b"engine = 1", (None, None), &mut crate::config::no_files, &mut crate::config::no_keys).is_none()
+    );
 }

@@ -29,6 +29,8 @@ use frames::{Frame, Signal};
 struct Snapshot {
     engine: &'static str,
     uptime: Duration,
+    /// Each mode, and whether it lasts.
+    modes: Vec<(String, bool)>,
     routes: Vec<Route>,
     /// Composed ones.
     frames: Vec<Frame>,
@@ -109,6 +111,7 @@ impl Observer {
         of(Snapshot {
             engine: gateway.plan().engine().name(),
             uptime,
+            modes: modes(gateway),
             routes: routes(gateway),
             frames,
             signals,
@@ -146,6 +149,12 @@ fn of(snapshot: Snapshot) -> String {
     let mut text = String::new();
     encode(&mut text, &registry).expect("a String takes any text");
     text
+}
+
+fn modes(gateway: &Gateway) -> Vec<(String, bool)> {
+    let current = gateway.mode().map(|(mode, _)| &mode.name);
+    let modes = gateway.plan().modes().iter();
+    modes.map(|mode| (mode.name.clone(), current == Some(&mode.name))).collect()
 }
 
 fn routes(gateway: &Gateway) -> Vec<Route> {
@@ -212,7 +221,9 @@ impl Snapshot {
         encoder.encode_descriptor("build", "Version and engine", None, MetricType::Info)?.encode_info(&build)?;
         let help = "Time since the gateway started";
         let mut uptime = encoder.encode_descriptor("uptime", help, Some(&Unit::Seconds), MetricType::Gauge)?;
-        uptime.encode_gauge(&self.uptime.as_secs_f64())
+        uptime.encode_gauge(&self.uptime.as_secs_f64())?;
+        let modes = self.modes.iter().map(|(mode, lasts)| ([("mode", mode.as_str())], u64::from(*lasts)));
+        family(encoder, MetricType::Gauge, ("mode", "1 while the mode lasts"), modes)
     }
 
     fn routes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -473,6 +484,7 @@ mod tests {
         let snapshot = Snapshot {
             engine: "auto",
             uptime: Duration::from_millis(1500),
+            modes: vec![("service".into(), true), ("flash".into(), false)],
             routes: vec![
                 Route {
                     labels: labels("speed", "user"),

@@ -1,4 +1,4 @@
-//! JSON of `candor run --json` and `candor reload --json`.
+//! JSON of `candor run --json`, `candor reload --json` and `candor mode --json`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,9 @@ use candor_config::plan::Plan;
 use candor_core::frame::{CAN_MAX_DLEN, RawId};
 use candor_core::job::Job;
 use candor_core::order;
-use candor_engine::{BusCounters, FrameCounters, Gateway, GuardEvent, GuardFinding, Reloaded, RouteCounters};
+use candor_engine::{
+    BusCounters, FrameCounters, Gateway, GuardEvent, GuardFinding, ModeChange, ModeOutcome, Reloaded, RouteCounters,
+};
 use serde::Serialize;
 
 use crate::cmd::audit::{AuditView, SignedView};
@@ -43,6 +45,8 @@ pub(in crate::cmd) enum Event<'a> {
     /// What a guard found.
     Alarm(AlarmView<'a>),
     Audit(AuditView<'a>),
+    /// A mode was entered or left, or could not be.
+    Mode(&'a ModeView<'a>),
     Counters(CountersView<'a>),
     FinalCounters(CountersView<'a>),
     Reloaded(&'a ReloadView<'a>),
@@ -208,6 +212,107 @@ pub(in crate::cmd) struct ReloadView<'a> {
     pub(in crate::cmd) reloaded: Option<ReloadedView<'a>>,
 }
 
+/// The current mode, and what became of a change.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct ModeView<'a> {
+    /// The mode that lasts now; `null` for none.
+    pub(in crate::cmd) mode: Option<&'a str>,
+    /// Seconds until it is left.
+    pub(in crate::cmd) remaining_s: Option<f64>,
+    /// The mode before the change.
+    pub(in crate::cmd) before: Option<&'a str>,
+    /// The mode that was to be entered; `null` to be in none.
+    pub(in crate::cmd) wanted: Option<&'a str>,
+    /// `command`, `frame` or `time`; `null` if nothing was to change.
+    pub(in crate::cmd) by: Option<&'static str>,
+    /// Names of routes.
+    pub(in crate::cmd) added: &'a [String],
+    pub(in crate::cmd) removed: &'a [String],
+    /// The removed routes with their counters.
+    pub(in crate::cmd) gone_routes: Vec<RouteView<'a>>,
+    /// The reason why nothing has changed.
+    pub(in crate::cmd) because: Option<&'a str>,
+}
+
+/// The output of `candor mode --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct ModeAnswer<'a> {
+    pub(in crate::cmd) taken: bool,
+    #[serde(flatten)]
+    pub(in crate::cmd) mode: &'a ModeView<'a>,
+}
+
+impl<'a> ModeView<'a> {
+    pub(in crate::cmd) fn of(gateway: &'a Gateway, change: Option<&'a ModeChange>) -> Self {
+        let (mode, left) = gateway.mode().unzip();
+        let now = Self {
+            mode: mode.map(|mode| mode.name.as_str()),
+            remaining_s: left.map(|left| left.as_secs_f64()),
+            ..Self::default()
+        };
+        let Some(ModeChange { before, wanted, cause, outcome }) = change else { return now };
+        let (before, wanted, by) = (before.as_deref(), wanted.as_deref(), Some(cause.name()));
+        match outcome {
+            Ok(ModeOutcome { changes, gone_routes }) => {
+                let gone_routes = gone_routes.iter().map(|gone| RouteView::of(&gone.name, &gone.counters)).collect();
+                Self { before, wanted, by, added: &changes.added, removed: &changes.removed, gone_routes, ..now }
+            }
+            Err(because) => Self { before, wanted, by, because: Some(because), ..now },
+        }
+    }
+
+    /// Lines for people.
+    pub(in crate::cmd) fn text(&self) -> String {
+        let lasts = self.remaining_s.map_or_else(String::new, |left| format!("{} s left", left.round()));
+        let name = |mode: Option<&str>| format!("{:?}", mode.unwrap_or_default());
+        let Some(by) = self.by else {
+            return match self.mode {
+                Some(_) => format!("mode {}, {lasts}\n", name(self.mode)),
+                None => "no mode\n".to_owned(),
+            };
+        };
+        if let Some(because) = self.because {
+            return match self.wanted {
+                Some(_) => format!(
+                    "mode {} was not entered (by {by}), and the gateway is unchanged: {because}\n",
+                    name(self.wanted)
+                ),
+                None => format!(
+                    "mode {} could not be left (by {by}): {because}; candor tries again each second, and ends if that fails\n",
+                    name(self.before)
+                ),
+            };
+        }
+        let mut text = match (self.before, self.wanted) {
+            (None, None) => "no mode, as before\n".to_owned(),
+            (Some(_), None) => format!("mode {} left by {by}\n", name(self.before)),
+            (before, wanted) if before == wanted => format!("mode {} goes on: {lasts}\n", name(wanted)),
+            (before, wanted) => {
+                let instead = before.map_or_else(String::new, |_| format!(" in place of {}", name(before)));
+                format!("mode {} entered by {by}{instead}: {lasts}\n", name(wanted))
+            }
+        };
+        if !self.added.is_empty() {
+            text += &format!("new: {}\n", self.added.join(", "));
+        }
+        for RouteView { route, handled, dropped, deleted, .. } in &self.gone_routes {
+            text += &format!("gone: {route}: handled {handled}, dropped {dropped}, deleted {deleted}\n");
+        }
+        text
+    }
+
+    /// For the audit line.
+    pub(in crate::cmd) fn audited(&self) -> String {
+        let by = self.by.unwrap_or_default();
+        match (self.wanted, self.before) {
+            (Some(wanted), _) => format!("{wanted} entered by {by}"),
+            (None, before) => format!("{} left by {by}", before.unwrap_or_default()),
+        }
+    }
+}
+
 /// The changes of a reload that was accepted.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -296,6 +401,17 @@ impl<'a> ReloadedView<'a> {
 pub(in crate::cmd) fn samples<'a>(counted: &RouteCounters, bus: &'a BusCounters) -> Vec<Event<'a>> {
     const DONE: &ReloadView<'_> =
         &ReloadView { file: "car.toml", because: None, findings: Vec::new(), valid: None, reloaded: None };
+    const MODE: &ModeView<'_> = &ModeView {
+        mode: Some("service"),
+        remaining_s: Some(600.0),
+        before: None,
+        wanted: Some("service"),
+        by: Some("frame"),
+        added: &[],
+        removed: &[],
+        gone_routes: Vec::new(),
+        because: None,
+    };
     let job = || JobView {
         route: "r",
         from: "can0",
@@ -321,6 +437,7 @@ pub(in crate::cmd) fn samples<'a>(counted: &RouteCounters, bus: &'a BusCounters)
         Event::Reloaded(DONE),
         Event::NotReloaded(DONE),
         Event::Invalid(DONE),
+        Event::Mode(MODE),
         Event::Ended { signal: "SIGINT", removed_jobs: 1, missing_jobs: 0 },
     ]
 }

@@ -117,10 +117,13 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
 /// True if a route may run in an eBPF program, or a tree classifies by control group with programs, which are reloaded when a
 /// service restarts.
 pub(super) fn loads_programs(plan: &Plan) -> bool {
-    let placement = Placement::known(plan, KernelAbilities::NEWEST);
-    let in_program =
-        |placement: &Placement| (0..plan.routes().len()).any(|route| placement.side(RouteIndex(route)) == Side::Bpf);
-    placement.as_ref().is_some_and(in_program) || compile::trees(plan.egress()).values().any(Tree::has_programs)
+    let in_program = |plan: &Plan| {
+        let placement = Placement::known(plan, KernelAbilities::NEWEST);
+        let is_program = |placement: &Placement, route| placement.side(RouteIndex(route)) == Side::Bpf;
+        placement.is_some_and(|placement| (0..plan.routes().len()).any(|route| is_program(&placement, route)))
+    };
+    // A mode is entered with what is kept now.
+    plan.in_each_mode().any(|plan| in_program(&plan)) || compile::trees(plan.egress()).values().any(Tree::has_programs)
 }
 
 /// True if the engine tries the kernel's CRC8 in a network namespace, because the file counts positions from the end.
@@ -128,7 +131,9 @@ pub(super) fn tries_crc8(plan: &Plan) -> bool {
     let counts_from_the_end =
         |crc8: &Crc8Checksum| [crc8.span.from, crc8.span.to, crc8.span.result].iter().any(|at| *at < 0);
     !matches!(plan.engine(), Engine::User(_))
-        && plan.routes().iter().any(|route| route.checksums.crc8.as_ref().is_some_and(counts_from_the_end))
+        && plan.in_each_mode().any(|plan| {
+            plan.routes().iter().any(|route| route.checksums.crc8.as_ref().is_some_and(counts_from_the_end))
+        })
 }
 
 /// True if io_uring needs CAP_SYS_ADMIN (`kernel.io_uring_disabled` is 1).
