@@ -55,7 +55,8 @@ pub(crate) struct EvidenceArgs {
     /// Write the report to this directory: evidence.html and evidence.json.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Kernel of the guest, by its name in `candor-lab kernels` or its path (default: debian-6.1).
+    /// Kernel of the guest, by its name in `candor-lab kernels` or its path (default: debian-6.1, or debian-7.3 if the file
+    /// has a queue in the order of arbitration, which needs Linux 6.16).
     #[arg(long, value_name = "NAME|PATH", conflicts_with = "static")]
     pub(crate) kernel: Option<String>,
     /// Kill the guest after this time.

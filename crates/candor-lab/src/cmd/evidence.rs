@@ -19,6 +19,9 @@ pub(super) use json::View;
 use super::evidence_runs;
 use crate::cli::EvidenceArgs;
 
+/// A kernel that has queues in the order of arbitration.
+const WITH_BPF_QUEUES: &str = "debian-7.3";
+
 type Failure = Box<dyn std::error::Error>;
 
 pub(crate) fn run(args: &EvidenceArgs) -> Outcome {
@@ -29,10 +32,12 @@ pub(crate) fn run(args: &EvidenceArgs) -> Outcome {
     let places = Places::of(file.source.text().as_bytes(), &loaded.plan).expect("a valid file can be parsed");
     let signed = signed(args, &keys)?;
     let signature = signature(&args.gateway, signed.as_ref());
+    let newest = loaded.plan.has_arbitration().then_some(WITH_BPF_QUEUES);
+    let kernel = args.kernel.as_deref().or(newest);
     let runs = if args.r#static {
         None
     } else {
-        Some(evidence_runs::in_guest(&args.gateway, &args.untrusted, args.kernel.as_deref(), args.timeout)?)
+        Some(evidence_runs::in_guest(&args.gateway, &args.untrusted, kernel, args.timeout)?)
     };
     let subject = Subject {
         border: &border,

@@ -88,6 +88,11 @@ impl<'p> Border<'p> {
         self.inward.iter().map(|(_, crossing)| crossing)
     }
 
+    /// True if something gets from trusted buses to untrusted ones.
+    pub(super) fn has_outward(&self) -> bool {
+        !self.outward.is_empty()
+    }
+
     /// What crosses in either direction, with the bus that it comes from.
     pub(super) fn both_ways(&self) -> impl Iterator<Item = (BusIndex, &Crossing)> {
         self.inward.iter().chain(&self.outward).map(|(from, crossing)| (*from, crossing))

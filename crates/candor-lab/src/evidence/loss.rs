@@ -12,9 +12,12 @@ pub(super) fn judge(subject: Subject<'_>, id: &'static str) -> Opinion {
     match subject.runs {
         // What is lost by design need not be lost in a run.
         Some(runs) if opinion.verdict != Verdict::Violated => {
-            let run = measured::loss(runs);
-            let by = if run.verdict == Verdict::NotJudged { run.by } else { By::FileAndRuns };
-            Opinion { by, ..run }.with_more(opinion.figures)
+            let mut run = measured::loss(runs);
+            if run.verdict == Verdict::Holds && subject.border.has_outward() {
+                run.verdict = Verdict::NotJudged;
+                run.reason += "; the other direction was not run: name its bus with --untrusted to do so";
+            }
+            Opinion { by: By::FileAndRuns, ..run }.with_more(opinion.figures)
         }
         _ => opinion,
     }

@@ -396,6 +396,9 @@ fn what_was_not_run_is_not_judged() {
         let [good, without] = with_runs(id, &text, not_run).map(|(verdict, _)| verdict);
         assert_eq!([good, without], [Verdict::Holds, Verdict::NotJudged], "{id}");
     }
+    // Frames in the other direction are not run.
+    let two_ways = text.clone() + &outward("match = \"7E8\"");
+    assert_eq!(with_runs("CGW-S-005a", &two_ways, |_runs| {})[0].0, Verdict::NotJudged);
     let unnumbered = |runs: &mut Runs| runs.paths[0].order.is_numbered = false;
     assert_eq!(with_runs("CGW-S-005c", &text, unnumbered)[1].0, Verdict::NotJudged);
     let timed = |runs: &mut Runs| {

@@ -2,6 +2,7 @@
 //!
 //! Equal evidence gives equal bytes.
 
+use candor_cli::gateway_file::plural;
 use maud::{Markup, html as markup};
 
 use super::claims;
@@ -147,8 +148,8 @@ fn counts(lines: &[EvidenceLine<'_>]) -> String {
     let of = |verdict| lines.iter().filter(|line| line.judged.opinion.verdict == verdict).count();
     let people = lines.iter().filter(|line| line.is_for_people()).count();
     format!(
-        "{} requirements: {} hold, {} violated, {} not judged; {people} of these are for people to decide.",
-        lines.len(),
+        "{}: {} hold, {} violated, {} not judged; {people} of these are for people to decide.",
+        plural(lines.len(), "requirement"),
         of(Verdict::Holds),
         of(Verdict::Violated),
         of(Verdict::NotJudged),

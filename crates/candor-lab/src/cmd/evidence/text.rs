@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use candor_cli::gateway_file::plural;
 use candor_cli::render::{self, Source};
 use candor_core::diagnostic::Diagnostic;
 use candor_lab::evidence::{Judged, Verdict, title};
@@ -45,7 +46,10 @@ pub(super) fn of(page: &EvidencePage<'_>, source: &Source, out: Option<&Path>) -
     if !people.is_empty() {
         text += &format!("For people to decide: {}\n", people.join(", "));
     }
-    text += &format!("{} requirements: {holds} hold, {violated} violated, {not_judged} not judged\n", page.lines.len());
+    text += &format!(
+        "{}: {holds} hold, {violated} violated, {not_judged} not judged\n",
+        plural(page.lines.len(), "requirement")
+    );
     if let Some(out) = out {
         text += &format!("Report: {}\n", out.join("evidence.html").display());
     }
