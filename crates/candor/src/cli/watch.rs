@@ -28,6 +28,9 @@ pub(crate) struct WatchArgs {
     /// Watch only this bus: its name in the file, or its interface (repeatable; default: every bus from which a route comes).
     #[arg(long, value_name = "BUS")]
     pub(crate) on: Vec<String>,
+    /// Also with the routes of this mode of the file.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
     /// End after this time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,

@@ -26,9 +26,9 @@ use candor_io::signal::EndingSignals;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
-use super::init;
 use super::listening::{self, Listener, Port};
 use super::run::report::events::AlarmView;
+use super::{in_mode, init};
 use crate::cli::WatchArgs;
 use crate::netns;
 pub(super) use json::Event;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &WatchArgs) -> Outcome {
     let signals = EndingSignals::block()?;
     let file = GatewayFile::read(&args.file)?;
     let Some(loaded) = file.gateway_and_warnings(Form::running(args.json))? else { return Ok(Exit::No) };
-    let plan = &loaded.plan;
+    let plan = &in_mode(loaded.plan.clone(), args.mode.as_deref())?;
     let mut ports = open(args, plan)?;
     let mut watch = Watch::new(plan, args.json);
     watch.begin(&args.file.display().to_string(), &ports)?;
