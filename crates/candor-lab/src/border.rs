@@ -58,7 +58,7 @@ pub struct PathRun {
     pub order_of_several: Option<Order>,
     /// `None`: no frame arrived.
     pub jitter: Option<Jitter>,
-    /// `None`: without a bus of this format in the laboratory, or without a frame that arrived.
+    /// `None`: no frame arrived.
     pub inversion: Option<Inversion>,
 }
 

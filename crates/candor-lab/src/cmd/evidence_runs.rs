@@ -80,11 +80,13 @@ pub(super) fn in_guest(
     spec.kernel = kernel.map(str::to_owned);
     spec.timeout = timeout;
     let mut progress = Progress::new();
-    progress.kept = Some(Vec::new());
+    // Each gateway of a run repeats the warnings of the file.
+    (progress.kept, progress.kept_errors) = (Some(Vec::new()), Some(Vec::new()));
     let exit = guest::run(&spec, &mut progress);
     progress.clear();
     let exit = exit.inspect_err(guests::show_console)?;
     if exit.status != 0 {
+        render::err(&String::from_utf8_lossy(&progress.kept_errors.unwrap_or_default()));
         return Err(format!("The runs failed in the guest (status {})", exit.status).into());
     }
     let runs = serde_json::from_slice(&progress.kept.unwrap_or_default());

@@ -36,6 +36,8 @@ pub(crate) struct Progress {
     downloading: bool,
     /// Standard output, if it is kept instead of shown.
     pub(crate) kept: Option<Vec<u8>>,
+    /// Standard error, likewise.
+    pub(crate) kept_errors: Option<Vec<u8>>,
     /// The first error of writing the output.
     pub(crate) failed: Option<io::Error>,
 }
@@ -44,7 +46,7 @@ impl Progress {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         bar.set_style(spinner());
-        Self { bar, downloading: false, kept: None, failed: None }
+        Self { bar, downloading: false, kept: None, kept_errors: None, failed: None }
     }
 
     pub(crate) fn clear(&self) {
@@ -110,6 +112,10 @@ impl Observer for Progress {
     }
 
     fn stderr(&mut self, bytes: &[u8]) {
+        if let Some(kept) = &mut self.kept_errors {
+            kept.extend_from_slice(bytes);
+            return;
+        }
         let written = io::stderr().lock().write_all(bytes);
         self.keep(written);
     }

@@ -4,7 +4,7 @@ use super::*;
 
 fn plan(route: &str) -> Plan {
     let text = format!(
-        "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{route}\n"
+        "engine = \"auto\"\n[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{route}\n"
     );
     config::load(text.as_bytes()).unwrap_or_else(|findings| panic!("{text}: {findings:?}")).plan
 }
@@ -19,7 +19,7 @@ fn examples(route: &str, most: usize) -> Vec<String> {
 fn examples_pass_filters_patterns_and_guards() {
     assert_eq!(examples("match = \"123\"", 4), ["123#0000000000000000"]);
     assert_eq!(
-        examples("match = \"120:7F0\"", 3),
+        examples("match = \"120..12F\"", 3),
         ["120#0000000000000000", "127#0000000000000000", "12F#0000000000000000"]
     );
     assert_eq!(examples("match = \"12345678\"\nguard = { len = 3 }", 1), ["12345678#000000"]);

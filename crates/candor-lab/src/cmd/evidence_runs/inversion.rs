@@ -50,7 +50,7 @@ struct OnBus {
     frame: Frame,
 }
 
-pub(super) fn measure(way: &Way<'_>, permitted_ns: i64) -> Result<Option<Inversion>, Failure> {
+pub(super) fn measure(way: &Way<'_>, permitted_ns: i64) -> Result<Inversion, Failure> {
     let trusted = way.plan.bus(way.route.to);
     let is_fd = way.leaves.format == FrameFormat::Fd;
     let spec = BusSpec {
@@ -95,7 +95,7 @@ pub(super) fn measure(way: &Way<'_>, permitted_ns: i64) -> Result<Option<Inversi
         let before = lows.iter().filter(|low| low.start_ns > *sent && low.start_ns < one.start_ns).count();
         most_before = most_before.max(before as u64);
     }
-    Ok(Some(Inversion {
+    Ok(Inversion {
         bit_rate_bits_per_s: buses[0].rate.bits_per_second().into(),
         controller_frames: kind.depth.get().into(),
         queue_frames: QUEUE_FRAMES,
@@ -109,7 +109,7 @@ pub(super) fn measure(way: &Way<'_>, permitted_ns: i64) -> Result<Option<Inversi
         urgent_arrived_frames: arrived,
         urgent_max_ns: u64::try_from(urgent_max_ns).unwrap_or(0),
         max_low_frames_before_urgent: most_before,
-    }))
+    })
 }
 
 /// The urgent frame of this number; without numbers, the first after it was sent.

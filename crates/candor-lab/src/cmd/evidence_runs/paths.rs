@@ -100,7 +100,7 @@ impl<'a> Way<'a> {
             frame: self.frames[0].to_string(),
             leaves_as_hex: id_text(self.leaves.id),
             is_timed: self.route.timing.is_some(),
-            inversion: if order.arrived_frames > 0 { inversion::measure(self, period)? } else { None },
+            inversion: (order.arrived_frames > 0).then(|| inversion::measure(self, period)).transpose()?,
             flood,
             order,
             order_of_several,
