@@ -87,8 +87,8 @@ impl Plan {
         self.modes.list.get(self.modes.current?)
     }
 
-    /// The plan with the routes that always exist and those of this mode, in the order of the file; `None` if there is no such
-    /// mode.
+    /// The plan with the routes that always exist and those of this mode, in the order of the file; `None` if there is
+    /// no such mode.
     #[must_use]
     pub fn in_mode(&self, name: &str) -> Option<Self> {
         let at = self.modes.list.iter().position(|mode| mode.name == name)?;

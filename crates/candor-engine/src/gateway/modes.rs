@@ -1,5 +1,5 @@
-//! Modes: the frames that enter and leave them, their end, and what announces them. The threads that forward have no part in
-//! it; a mode is entered and left by a reload of the plan that runs.
+//! Modes: the frames that enter and leave them, their end, and what announces them. The threads that forward have no
+//! part in it; a mode is entered and left by a reload of the plan that runs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
@@ -284,8 +284,8 @@ impl Gateway {
         Ok(Some(change).filter(|change| change.before != change.wanted))
     }
 
-    /// Enters a mode, or leaves the current one. Entering the current one begins its time again. A mode that cannot be entered
-    /// changes nothing; one that cannot be left now is tried to be left by [`look_at_modes`](Self::look_at_modes) each second.
+    /// Enters a mode, or leaves the current one. Entering the current one begins its time again. A mode that cannot be
+    /// entered changes nothing; [`look_at_modes`](Self::look_at_modes) tries each second to leave one that stays.
     ///
     /// # Errors
     /// [`GatewayError`] if the gateway cannot continue, also because a mode could not be left several times.
