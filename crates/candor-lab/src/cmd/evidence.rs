@@ -105,7 +105,7 @@ fn signature(path: &Path, signed: Option<&GatewayFile>) -> Signature {
         }
         Err(findings) => {
             let is_about_it = |finding: &&Diagnostic| [code::NOT_SIGNED, code::DATABASE].contains(&finding.code);
-            let finding = findings.iter().find(is_about_it).or(findings.first());
+            let finding = findings.iter().find(is_about_it).or_else(|| findings.first());
             let text = |of: fn(&Diagnostic) -> String| finding.map(of).unwrap_or_default();
             Signature::Refused {
                 why: text(|finding| finding.message.clone()),

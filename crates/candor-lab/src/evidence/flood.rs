@@ -176,6 +176,9 @@ fn load(border: &Border<'_>, bus: BusIndex, bound: Bound, sent: &KindSet) -> f64
 impl Bound {
     fn words(self) -> String {
         let frames = format!("{:.0} frames/s", self.frames.ceil());
-        self.bits.map_or(frames.clone(), |bits| format!("{frames}, {:.1} kbit/s", bits / 1000.0))
+        match self.bits {
+            Some(bits) => format!("{frames}, {:.1} kbit/s", bits / 1000.0),
+            None => frames,
+        }
     }
 }
