@@ -11,6 +11,7 @@ mod inversion;
 mod paths;
 mod spoofed;
 mod traffic;
+mod way;
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;

@@ -23,7 +23,7 @@ use candor_wire::host::Traced;
 use super::super::method::{self, Failed};
 use super::super::wire::adapters::{Adapters, Kind};
 use super::super::wire::virtual_buses::VirtualBuses;
-use super::paths::{Way, id_text};
+use super::way::{Way, id_text};
 use super::{Failure, gateway, traffic};
 use crate::cli::BusSpec;
 

@@ -2,21 +2,20 @@
 
 use std::path::Path;
 
-use candor_config::plan::{BusIndex, Formats, Plan, Route, RouteIndex};
+use candor_config::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::bits::FrameBits;
 use candor_core::frame::{Frame, RawId};
 use candor_core::units::BitRate;
 use candor_lab::border::count::{self, Counted};
-use candor_lab::border::example::{Forwarder, Numbering};
+use candor_lab::border::example::Numbering;
 use candor_lab::border::{Bystander, Flood, Jitter, NotRun, Order, PathRun};
 use candor_lab::stats::{LatencyNs, Quantile, Series};
 
 use super::super::method;
 use super::traffic::{self, Due, On, Passed};
+use super::way::{Way, id_text};
 use super::{Failure, gateway, inversion};
 
-/// Identifiers of the run of several.
-const IDENTIFIERS: usize = 4;
 const FLOOD_NS: i64 = 500_000_000;
 const WINDOW_NS: i64 = 100_000_000;
 const BYSTANDER_NS: i64 = 10_000_000;
@@ -27,20 +26,6 @@ const MOST_FRAMES: i64 = 300;
 const LEAST_FRAMES: i64 = 8;
 const ENOUGH_NS: i64 = 1_500_000_000;
 const JITTER_NS: i64 = 5_000_000;
-
-/// A path, with all that its runs need.
-#[derive(Debug)]
-pub(super) struct Way<'a> {
-    pub(super) file: &'a Path,
-    pub(super) plan: &'a Plan,
-    pub(super) route: &'a Route,
-    /// The first is the example frame.
-    pub(super) frames: Vec<Frame>,
-    /// The example frame as it leaves.
-    pub(super) leaves: Frame,
-    pub(super) numbering: Option<Numbering>,
-    forwarder: Forwarder<'a>,
-}
 
 pub(super) fn measure(
     file: &Path,
@@ -65,26 +50,7 @@ pub(super) fn measure(
     Ok((paths, not_run))
 }
 
-/// `123`, or `12345678` for 29 bits.
-pub(super) fn id_text(id: RawId) -> String {
-    if id.is_eff() { format!("{:08X}", id.bits()) } else { format!("{:03X}", id.bits()) }
-}
-
-impl<'a> Way<'a> {
-    fn of(file: &'a Path, plan: &'a Plan, index: RouteIndex) -> Result<Self, &'static str> {
-        let (route, forwarder) = (plan.route(index), Forwarder::new(plan, index));
-        let frames = forwarder.examples(IDENTIFIERS);
-        let leaves = frames.first().and_then(|frame| forwarder.forward(frame)).ok_or(match route {
-            Route { formats: Formats::Xl, .. } => "the laboratory sends no CAN XL frames",
-            Route { checks, .. } if !checks.is_empty() => {
-                "no frame was found that passes its checks: frames with a checksum, a counter or a MAC are not made up"
-            }
-            _ => "no data frame was found that it forwards",
-        })?;
-        let numbering = Numbering::of(&forwarder, &frames);
-        Ok(Self { file, plan, route, frames, leaves, numbering, forwarder })
-    }
-
+impl Way<'_> {
     fn measure(&self) -> Result<PathRun, Failure> {
         let interfaces = method::create(self.plan.buses().iter().map(|bus| &bus.interface))?;
         let flood = self.flood()?;
@@ -204,15 +170,6 @@ impl<'a> Way<'a> {
             out_of_order_between_identifiers_frames: found.between_identifiers,
             duplicated_frames: found.duplicated,
         })
-    }
-
-    /// Frames in turn, numbered if they can be.
-    pub(super) fn numbered(&self, frames: &[Frame], period: i64, count: u32) -> Vec<Due> {
-        let due = |(number, frame): (u32, &Frame)| {
-            let numbered = self.numbering.as_ref().map(|numbering| numbering.number(frame, number));
-            Due { at_ns: i64::from(number) * period, on: On::Untrusted, frame: numbered.unwrap_or(*frame) }
-        };
-        (0..count).zip(frames.iter().cycle()).map(due).collect()
     }
 
     fn jitter(&self, period: i64) -> Result<Option<Jitter>, Failure> {

@@ -11,8 +11,8 @@ use candor_lab::device::{Device, Gateway};
 
 use super::super::method::{self, Failed};
 use super::Failure;
-use super::paths::id_text;
 use super::traffic::{self, Due, On};
+use super::way::id_text;
 
 /// Frames of each identifier.
 const FRAMES: usize = 3;
