@@ -78,15 +78,10 @@ fn guard(id: u32) -> impl Strategy<Value = Guard> {
     let rate = prop::option::of((prop::sample::select(vec![1_u32, 5, 50, 100, 200, 1000]), 2..6_u32));
     let gap = prop::option::of(1..10_000_000_u64);
     let len = prop::collection::btree_set(0..=8_usize, 0..5);
-    (any::<bool>(), len, constant, rate, gap).prop_map(move |(has_remote, len, constant, rate, min_gap_ns)| Guard {
-        id,
-        has_remote,
-        len,
-        constant,
-        values: Vec::new(),
-        rate,
-        min_gap_ns,
-        silent_ns: None,
+    (any::<bool>(), len, constant, rate, gap).prop_map(move |(has_remote, mut len, constant, rate, min_gap_ns)| {
+        // A length that ends before the constant bits is refused.
+        len.retain(|len| constant.as_ref().is_none_or(|constant| *len >= constant.mask.len()));
+        Guard { id, has_remote, len, constant, values: Vec::new(), rate, min_gap_ns, silent_ns: None }
     })
 }
 

@@ -101,7 +101,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{BUSES, loaded};
+    use crate::testing::{BUSES, loaded, with_route};
 
     #[test]
     fn parts_of_routes_are_found_also_of_those_with_two_directions() {
@@ -110,7 +110,7 @@ mod tests {
              [[route]]\nname = \"s\"\nfrom = \"a\"\nto = \"b\"\nguard = {{ len = 8 }}\n\
              [egress.b]\n"
         );
-        let places = Places::of(text.as_bytes(), &loaded(&text)).unwrap();
+        let places = Places::of(text.as_bytes(), &loaded(&with_route(""))).unwrap();
         let at = |route, part| &text[places.route(RouteIndex(route), part)];
         assert_eq!([at(0, Part::Match), at(1, Part::Match)], ["\"123\""; 2]);
         assert_eq!(at(2, Part::Guard), "{ len = 8 }");
