@@ -68,6 +68,12 @@ impl Rate {
     pub const fn per_second(self) -> u64 {
         SECOND_NS / self.interval_ns.unsigned_abs()
     }
+
+    /// Frames or bits at once.
+    #[must_use]
+    pub const fn at_once(self) -> u64 {
+        (self.room_ns / self.interval_ns).unsigned_abs()
+    }
 }
 
 /// Limits over time.

@@ -26,7 +26,7 @@ pub use signature::Signature;
 use std::time::Duration;
 
 use candor_config::config::Places;
-use candor_core::diagnostic::Diagnostic;
+use candor_core::diagnostic::{Diagnostic, Severity};
 
 use crate::border::Runs;
 use requirements::Judge;
@@ -147,9 +147,46 @@ pub struct Subject<'a> {
 /// Without runs.
 const NO_RUNS: &str = "only a run can tell, and none was made (--static)";
 
-/// Judges these requirements.
-pub fn judge(subject: Subject<'_>, wanted: impl Iterator<Item = &'static Requirement>) -> Vec<Judged> {
-    wanted.map(|requirement| Judged { requirement, opinion: opinion(subject, requirement) }).collect()
+/// Judges these requirements: of the first subject, and of the others, each of which is the same gateway in a mode.
+pub fn judge(subjects: &[Subject<'_>], wanted: impl Iterator<Item = &'static Requirement>) -> Vec<Judged> {
+    wanted.map(|requirement| Judged { requirement, opinion: in_all(subjects, requirement) }).collect()
+}
+
+fn in_all(subjects: &[Subject<'_>], requirement: &'static Requirement) -> Opinion {
+    let [first, others @ ..] = subjects else {
+        return Opinion::new(Verdict::NotJudged, By::Nothing, "nothing crosses");
+    };
+    let mut all = opinion(*first, requirement);
+    let concerns_modes = !matches!(requirement.judge, Judge::Inspection | Judge::Signature | Judge::OwnAddress);
+    if let Some(other) = others.first().filter(|_| concerns_modes && matches!(all.by, By::Runs | By::FileAndRuns)) {
+        let mode = other.mode();
+        all.reason += &format!("; no run was made in mode \"{mode}\"");
+    }
+    for other in others.iter().filter(|_| concerns_modes) {
+        let in_mode = opinion(*other, requirement);
+        if matches!(requirement.judge, Judge::ModeIndication | Judge::ModeSwitch) {
+            all = if in_mode.verdict > all.verdict { in_mode } else { all };
+        } else if in_mode.verdict == Verdict::Violated && all.verdict != Verdict::Violated {
+            // AGW-S-010 lets the owner lift protection for a time.
+            let reason = format!(
+                "{}; in mode \"{}\" it is lifted: {}; that is for the owner to decide",
+                all.reason,
+                other.mode(),
+                in_mode.reason
+            );
+            let lifted = in_mode.findings.into_iter().map(|finding| Diagnostic { severity: Severity::Note, ..finding });
+            all.findings.extend(lifted);
+            (all.verdict, all.reason) = (Verdict::NotJudged, reason);
+        }
+    }
+    all
+}
+
+impl Subject<'_> {
+    /// The name of its mode.
+    fn mode(&self) -> &str {
+        self.border.plan.mode().map_or("", |mode| &mode.name)
+    }
 }
 
 fn opinion(subject: Subject<'_>, requirement: &'static Requirement) -> Opinion {

@@ -3,6 +3,7 @@
 mod json;
 mod text;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use candor_cli::gateway_file::{Content, Form, GatewayFile};
 use candor_cli::signed::Keys;
 use candor_cli::{Exit, Outcome, render};
 use candor_config::config::{Places, code};
+use candor_config::plan::{BusIndex, Plan};
 use candor_core::diagnostic::Diagnostic;
 use candor_lab::evidence::{Border, Judged, Requirement, Signature, Subject, Verdict, judge, requirements};
 use candor_lab::report::{EvidenceLine, EvidencePage, evidence_html};
@@ -28,29 +30,46 @@ pub(crate) fn run(args: &EvidenceArgs) -> Outcome {
     let keys = Keys::of_machine(&args.verify_key)?;
     let file = GatewayFile::read(&args.gateway)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
-    let border = Border::of(&loaded.plan, &args.untrusted)?;
-    let places = Places::of(file.source.text().as_bytes(), &loaded.plan).expect("a valid file can be parsed");
+    known(&args.outside, &loaded.plan)?;
+    let plans: Vec<Plan> = loaded.plan.in_each_mode().collect();
+    let (mut borders, mut refused) = (Vec::new(), None);
+    for plan in &plans {
+        match Border::of(plan, &args.untrusted) {
+            Ok(border) => borders.push(border),
+            // Frames may cross in a mode only.
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    if let Some(error) = refused.filter(|_| borders.is_empty()) {
+        return Err(error.into());
+    }
+    let text = file.source.text().as_bytes();
+    let places = borders.iter().map(|border| Places::of(text, border.plan).expect("a valid file can be parsed"));
+    let places: Vec<_> = places.collect();
     let signed = signed(args, &keys)?;
     let signature = signature(&args.gateway, signed.as_ref());
     let newest = loaded.plan.has_arbitration().then_some(WITH_BPF_QUEUES);
     let kernel = args.kernel.as_deref().or(newest);
-    let runs = if args.r#static {
+    let is_always = borders.first().is_some_and(|border| border.plan.mode().is_none());
+    let runs = if args.r#static || !is_always {
         None
     } else {
         Some(evidence_runs::in_guest(&args.gateway, &args.untrusted, kernel, args.timeout)?)
     };
-    let subject = Subject {
-        border: &border,
-        places: &places,
+    let subject = |(border, places)| Subject {
+        border,
+        places,
         outside: &args.outside,
         speaks_j1939: args.j1939,
         signature: &signature,
-        runs: runs.as_ref(),
+        // A gateway that runs is in no mode.
+        runs: runs.as_ref().filter(|_| border.plan.mode().is_none()),
         max_jitter: args.max_jitter,
     };
+    let subjects: Vec<Subject<'_>> = borders.iter().zip(&places).map(subject).collect();
     let judged = match &args.only[..] {
-        [] => judge(subject, requirements().iter()),
-        only => judge(subject, only.iter().copied()),
+        [] => judge(&subjects, requirements().iter()),
+        only => judge(&subjects, only.iter().copied()),
     };
     let trusted = loaded.plan.buses().iter().map(|bus| bus.name.clone());
     let trusted: Vec<_> = trusted.filter(|name| !args.untrusted.contains(name)).collect();
@@ -84,6 +103,24 @@ pub(crate) fn run(args: &EvidenceArgs) -> Outcome {
     render::answer(&text, if is_violated { Exit::No } else { Exit::Fine })
 }
 
+/// Refuses nodes that no database names.
+fn known(outside: &[String], plan: &Plan) -> Result<(), String> {
+    let databases = (0..plan.buses().len()).flat_map(|bus| plan.databases(BusIndex(bus)));
+    let nodes: BTreeSet<&str> = databases
+        .flat_map(|database| &database.messages)
+        .flat_map(|message| &message.senders)
+        .map(String::as_str)
+        .collect();
+    match outside.iter().find(|node| !nodes.contains(node.as_str())) {
+        Some(node) if nodes.is_empty() => Err(format!("--outside {node}: the file has no database that names nodes")),
+        Some(node) => {
+            let nodes: Vec<_> = nodes.into_iter().collect();
+            Err(format!("--outside {node}: no database has this node; they have {}", nodes.join(", ")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The file as read with the keys; `None` if there are none.
 fn signed(args: &EvidenceArgs, keys: &Keys) -> Result<Option<GatewayFile>, Failure> {
     let read = || GatewayFile::read_for(&args.gateway, None, keys);
@@ -106,11 +143,7 @@ fn signature(path: &Path, signed: Option<&GatewayFile>) -> Signature {
         Err(findings) => {
             let is_about_it = |finding: &&Diagnostic| [code::NOT_SIGNED, code::DATABASE].contains(&finding.code);
             let finding = findings.iter().find(is_about_it).or_else(|| findings.first());
-            let text = |of: fn(&Diagnostic) -> String| finding.map(of).unwrap_or_default();
-            Signature::Refused {
-                why: text(|finding| finding.message.clone()),
-                help: text(|finding| finding.help.clone().unwrap_or_default()),
-            }
+            Signature::Refused { why: finding.map(|finding| finding.message.clone()).unwrap_or_default() }
         }
     }
 }

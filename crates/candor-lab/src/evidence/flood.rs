@@ -22,7 +22,7 @@ const STUFFED: f64 = 1.25;
 /// Identifiers with limits of their own in a guard, and the state that all others share.
 const MOST_STATES: usize = 8192 + 1;
 
-/// The most that crosses in a second.
+/// The most that crosses in any second.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     frames: f64,
@@ -69,8 +69,10 @@ fn limits(subject: Subject<'_>, id: &'static str) -> Opinion {
             ),
         }
     }
+    let mut unknown = Vec::new();
     for (bus, load) in loads {
         let bus = BusIndex(bus);
+        unknown.extend(border.plan.bus(bus).bitrate.is_none().then(|| border.bus(bus)));
         let percent = format!("{:.1} %", 100.0 * load);
         let rate = match border.plan.bus(bus).bitrate {
             Some(rate) => format!("of {} kbit/s", rate.bits_per_second() / 1000),
@@ -87,11 +89,16 @@ fn limits(subject: Subject<'_>, id: &'static str) -> Opinion {
         }
     }
     let (verdict, reason) = match findings.len() {
-        0 if border.is_complete => {
-            (Verdict::Holds, "every way in has a limit that drops frames, and all together leave room")
+        0 if !border.is_complete => (Verdict::NotJudged, "the file is too large to follow all its ways".to_owned()),
+        0 if !unknown.is_empty() => {
+            let of = unknown.join(", ");
+            let reason = format!(
+                "every way in has a limit that drops frames; whether they leave room, nobody knows without the bitrate of {of} in the file"
+            );
+            (Verdict::NotJudged, reason)
         }
-        0 => (Verdict::NotJudged, "the file is too large to follow all its ways"),
-        _ => (Verdict::Violated, "a flood from outside can fill a trusted bus"),
+        0 => (Verdict::Holds, "every way in has a limit that drops frames, and all together leave room".to_owned()),
+        _ => (Verdict::Violated, "a flood from outside can fill a trusted bus".to_owned()),
     };
     Opinion::new(verdict, By::File, reason).with(figures, findings)
 }
@@ -130,9 +137,10 @@ fn of_route(route: &Route, taken: &KindSet) -> Option<Bound> {
     let guarded = route.pace().filter(|pace| pace.drops()).and_then(|pace| {
         let limits = pace.limits();
         let states = if pace.is_shared() { 1.0 } else { states };
-        let rate = limits.rate.map(|rate| rate.per_second() as f64);
+        // A full bucket, and what comes back in the second.
+        let rate = limits.rate.map(|rate| (rate.per_second() + rate.at_once()) as f64);
         let gap = limits.gap.and_then(per_second);
-        let bits = limits.bit_rate.map(|rate| rate.per_second() as f64 * states);
+        let bits = limits.bit_rate.map(|rate| (rate.per_second() + rate.at_once()) as f64 * states);
         // The shortest frame without stuff bits has 47 bits.
         let by_bits = bits.map(|bits| bits / 47.0 / states);
         let frames = [rate, gap, by_bits].into_iter().flatten().reduce(f64::min)?;

@@ -29,7 +29,12 @@ pub(super) fn addresses(subject: Subject<'_>, id: &'static str) -> Opinion {
         let is_guarded = guards_claimed(subject.border, crossing) == Some(true);
         crossing.sent.extended(0, 0).filter(|_| !is_guarded)
     };
-    let holds = "no 29-bit frame gets in with a source address that a trusted node has claimed";
+    let is_possible = subject.border.inward().any(|crossing| crossing.sent.extended(0, 0).is_some());
+    let holds = if is_possible {
+        "guards drop 29-bit frames with a source address that a trusted node has claimed"
+    } else {
+        "no 29-bit frame gets in, so no source address"
+    };
     protected(subject, id, any, holds, "frames with any source address")
 }
 
@@ -52,11 +57,9 @@ fn protected(
         let kind = found(crossing)?;
         let message = format!("{} lets {what} in, such as {kind}", capital(&border.way(crossing)));
         let place = subject.places.route(Border::last(crossing), Part::Match);
-        Some(if subject.speaks_j1939 {
-            Diagnostic::error(id, place, message)
-        } else {
-            Diagnostic::note(id, place, message)
-        })
+        let finding = if subject.speaks_j1939 { Diagnostic::error } else { Diagnostic::note };
+        let help = "add guard = { j1939 = \"claimed\", on-violation = \"drop\" } to the route, or let no 29-bit identifiers in";
+        Some(finding(id, place, message).help(help))
     };
     let findings: Vec<_> = border.inward().filter_map(finding).collect();
     let (verdict, by, reason) = match findings.len() {

@@ -15,7 +15,7 @@ pub(super) fn judge(subject: Subject<'_>, id: &'static str) -> Opinion {
             let mut run = measured::loss(runs);
             if run.verdict == Verdict::Holds && subject.border.has_outward() {
                 run.verdict = Verdict::NotJudged;
-                run.reason += "; the other direction was not run: name its bus with --untrusted to do so";
+                run.reason += "; the other direction was not run: a second report, with the trusted buses as --untrusted, runs it";
             }
             Opinion { by: By::FileAndRuns, ..run }.with_more(opinion.figures)
         }

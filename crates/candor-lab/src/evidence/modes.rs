@@ -1,8 +1,10 @@
 //! Modes, which lift protection for a time.
 
+use candor_config::plan::{Echo, Mode, ModeFrame};
+use candor_config::safety::border::Crossing;
 use candor_core::diagnostic::Diagnostic;
 
-use super::{By, Opinion, Subject, Verdict};
+use super::{Border, By, Opinion, Subject, Verdict};
 
 const NONE: &str = "the file has no mode: the same routes apply at all times";
 
@@ -13,15 +15,22 @@ pub(super) fn switch(subject: Subject<'_>, id: &'static str) -> Opinion {
         return Opinion::new(Verdict::NotJudged, By::File, NONE);
     }
     let entered = plan.modes().iter().filter_map(|mode| Some((mode, mode.enter.as_ref()?)));
-    let open = entered.filter(|(_, enter)| border.is_untrusted(enter.from));
-    let findings: Vec<_> = open
-        .map(|(mode, enter)| {
-            let message =
-                format!("Every node of bus {} can enter mode \"{}\" with a frame", border.bus(enter.from), mode.name);
-            let finding = Diagnostic::error(id, subject.places.mode(&mode.name), message);
-            finding.help("remove `enter` and use candor mode, or take the frame from a trusted bus")
-        })
-        .collect();
+    let finding = |(mode, enter): (&Mode, &ModeFrame)| {
+        let message = if border.is_untrusted(enter.from) {
+            format!("Every node of bus {} can enter mode \"{}\" with a frame", border.bus(enter.from), mode.name)
+        } else {
+            // candor receives what it sends with echo.
+            let brings = |crossing: &&Crossing| {
+                let is_heard = border.route(Border::last(crossing)).echo == Echo::On;
+                is_heard && crossing.to == enter.from && crossing.sent.has(enter.frame.id)
+            };
+            let way = border.way(border.inward().find(brings)?);
+            format!("Frames from outside can enter mode \"{}\": {way} brings them, with `echo`", mode.name)
+        };
+        let finding = Diagnostic::error(id, subject.places.mode(&mode.name), message);
+        Some(finding.help("remove `enter` and use candor mode, or take a frame that nobody outside can send"))
+    };
+    let findings: Vec<_> = entered.filter_map(finding).collect();
     let figures = plan.modes().iter().map(|mode| (format!("mode {} lasts", mode.name), format!("{:?}", mode.lasts)));
     let figures = figures.collect();
     let (verdict, reason) = if findings.is_empty() {

@@ -9,8 +9,8 @@ pub enum Signature {
     Missing,
     /// There is a signature, and no key to verify it was given.
     NoKey { path: String },
-    /// A file has no signature of an accepted key; why, and what to do.
-    Refused { why: String, help: String },
+    /// A file has no signature of an accepted key; why.
+    Refused { why: String },
     /// Each file, and who signed it.
     Valid { files: Vec<(String, String)> },
 }
@@ -26,7 +26,9 @@ pub(super) fn judge(signature: &Signature) -> Opinion {
             let reason = format!("{path} was not verified: give the public key with --verify-key");
             Opinion::new(Verdict::NotJudged, By::Nothing, reason)
         }
-        Signature::Refused { why, help } => violated(why, help),
+        Signature::Refused { why } => {
+            violated(why, "who may sign must see what is in the file, and only then sign it (minisign -Sm FILE)")
+        }
         Signature::Valid { files } => {
             let reason = "the file and its databases are signed; candor takes no configuration from a bus, and with \
                           --verify-key or /etc/candor/keys.d only signed files";

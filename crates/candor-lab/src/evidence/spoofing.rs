@@ -3,7 +3,7 @@
 use candor_config::config::Part;
 use candor_config::plan::{BusIndex, RouteIndex};
 use candor_config::safety::border::Crossing;
-use candor_core::diagnostic::Diagnostic;
+use candor_core::diagnostic::{Diagnostic, Span};
 use candor_core::frame::RawId;
 use candor_signals::{Message, MessageId};
 
@@ -26,10 +26,21 @@ fn by_file(subject: Subject<'_>, id: &'static str) -> Opinion {
     for bus in (0..border.plan.buses().len()).map(BusIndex).filter(|bus| !border.is_untrusted(*bus)) {
         let entering: Vec<&Crossing> = border.inward().filter(|crossing| crossing.to == bus).collect();
         let composed: Vec<_> = border.translations().filter(|(_, frame)| frame.to == bus).collect();
-        if entering.is_empty() && composed.is_empty() {
+        let own = own(subject, bus);
+        if entering.is_empty() && composed.is_empty() && own.is_empty() {
             continue;
         }
         let messages = messages(border, bus, subject.outside);
+        for (frame, place, what) in own {
+            let like = messages.iter().find(|(id, _)| *id == frame);
+            findings.extend(like.map(|(_, message)| {
+                let senders = message.senders.join(", ");
+                let text =
+                    format!("{what} looks like {} of bus {}, which {senders} sends", message.name, border.bus(bus));
+                Diagnostic::error(id, place, text)
+                    .help("give it an identifier of its own, or name the node (--outside NODE)")
+            }));
+        }
         // A route that takes any frame says nothing about what is sent.
         let named: Vec<&Crossing> = border.taken_from(bus).filter(|of| !of.taken.has_any_identifier()).collect();
         if messages.is_empty() {
@@ -68,6 +79,25 @@ fn by_file(subject: Subject<'_>, id: &'static str) -> Opinion {
     };
     opinion.findings = findings;
     opinion
+}
+
+/// Frames that the gateway itself sends to a bus: identifier, place and description.
+fn own(subject: Subject<'_>, bus: BusIndex) -> Vec<(RawId, Span, String)> {
+    let (plan, places) = (subject.border.plan, subject.places);
+    let alarms = plan.routes().iter().enumerate().filter_map(|(at, route)| {
+        let alarm = route.guard.as_ref()?.alarm.as_ref().filter(|alarm| alarm.to == bus)?;
+        let what = format!("The alarm of route \"{}\"", route.name);
+        Some((alarm.frame.id, places.route(RouteIndex(at), Part::Guard), what))
+    });
+    let announced = plan.modes().iter().flat_map(|mode| {
+        let announce = mode.announce.as_ref().filter(|announce| announce.to.contains(&bus));
+        let frames = announce.into_iter().flat_map(|announce| announce.at_end.iter().chain([&announce.frame]));
+        frames.map(|frame| (frame.id, places.mode(&mode.name), format!("An announcement of mode \"{}\"", mode.name)))
+    });
+    let composed = subject.border.translations().filter(|(_, frame)| frame.to == bus);
+    let composed =
+        composed.map(|(at, frame)| (frame.id, places.frame(at), format!("Composed frame \"{}\"", frame.name)));
+    alarms.chain(announced).chain(composed).collect()
 }
 
 /// Messages of a trusted bus with senders, one of which is on it; without those that come from outside.
