@@ -124,6 +124,15 @@ impl Protection {
         self.min <= len && len <= self.max
     }
 
+    /// The bits that it writes into a byte of the payload.
+    #[must_use]
+    pub fn written(&self, byte: usize) -> u8 {
+        let counter = self.counter.iter().map(|counting| &counting.field);
+        let constants = self.constants.iter().map(|(field, _)| field);
+        let all = [&self.result].into_iter().chain(counter).chain(constants).chain(&self.length);
+        all.fold(0, |bits, field| bits | field.bits_in(byte))
+    }
+
     /// True if the scheme has a counter.
     #[must_use]
     pub const fn has_counter(&self) -> bool {

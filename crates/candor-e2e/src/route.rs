@@ -126,6 +126,12 @@ impl Protect {
 }
 
 impl Protect {
+    /// The bits that it writes into a byte of the payload.
+    #[must_use]
+    pub fn written(&self, byte: usize) -> u8 {
+        self.protection.written(byte)
+    }
+
     /// The checksum of can-gw that does the same for payloads of this length, if there is one. can-gw has no counters.
     #[must_use]
     pub fn can_gw(&self, len: usize) -> Option<Checksums> {

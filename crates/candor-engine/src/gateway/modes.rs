@@ -9,8 +9,9 @@ use candor_config::changes::Changes;
 use candor_config::plan::{BusIndex, Mode, ModeFrame, Plan};
 use candor_core::causes::in_full;
 use candor_core::filter::Filter;
-use candor_core::frame::CANFD_MTU;
-use candor_io::can::{CanSocket, InterfaceIndex, Options};
+use candor_core::frame::CANXL_MTU;
+use candor_io::can::{CanSocket, InterfaceIndex, Options, Stamps};
+use candor_io::clock::RealtimeNs;
 use candor_io::errno::ENETDOWN;
 
 use super::guards::send;
@@ -130,7 +131,8 @@ impl Drop for Idle {
 impl Modes {
     /// Opens sockets for the frames that matter in this mode, and closes others.
     fn listen(&mut self, plan: &Plan, interfaces: &Interfaces, notices: &mut Vec<Notice>) {
-        let leaves = plan.mode().into_iter().filter_map(|mode| Some((mode, mode.leave.as_ref()?)));
+        // Of all modes: one that is entered may be left before the next look.
+        let leaves = plan.modes().iter().filter_map(|mode| Some((mode, mode.leave.as_ref()?)));
         let enters = plan.modes().iter().filter_map(|mode| Some((mode, mode.enter.as_ref()?)));
         let wanted: Vec<_> = leaves.chain(enters).collect();
         self.ears.retain(|ear| {
@@ -143,7 +145,7 @@ impl Modes {
                 continue;
             }
             let filters = [Filter::exact(frame.frame.id)];
-            let options = Options { filters: &filters, ..Options::default() };
+            let options = Options { filters: &filters, stamps: Stamps::On, ..Options::default() };
             match CanSocket::open(interface, &options) {
                 Ok(socket) => {
                     self.deaf.remove(&mode.name);
@@ -158,15 +160,16 @@ impl Modes {
         }
     }
 
-    /// The frames that were received since the last look, each once.
+    /// The frames that were received since the last look, in the order in which each came last.
     fn heard(&mut self) -> Vec<ModeFrame> {
         let mut heard = Vec::new();
         self.ears.retain(|ear| {
-            let (is_open, is_heard) = ear.read();
-            heard.extend(is_heard.then(|| ear.frame.clone()));
+            let (is_open, last) = ear.read();
+            heard.extend(last.map(|at| (at, ear.frame.clone())));
             is_open
         });
-        heard
+        candor_core::order::sort_by_key(&mut heard, |(at, _)| *at);
+        heard.into_iter().map(|(_, frame)| frame).collect()
     }
 
     /// Sends the frame of the announcement if it is due.
@@ -200,19 +203,20 @@ impl Modes {
 }
 
 impl Ear {
-    /// Whether the socket is of use further on, and whether its frame was received.
-    fn read(&self) -> (bool, bool) {
-        let mut bytes = [0; CANFD_MTU];
-        let mut is_heard = false;
+    /// Whether the socket is of use further on, and when its frame was received last.
+    fn read(&self) -> (bool, Option<RealtimeNs>) {
+        let mut bytes = [0; CANXL_MTU];
+        let mut last = None;
         for _ in 0..MOST_FRAMES {
-            match self.socket.read_waiting(&mut bytes) {
-                Ok(Some(len)) => is_heard |= self.frame.is(&bytes[..len]),
+            match self.socket.hear(&mut bytes) {
+                Ok(Some(heard)) if self.frame.is(&bytes[..heard.len]) => last = Some(heard.at),
+                Ok(Some(_other)) => {}
                 Ok(None) => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted || error.raw_os_error() == Some(ENETDOWN) => {}
-                Err(_gone) => return (false, is_heard),
+                Err(_gone) => return (false, last),
             }
         }
-        (true, is_heard)
+        (true, last)
     }
 }
 
@@ -265,14 +269,23 @@ impl Gateway {
         notify: &mut dyn FnMut(Notice),
     ) -> Result<Option<ModeChange>, GatewayError> {
         let heard = self.modes.heard();
-        let is_heard = |frame: &Option<ModeFrame>| frame.as_ref().is_some_and(|frame| heard.contains(frame));
-        if self.plan.mode().is_some_and(|mode| is_heard(&mode.leave)) {
+        // What lasts after all of them, and whether one entered it.
+        let (mut last, mut is_entered) = (self.plan.mode(), false);
+        for frame in &heard {
+            let is = |wanted: &Option<ModeFrame>| wanted.as_ref() == Some(frame);
+            if last.is_some_and(|mode| is(&mode.leave)) {
+                (last, is_entered) = (None, false);
+            } else if let Some(mode) = self.plan.modes().iter().find(|mode| is(&mode.enter)) {
+                (last, is_entered) = (Some(mode), true);
+            }
+        }
+        if last.is_none() && self.plan.mode().is_some() {
             return self.switch_mode(None, ModeCause::Frame, notify).map(Some);
         }
+        let entered = last.filter(|_| is_entered).map(|mode| mode.name.clone());
         if self.modes.lasting.is_some_and(|lasting| lasting.until <= now) {
             return self.switch_mode(None, ModeCause::Time, notify).map(Some);
         }
-        let entered = self.plan.modes().iter().find(|mode| is_heard(&mode.enter)).map(|mode| mode.name.clone());
         let Some(entered) = entered.filter(|_| self.modes.refused_until.is_none_or(|until| until <= now)) else {
             return Ok(None);
         };

@@ -20,7 +20,7 @@ use candor_config::plan::{BusIndex, Plan};
 use candor_core::frame::{CAN_ERR_FLAG, RawId};
 use candor_core::job::{Job, RealtimeNs};
 use candor_core::ruleset::{RuleSet, Visit};
-use candor_engine::{Guards, Recurring};
+use candor_engine::{GuardFinding, Guards, Recurring};
 use candor_io::can::Heard;
 use candor_io::signal::EndingSignals;
 use candor_netlink::client::Client;
@@ -47,8 +47,9 @@ pub(crate) fn run(args: &WatchArgs) -> Outcome {
     let mut ports = open(args, plan)?;
     let mut watch = Watch::new(plan, args.json);
     watch.begin(&args.file.display().to_string(), &ports)?;
-    listening::listen(&mut ports, args.duration, &signals, &mut watch)?;
+    let listened = listening::listen(&mut ports, args.duration, &signals, &mut watch);
     watch.end(&ports)?;
+    listened?;
     Ok(if watch.alarms == 0 { Exit::Fine } else { Exit::No })
 }
 
@@ -96,6 +97,8 @@ struct Watch<'a> {
     /// By route.
     passed: Vec<u64>,
     refused: Vec<u64>,
+    /// How often frames were missed.
+    silences: Vec<u64>,
     frames: u64,
     /// Alarms that began.
     alarms: u64,
@@ -122,6 +125,7 @@ impl<'a> Watch<'a> {
             unlisted: plan.buses().iter().map(|_bus| Unlisted::default()).collect(),
             passed: vec![0; routes],
             refused: vec![0; routes],
+            silences: vec![0; routes],
             frames: 0,
             alarms: 0,
             looked: None,
@@ -134,6 +138,14 @@ impl<'a> Watch<'a> {
     fn begin(&self, file: &str, ports: &[Port<BusIndex>]) -> io::Result<()> {
         let buses: Vec<&str> = ports.iter().map(|port| self.plan.bus(port.bus).name.as_str()).collect();
         let is_watched = |route: &&candor_config::plan::Route| ports.iter().any(|port| port.bus == route.from);
+        for route in self.plan.routes().iter().filter(is_watched) {
+            if route.claimed().is_some_and(|guard| guard.learns()) {
+                render::err(&format!(
+                    "note: route {:?}: `claimed` in j1939 is not judged, because nobody listens on the other bus; list the addresses\n",
+                    route.name
+                ));
+            }
+        }
         let routes = self.plan.routes().iter().filter(is_watched).count();
         if self.json {
             return render::out(&render::line(&Event::Watching(WatchingView { file, buses, routes })));
@@ -155,6 +167,9 @@ impl<'a> Watch<'a> {
         for event in self.guards.look(plan, now, |_alarm| None) {
             let view = AlarmView::of(&event, plan);
             let (begins, text) = (view.state == "begins", view.text());
+            if let GuardFinding::Silent { .. } = event.what {
+                self.silences[event.route.0] += 1;
+            }
             self.tell(&Event::Alarm(view), begins, &text);
         }
         for (at, route) in plan.routes().iter().enumerate() {
@@ -192,8 +207,9 @@ impl<'a> Watch<'a> {
         let lost = ports.iter().map(Port::lost).sum();
         let routes = self.plan.routes().iter().enumerate();
         let routes = routes.filter(|(_, route)| ports.iter().any(|port| port.bus == route.from));
-        let routes: Vec<_> =
-            routes.map(|(at, route)| RouteView::new(route, self.passed[at], self.refused[at])).collect();
+        let routes: Vec<_> = routes
+            .map(|(at, route)| RouteView::new(route, self.passed[at], self.refused[at], self.silences[at]))
+            .collect();
         let unlisted = self.unlisted.iter().map(Unlisted::frames).sum();
         let (frames, alarms) = (self.frames, self.alarms);
         if self.json {

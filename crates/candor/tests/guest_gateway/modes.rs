@@ -97,6 +97,24 @@ fn changed(candor: &Candor, by: &str, mode: Option<&str>) {
     assert_eq!(audit["files"][0]["blake2b_hex"].as_str().unwrap().len(), 128, "{audit}");
 }
 
+/// Frames between two looks are taken in their order.
+#[test]
+#[ignore = "runs in a guest"]
+fn the_last_frame_decides() {
+    let Some(place) = Place::new(VCAN) else { return };
+    let candor = place.start(&file("10min"), "read-write");
+    let [enter, leave] = [classic(0x7F0, &[1, 0x53]), classic(0x7F0, &[0])];
+    for _ in 0..5 {
+        for (frames, lasts) in [([&enter, &leave], Value::Null), ([&leave, &enter], json!("service"))] {
+            frames.into_iter().for_each(|frame| send(&place.left, frame));
+            // Longer than two looks.
+            std::thread::sleep(Duration::from_millis(700));
+            assert_eq!(place.mode(&[]).json()["mode"], lasts);
+        }
+    }
+    candor.stop();
+}
+
 fn entered_and_left(features: &[Feature], engine: &str) {
     let Some(place) = Place::new(features) else { return };
     let candor = place.start(&file("10min"), engine);

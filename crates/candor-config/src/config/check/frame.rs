@@ -144,6 +144,18 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
         let message = format!("Message {} has {len} bytes", message.name);
         findings.error(code::INTEGRITY, &other.span, message, "remove `len`");
     }
+    if let Some((Some(protect), written)) = protect.as_ref().zip(spec.protect.as_ref()) {
+        let is_overwritten = |signal: &Signal| {
+            let bit = |at: u32| integrity::written(protect, at as usize / 8) >> (at % 8) & 1 != 0;
+            signal.positions().any(bit)
+        };
+        for (signal, _, named) in places.iter().filter(|(signal, ..)| is_overwritten(signal)) {
+            let message = format!("`protect` writes bits of signal {}", signal.name);
+            let help = "correct `protect`, or remove the signal: checksum and counter need no line here";
+            let finding = Diagnostic::error(code::INTEGRITY, named.name.span.clone(), message);
+            findings.report(finding.also(written.span.clone(), "checksum and counter").help(help));
+        }
+    }
     let (Some(send), Some(Inputs { inputs, sources, signals })) = (send, inputs) else { return None };
     // Each is set by its value.
     for update in inputs.iter().filter_map(|input| input.signal()?.update) {

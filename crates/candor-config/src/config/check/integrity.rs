@@ -132,6 +132,12 @@ pub(super) fn of_frame(protect: &Table<ProtectSpec>, len: usize, findings: &mut 
     self::protect(protect, Counted::Own, len, findings).map(|(made, _longest)| made)
 }
 
+/// The bits that a protection by [`Protect`] writes into a byte of the payload.
+pub(super) fn written(protect: &Computed, byte: usize) -> u8 {
+    let compute: &dyn Any = &**protect.inner();
+    compute.downcast_ref::<Protect>().map_or(0, |protect| protect.written(byte))
+}
+
 /// The protection, and the length of its longest payload.
 fn protect(
     spec: &Table<ProtectSpec>,

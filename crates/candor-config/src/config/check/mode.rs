@@ -52,7 +52,7 @@ fn routes_have_modes(spec: &Spec, findings: &mut Findings) {
                 source.filter(|source| route.mode.as_ref().is_none_or(|own| own.value != source.value))
             {
                 let message = format!("The route of the sync frames exists only in mode {}", quote(&source.value));
-                let help = format!("write mode = {} here, too, or remove it there", quote(&source.value));
+                let help = format!("write mode = \"{}\" here, too, or remove it there", source.value);
                 let finding = Diagnostic::error(code::MODE, sync.span.clone(), message);
                 findings.report(finding.also(source.span.clone(), "its mode").help(help));
             }
@@ -75,7 +75,7 @@ fn mode(
         && !findings.is_incomplete
     {
         let message = format!("No route is in mode {}", quote(&name.value));
-        let help = format!("write mode = {} in a route, or remove the mode", quote(&name.value));
+        let help = format!("write mode = \"{}\" in a route, or remove the mode", name.value);
         findings.error(code::MODE, &name.span, message, help);
     }
     let lasts = table.lasts.as_ref().and_then(|text| within(text, &LASTS, findings));

@@ -80,7 +80,7 @@ pub(in crate::cmd) struct RouteView<'a> {
     allowed: u64,
     /// Frames that it would drop.
     pub(super) refused: u64,
-    /// Violations of its guard by rule, and bad frames by verdict of its check.
+    /// Violations of its guard by rule, bad frames by verdict of its check, and how often it was silent.
     found: BTreeMap<&'static str, u64>,
 }
 
@@ -151,9 +151,13 @@ impl<'a> UnlistedView<'a> {
 }
 
 impl<'a> RouteView<'a> {
-    pub(super) fn new(route: &'a Route, allowed: u64, refused: u64) -> Self {
+    pub(super) fn new(route: &'a Route, allowed: u64, refused: u64, silences: u64) -> Self {
         let violations = route.violations().into_iter().map(|(rule, frames)| (rule.name(), frames));
-        let found = violations.chain(route.bad_verdicts()).filter(|(_, frames)| *frames > 0).collect();
+        let found = violations
+            .chain(route.bad_verdicts())
+            .chain([("silent", silences)])
+            .filter(|(_, frames)| *frames > 0)
+            .collect();
         Self { route: &route.name, allowed, refused, found }
     }
 

@@ -297,8 +297,12 @@ fn a_frame_has_a_counter_of_its_own() {
         underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
     };
     assert_eq!(found("e2e = \"P01\", data-id = 1, counter = \"follow\""), ["E0427 \"follow\""]);
-    assert_eq!(found("e2e = \"P01\", data-id = 1, len = 7"), ["E0427 7"]);
+    assert_eq!(found("checksum = \"xor\", at = 2, len = 7"), ["E0427 7"]);
     assert_eq!(found("secoc = \"P01\", key = \"a\""), ["E0427 \"P01\""]);
+    // Speed is in bytes 0 and 1.
+    assert_eq!(found("e2e = \"P01\", data-id = 1"), ["E0427 Speed"]);
+    assert_eq!(found("checksum = \"xor\", at = 1"), ["E0427 Speed"]);
+    assert_eq!(found("checksum = \"xor\", at = 2"), Vec::<String>::new());
 }
 
 #[test]
