@@ -68,7 +68,7 @@ impl<'t> Entry<'t> {
                 // toml separates the digits and the radix.
                 let written =
                     if number.radix() == 16 { number.as_str().to_ascii_uppercase() } else { number.to_string() };
-                self.wrong_type(wanted, Some(format!("write \"{written}\", with quotes")), findings)
+                self.wrong_type(wanted, Some(in_quotes(wanted, &written)), findings)
             }
             _ => self.wrong_type(wanted, None, findings),
         }
@@ -180,4 +180,15 @@ pub fn quote(text: &str) -> String {
         shown.push('…');
     }
     format!("`{shown}`")
+}
+
+/// What to write in place of a number.
+fn in_quotes(wanted: &str, number: &str) -> String {
+    if wanted.contains(" unit") {
+        format!("write {wanted}")
+    } else if wanted.contains(" in hex") {
+        format!("write \"{number}\", with quotes; the digits are hexadecimal")
+    } else {
+        format!("write \"{number}\", with quotes")
+    }
 }
