@@ -150,7 +150,7 @@ Examples:
   candor-lab run --testbed icount --topology kvaser -- candor doctor      a guest with emulated cards
   candor-lab run --testbed icount --arch arm64 -- candor doctor           the processor that many gateways have
   candor-lab run -- ./rules.sh                                            a script of this machine
-  candor-lab run -- sh -c 'candump -n 1 vcan0 & cangw -L; cansend vcan0 123#11; wait'")]
+  candor-lab run -- sh -c 'candump -n 1 vcan0 & cangw -L; sleep 1; cansend vcan0 123#11; wait'")]
 pub(crate) struct LabRunArgs {
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
