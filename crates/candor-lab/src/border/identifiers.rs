@@ -3,6 +3,7 @@
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::filter::ReceiveList;
 use candor_core::frame::{CAN_MAX_DLEN, Frame, RawId};
+use candor_signals::Message;
 
 use super::KnownFrom;
 
@@ -17,14 +18,10 @@ pub struct Trusted {
 ///
 /// A message that a database of the untrusted bus also has with a sender is one that crosses the border by right.
 pub fn trusted(plan: &Plan, trusted: BusIndex, untrusted: BusIndex) -> Vec<Trusted> {
-    let sent = |bus| {
-        let messages = plan.databases(bus).iter().flat_map(|database| &database.messages);
-        messages.filter(|message| !message.senders.is_empty())
-    };
-    let id = |message: &candor_signals::Message| message.id.map(|id| id.raw());
-    let others: Vec<_> = sent(untrusted).filter_map(id).collect();
+    let id = |message: &Message| message.id.map(|id| id.raw());
+    let others: Vec<_> = sent(plan, untrusted).filter_map(id).collect();
     let mut all: Vec<Trusted> = Vec::new();
-    for message in sent(trusted) {
+    for message in sent(plan, trusted) {
         let Some(id) = id(message).filter(|id| !others.contains(id)) else { continue };
         let Some(frame) = empty(id, message.len.into()) else { continue };
         let (name, senders) = (message.name.clone(), message.senders.clone());
@@ -39,6 +36,12 @@ pub fn trusted(plan: &Plan, trusted: BusIndex, untrusted: BusIndex) -> Vec<Trust
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|one| seen.insert(one.frame.id.0));
     all
+}
+
+/// Messages with senders, of the databases of a bus.
+pub(crate) fn sent(plan: &Plan, bus: BusIndex) -> impl Iterator<Item = &Message> {
+    let messages = plan.databases(bus).iter().flat_map(|database| &database.messages);
+    messages.filter(|message| !message.senders.is_empty())
 }
 
 fn empty(id: RawId, len: usize) -> Option<Frame> {

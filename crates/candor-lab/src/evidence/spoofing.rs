@@ -8,6 +8,7 @@ use candor_core::frame::RawId;
 use candor_signals::{Message, MessageId};
 
 use super::{Border, By, Opinion, Subject, Verdict, measured};
+use crate::border::identifiers;
 
 /// More identifiers are counted roughly.
 const MOST_COUNTED: usize = 1 << 16;
@@ -105,15 +106,15 @@ fn messages<'p>(border: &Border<'p>, bus: BusIndex, outside: &[String]) -> Vec<(
     let plan = border.plan;
     let untrusted = || (0..plan.buses().len()).map(BusIndex).filter(|bus| border.is_untrusted(*bus));
     let comes_from_outside = |id: MessageId| {
-        let mut theirs = untrusted().flat_map(|bus| plan.databases(bus)).flat_map(|database| &database.messages);
-        theirs.any(|message| message.id == Some(id) && !message.senders.is_empty())
+        let mut theirs = untrusted().flat_map(|bus| identifiers::sent(plan, bus));
+        theirs.any(|message| message.id == Some(id))
     };
     let sent = |message: &'p Message| {
         let id = message.id?;
         let is_inside = message.senders.iter().any(|node| !outside.contains(node));
         (is_inside && !comes_from_outside(id)).then_some((id.raw(), message))
     };
-    plan.databases(bus).iter().flat_map(|database| &database.messages).filter_map(sent).collect()
+    identifiers::sent(plan, bus).filter_map(sent).collect()
 }
 
 fn of_crossing(

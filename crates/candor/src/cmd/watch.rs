@@ -137,8 +137,9 @@ impl<'a> Watch<'a> {
 
     fn begin(&self, file: &str, ports: &[Port<BusIndex>]) -> io::Result<()> {
         let buses: Vec<&str> = ports.iter().map(|port| self.plan.bus(port.bus).name.as_str()).collect();
-        let is_watched = |route: &&candor_config::plan::Route| ports.iter().any(|port| port.bus == route.from);
-        for route in self.plan.routes().iter().filter(is_watched) {
+        let mut routes = 0;
+        for route in self.plan.routes().iter().filter(|route| ports.iter().any(|port| port.bus == route.from)) {
+            routes += 1;
             if route.claimed().is_some_and(|guard| guard.learns()) {
                 render::err(&format!(
                     "note: route {:?}: `claimed` in j1939 is not judged, because nobody listens on the other bus; list the addresses\n",
@@ -146,7 +147,6 @@ impl<'a> Watch<'a> {
                 ));
             }
         }
-        let routes = self.plan.routes().iter().filter(is_watched).count();
         if self.json {
             return render::out(&render::line(&Event::Watching(WatchingView { file, buses, routes })));
         }
