@@ -5,6 +5,9 @@
 //! [`struct bpf_insn`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/bpf.h#L71) and
 //! [`BPF_PSEUDO_MAP_FD`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/bpf.h#L1176).
 
+/// `BPF_FETCH`, with `BPF_ADD`.
+const FETCH: i32 = 0x01;
+
 pub const INSTRUCTION_BYTES: usize = 8;
 
 /// `struct bpf_insn` in host byte order.
@@ -48,6 +51,8 @@ pub enum Alu {
     And = 0x50,
     ShiftLeft = 0x60,
     ShiftRight = 0x70,
+    /// The rest of a division without sign.
+    Rest = 0x90,
     Xor = 0xA0,
     Move = 0xB0,
 }
@@ -221,6 +226,15 @@ impl Assembler {
     /// Adds to 64 bits of memory, undivided.
     pub fn add_to_memory(&mut self, to: Register, offset: i16, from: Register) {
         self.push(CLASS_STORE_REGISTER | MODE_ATOMIC | Size::Double as u8, to as u8, from as u8, offset, 0);
+    }
+
+    /// The same, and the register becomes what was there before.
+    ///
+    /// # Kernel
+    /// Linux 5.12 or later.
+    pub fn add_and_fetch(&mut self, to: Register, offset: i16, from: Register) {
+        let code = CLASS_STORE_REGISTER | MODE_ATOMIC | Size::Double as u8;
+        self.push(code, to as u8, from as u8, offset, FETCH);
     }
 
     /// Compares 64 bits.

@@ -128,6 +128,9 @@ pub enum Map {
     Hash(Vec<(u32, u32)>),
     /// An array with one value: a number of 64 bits for each step, the frames that it deleted.
     Deleted(usize),
+    /// An array with one value of 64 bits: how many numbers of the own counter of a route were taken. All programs with frames of
+    /// the route share it.
+    Counter(RouteIndex),
     /// An array with one value of 64 bits: by how many nanoseconds TAI is ahead of the clock of receive timestamps.
     TaiAhead,
     /// An array with one value of numbers of 64 bits, for each step the sum of its latencies in nanoseconds, and the frames of each
@@ -142,7 +145,7 @@ impl Map {
         match self {
             Self::Array(_) | Self::Hash(_) => None,
             Self::Deleted(steps) => Some(8 * *steps),
-            Self::TaiAhead => Some(8),
+            Self::Counter(_) | Self::TaiAhead => Some(8),
             Self::Latencies { steps, classes } => Some(8 * *steps * (1 + *classes)),
         }
     }
@@ -157,6 +160,8 @@ pub enum CompileError {
     Masks { masks: usize },
     #[error("a program cannot convert frame formats")]
     Format,
+    #[error("a program cannot write this checksum or this counter")]
+    Protection,
     #[error("a changed CAN FD frame cannot also reach other programs or routes")]
     Restore,
     #[error("a program forwards CAN XL frames unchanged, and does not look into them")]

@@ -149,6 +149,9 @@ pub(crate) fn execute(program: &[Instruction], context: u64, world: &mut impl Wo
                 } else {
                     let before = if sum { world.load(address, bytes) } else { 0 };
                     world.store(address, bytes, before.wrapping_add(value));
+                    if sum && number == 1 {
+                        registers[from] = before;
+                    }
                 }
             }
             class @ (4 | 7) => {
@@ -161,6 +164,7 @@ pub(crate) fn execute(program: &[Instruction], context: u64, world: &mut impl Wo
                     0x50 => left & right,
                     0x60 => left << right,
                     0x70 => left >> right,
+                    0x90 => left % right,
                     0xA0 => left ^ right,
                     0xB0 => right,
                     other => panic!("operation {other:x}"),

@@ -97,6 +97,8 @@ fn is_same((before, one): (&Plan, Item<'_>), (after, other): (&Plan, Item<'_>)) 
                 && one.bit_rate_switch == other.bit_rate_switch
                 && one.sources.len() == other.sources.len()
                 && sources.all(|(one, other)| is_same_bus(one.bus, other.bus) && one.id == other.id)
+                && one.checks == other.checks
+                && one.protect == other.protect
                 && one.composition == other.composition
         }
         _ => false,

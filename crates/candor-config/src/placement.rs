@@ -82,8 +82,10 @@ pub enum Because {
     Payload,
     /// It computes signals.
     Signals,
-    /// It checks frames, or writes checksums with counters.
-    Integrity,
+    /// It checks frames.
+    Checked,
+    /// It writes a checksum or a counter that can-gw cannot write.
+    Protected,
     MaxAge,
     /// It sends frames at other times than it receives them.
     Timing,
@@ -393,8 +395,11 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     if route.computed.is_some() {
         return Some(Because::Signals);
     }
-    if !route.checks.is_empty() || route.protected.is_some() {
-        return Some(Because::Integrity);
+    if !route.checks.is_empty() {
+        return Some(Because::Checked);
+    }
+    if route.protected.is_some() {
+        return Some(Because::Protected);
     }
     if route.max_age.is_some() {
         return Some(Because::MaxAge);
@@ -433,7 +438,7 @@ pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
 impl Because {
     /// True if it does not hold for eBPF programs.
     const fn is_none_of_programs(self) -> bool {
-        matches!(self, Self::Payload | Self::Walks(_) | Self::RelativeCrc8 | Self::Xl)
+        matches!(self, Self::Payload | Self::Walks(_) | Self::RelativeCrc8 | Self::Xl | Self::Protected)
     }
 
     /// As [`Display`](fmt::Display), with the name of the other route.
@@ -479,7 +484,8 @@ impl fmt::Display for Because {
             Self::Xl => f.write_str("can-gw ignores CAN XL frames"),
             Self::Payload => f.write_str("can-gw cannot match payloads"),
             Self::Signals => f.write_str("only user space computes signals"),
-            Self::Integrity => f.write_str("only user space has `guard`, `check`, and `protect` with a counter"),
+            Self::Checked => f.write_str("only user space has `guard` and `check`"),
+            Self::Protected => f.write_str("can-gw does not write this checksum or counter"),
             Self::MaxAge => f.write_str("can-gw cannot drop frames by age"),
             Self::Timing => f.write_str("only user space sends frames at other times than it receives them"),
             Self::WhenFull => f.write_str("can-gw always drops the newest frame when the queue is full"),

@@ -350,6 +350,8 @@ pub struct ComposedFrame {
     pub bit_rate_switch: bool,
     /// By their number in `composition`.
     pub sources: Vec<FrameSource>,
+    /// What frames must have that signals are taken from, by source; empty if none is checked.
+    pub checks: Vec<Option<Computed>>,
     /// By input of `composition`.
     pub signals: Vec<FrameSignal>,
     /// [`candor_signals::compose::Composer::new`] accepts it.
@@ -362,6 +364,17 @@ pub struct ComposedFrame {
 impl Eq for ComposedFrame {}
 
 impl ComposedFrame {
+    /// Sources whose frames are checked, as bus and message, with verdicts by name and how many frames had them.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&str, Vec<(&'static str, u64)>)> {
+        self.checks.iter().enumerate().filter_map(|(at, check)| {
+            let any: &dyn Any = &**check.as_ref()?.inner();
+            let counts = any.downcast_ref::<Check>()?.counts();
+            let signal = self.composition.inputs.iter().position(|input| input.source == at)?;
+            let (message, _signal) = self.signals.get(signal)?.from.rsplit_once('.')?;
+            Some((message, counts.map(|(verdict, frames)| (verdict.name(), frames)).collect()))
+        })
+    }
+
     /// True if it is sent on a bus, or takes signals from there.
     pub fn uses(&self, bus: BusIndex) -> bool {
         self.to == bus || self.sources.iter().any(|source| source.bus == bus)
@@ -517,8 +530,13 @@ impl Plan {
         }
         for frame in &mut self.frames {
             let before = running.frames.iter().find(|before| before.name == frame.name);
-            if let Some(before) = before.filter(|before| before.protect == frame.protect) {
+            let Some(before) = before else { continue };
+            if before.protect == frame.protect {
                 frame.protect.clone_from(&before.protect);
+            }
+            for (source, check) in frame.sources.iter().zip(&mut frame.checks) {
+                let theirs = before.sources.iter().zip(&before.checks).find(|theirs| *theirs == (source, &*check));
+                theirs.into_iter().for_each(|(_, theirs)| check.clone_from(theirs));
             }
         }
         // New ones must follow the sync frames that run.

@@ -7,7 +7,7 @@ mod computed;
 pub use crate::rule::SendAs;
 #[cfg(feature = "std")]
 pub use cangw::cangw_arguments;
-pub use computed::{Compute, Computed, OnBad, RealtimeNs, Seen};
+pub use computed::{Compute, Computed, CounterInByte, OnBad, RealtimeNs, Seen, Steps};
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -90,7 +90,7 @@ pub struct Job {
     pub modifications: Modifications,
     /// Checksums computed after the modifications (`CGW_CS_*`).
     pub checksums: Checksums,
-    /// The last change, for example a checksum with a counter. User space only.
+    /// The last change, for example a checksum with a counter. User space, and eBPF programs if it has [`Steps`].
     pub protected: Option<Computed>,
     /// `CGW_FLAGS_CAN_ECHO`.
     pub echo: Echo,
@@ -138,6 +138,13 @@ impl Job {
     #[must_use]
     pub const fn is_for_kernel(&self) -> bool {
         self.payload.is_empty() && self.send_as.is_none() && !self.is_xl && !self.is_computed()
+    }
+
+    /// Returns true if a frame may leave with other bytes, apart from what [`checks`](Self::checks) and
+    /// [`computed`](Self::computed) do.
+    #[must_use]
+    pub fn modifies(&self) -> bool {
+        !self.modifications.is_empty() || self.protected.is_some()
     }
 
     /// Returns true if a frame is checked, changed or protected by a computation.

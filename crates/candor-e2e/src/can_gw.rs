@@ -1,9 +1,10 @@
-//! Protections that can-gw can compute.
+//! Protections that the kernel can compute.
 
+use candor_core::job::CounterInByte;
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, XorChecksum};
 
 use crate::checksum::{Engine, Unit};
-use crate::protection::Protection;
+use crate::protection::{Counting, Protection};
 
 impl Protection {
     /// The checksum of can-gw that does the same as [`follow`](Self::follow) for all payloads of the length of the scheme.
@@ -19,8 +20,23 @@ impl Protection {
         let counts_all = |field_max, min, max: u32| min == 0 && u64::from(max) == field_max;
         let has_refused_counters =
             self.counter.as_ref().is_some_and(|counting| !counts_all(counting.field.max(), counting.min, counting.max));
+        if has_refused_counters { None } else { self.checksums() }
+    }
+
+    /// The counter, if it is inside a byte.
+    pub(crate) fn counter_in_byte(&self, is_own: bool) -> Option<CounterInByte> {
+        let Counting { field, min, max, .. } = self.counter.as_ref()?;
+        let (first, number) = (field.first(), |number: u32| u8::try_from(number).ok());
+        let mask = field.bits_in(first);
+        let byte = u8::try_from(first).ok().filter(|_| field.end() - first == 1)?;
+        let shift = number(mask.trailing_zeros())?;
+        Some(CounterInByte { byte, shift, mask, min: number(*min)?, max: number(*max)?, is_own })
+    }
+
+    /// The checksum of can-gw for payloads of the length of the scheme with a counter that senders send.
+    pub(crate) fn checksums(&self) -> Option<Checksums> {
         let is_byte = self.result.is_whole() && self.result.end() - self.result.first() == 1;
-        if !is_byte || has_refused_counters || self.has_header || self.zeroed || self.min != self.max {
+        if !is_byte || self.has_header || self.zeroed || self.min != self.max {
             return None;
         }
         let (first, end) = (self.over.start, self.over.end.min(self.min));

@@ -6,7 +6,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candor_core::frame::RawId;
-use candor_core::job::{Compute, OnBad, Seen};
+use candor_core::job::{Compute, OnBad, Seen, Steps};
 use candor_core::rule::{Checksums, Verdict as Fate};
 
 use crate::error::SchemeError;
@@ -141,6 +141,21 @@ impl Protect {
 }
 
 impl Compute for Protect {
+    fn steps(&self) -> Option<Steps> {
+        let (first, last) = (self.scheme.len.start(), self.scheme.len.end());
+        let len = u8::try_from(*first).ok().filter(|_| first == last)?;
+        let is_own = self.counted == Counted::Own;
+        let counter = match self.protection.has_counter() {
+            true => Some(self.protection.counter_in_byte(is_own)?),
+            false => None,
+        };
+        Some(Steps { len, counter, checksums: self.protection.checksums()? })
+    }
+
+    fn next(&self) -> Option<&AtomicU32> {
+        (self.counted == Counted::Own && self.protection.has_counter()).then_some(&self.next)
+    }
+
     fn equals(&self, other: &dyn Any) -> bool {
         let same = |other: &Self| (&self.scheme, self.counted) == (&other.scheme, other.counted);
         other.downcast_ref().is_some_and(same)

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
-use candor_core::job::{BusIndex, Job};
-use candor_core::rule::Checksums;
+use candor_core::job::{BusIndex, Compute as _, CounterInByte, Job, RealtimeNs, Seen, Steps};
+use candor_core::rule::{Checksums, Verdict as Fate};
 use candor_e2e::{
-    Algorithm, ByteOrder, Checksum, Counter, Crc, DataId, IdMode, Place, Profile, Protection, Receiver, Scheme, Sender,
-    Settings, Unit, Verdict, oracle,
+    Algorithm, ByteOrder, Checksum, Counted, Counter, Crc, DataId, IdMode, Place, Profile, Protect, Protection,
+    Receiver, Scheme, Sender, Settings, Unit, Verdict, oracle,
 };
 use proptest::prelude::*;
 
@@ -131,6 +131,20 @@ fn by_can_gw(checksums: Checksums, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn programs_count_in_more_profiles_than_can_gw() {
+    let has = |profile: Profile, mode: IdMode| {
+        let ids: Vec<u32> = (1..).take(profile.data_ids()).collect();
+        let scheme = Settings { mode, ..Settings::new(profile, ids, 8) }.scheme().unwrap();
+        Protect::new(scheme, Counted::Own).unwrap().steps().is_some()
+    };
+    let both = [Profile::P01, Profile::P02, Profile::P11, Profile::P22].map(|profile| has(profile, IdMode::default()));
+    assert_eq!(both, [true; 4]);
+    // The counter chooses what is before the payload; the header has a nibble of the Data-ID; 16 or 32 bits.
+    assert!(!has(Profile::P01, IdMode::Alternating) && !has(Profile::P01, IdMode::Nibble));
+    assert!(!has(Profile::P05, IdMode::default()) && has(Profile::P01, IdMode::Low));
+}
+
+#[test]
 fn can_gw_protects_by_profiles_whose_counters_have_all_values() {
     let has = |scheme: Scheme| Protection::new(&scheme).unwrap().can_gw().is_some();
     let profile = |profile: Profile| {
@@ -190,6 +204,39 @@ proptest! {
         let mut followed = payload;
         prop_assert!(protection.follow(&mut followed[..len]));
         prop_assert_eq!(by_can_gw(checksums, &payload[..len]), &followed[..len]);
+    }
+
+    #[test]
+    fn steps_for_programs_do_as_the_protection(
+        scheme in prop_oneof![byte_scheme(), scheme(), settings().prop_map(|settings| settings.scheme().unwrap())],
+        is_own: bool,
+        payloads in proptest::collection::vec(any::<[u8; 40]>(), 40),
+    ) {
+        let len = *scheme.len.end();
+        let Ok(protect) = Protect::new(scheme, if is_own { Counted::Own } else { Counted::Follow }) else { return Ok(()) };
+        let Some(Steps { len: steps_len, counter, checksums }) = protect.steps() else { return Ok(()) };
+        prop_assert_eq!(usize::from(steps_len), len);
+        let seen = Seen { id: RawId(0x123), at: RealtimeNs::UNKNOWN };
+        // Some begin with a later one than the smallest.
+        let of_protect = || protect.next().map(|next| next.load(std::sync::atomic::Ordering::Relaxed));
+        let mut next = counter.map(|_| of_protect().map_or(0, |next| u8::try_from(next).unwrap()));
+        for payload in payloads {
+            let (mut protected, mut stepped) = (payload, payload);
+            let fate = protect.change(seen, &mut protected[..len]);
+            if let (Some(CounterInByte { byte, shift, mask, min, max, is_own }), Some(next)) = (counter, &mut next) {
+                let byte = &mut stepped[usize::from(byte)];
+                if is_own {
+                    *byte = *byte & !mask | *next << shift;
+                    *next = if *next == max { min } else { *next + 1 };
+                    prop_assert_eq!(of_protect(), Some(u32::from(*next)));
+                } else if !(min..=max).contains(&((*byte & mask) >> shift)) {
+                    prop_assert_eq!(fate, Fate::Delete);
+                    continue;
+                }
+            }
+            prop_assert_eq!(fate, Fate::Send);
+            prop_assert_eq!(by_can_gw(checksums, &stepped[..len]), &protected[..len]);
+        }
     }
 
     /// All profiles cover every bit of the payload. But if the counter chooses the Data-ID, another counter means another one,

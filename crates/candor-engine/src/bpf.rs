@@ -40,6 +40,7 @@ use crate::preflight::Interfaces;
 use crate::run_dir::{Entry, RunDir};
 use filters::{Installed, Prepared, Source, Wanted, is_gone};
 use label::Digest;
+use load::OwnCounter;
 use present::{add, on};
 
 /// Attached programs, removed when this is dropped, unless they are those of an applied file.
@@ -56,6 +57,7 @@ pub(crate) struct BpfGateway {
     /// Buses whose interfaces also need a place for filters of `[egress]`.
     both_ways: Vec<BusIndex>,
     installed: Vec<Installed>,
+    own_counters: Vec<OwnCounter>,
     /// The interfaces for which they were made.
     fitted: Ends,
     /// Counters of filters that are gone, by name of the route.
@@ -156,6 +158,7 @@ impl BpfGateway {
             exclusive: Vec::new(),
             both_ways: Vec::new(),
             installed: Vec::new(),
+            own_counters: Vec::new(),
             fitted: BTreeMap::new(),
             past: HashMap::new(),
             entry,
@@ -300,6 +303,7 @@ impl BpfGateway {
         let route = |RouteIndex(at): RouteIndex| routes[at].clone();
         let wanted = self.wanted(interfaces, to, route)?;
         self.fitted.clear();
+        OwnCounter::make_for(&self.jobs, &mut self.own_counters)?;
         let is_unwanted = |source: &Source| wanted.iter().all(|wanted| wanted.source != *source);
         let unwanted = self.installed.iter().map(|installed| installed.source).filter(is_unwanted).collect();
         let mut change = Change { prepared: Vec::new(), unwanted, fitted: Some(ends(interfaces)) };
@@ -309,13 +313,16 @@ impl BpfGateway {
             let ingress = if needs_both { Ingress::Both } else { Ingress::Plain };
             let to = to(source);
             let needs_guard = *goes_round;
-            let wanted = Wanted { filters, made_from, to: &to, route: &route, pid, ingress, up: &up, needs_guard };
             let at = self.installed.iter().position(|installed| installed.source == source);
             if at.is_some_and(|at| self.installed[at].runs(made_from, filters, *goes_round)) {
                 continue;
             }
             let before = at.map(|at| self.installed.swap_remove(at));
-            match Installed::prepare(&mut self.client, source, before, &wanted) {
+            let counters = (&*self.jobs, &*self.own_counters);
+            let wanted =
+                Wanted { filters, counters, made_from, to: &to, route: &route, pid, ingress, up: &up, needs_guard };
+            let prepared = Installed::prepare(&mut self.client, source, before, &wanted);
+            match prepared {
                 Ok(prepared) => change.prepared.push(prepared),
                 Err(refused) => {
                     change.fitted = None;
@@ -354,6 +361,8 @@ impl BpfGateway {
                 add(&mut self.past, gone.as_slice());
             }
         }
+        self.own_counters.iter().for_each(OwnCounter::hand_over);
+        self.own_counters.retain(|own| self.jobs.iter().any(|job| own.is_of(job)));
         self.fitted = fitted.unwrap_or_default();
         Ok(())
     }
@@ -466,6 +475,7 @@ impl BpfGateway {
             looping += gone.iter().map(Installed::ended).sum::<u64>();
             add(&mut self.past, gone.as_slice());
         }
+        self.own_counters.iter().for_each(OwnCounter::hand_over);
         let frames = looping.saturating_sub(self.looping);
         let notices = (frames > 0).then_some(Notice::Looping { frames }).into_iter().collect();
         Ok((self.counters(), removed, notices))

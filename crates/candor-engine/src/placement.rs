@@ -185,7 +185,8 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         | Because::Meets(_)
         | Because::Payload
         | Because::Signals
-        | Because::Integrity
+        | Because::Checked
+        | Because::Protected
         | Because::Xl
         | Because::MaxAge
         | Because::Timing

@@ -98,8 +98,8 @@ pub(crate) enum Command {
     Generate(GenerateGateway),
     /// Run a command of candor-lab: experiments, kernels, adapters.
     ///
-    /// candor lab ARGS runs candor-lab ARGS. So do candor measure, merge, compare, report, tester, conformance, papers, wire
-    /// and demo.
+    /// candor lab ARGS runs candor-lab ARGS. So do candor measure, merge, compare, report, tester, conformance, papers, wire,
+    /// learn, evidence and demo.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Lab(LabArgs),
     /// A command of candor-lab, or a mistake.

@@ -1,8 +1,8 @@
-//! Modifications and checksums, on a copy of the frame on the stack.
+//! Modifications, checksums and counters, on a copy of the frame on the stack.
 
-use candor_core::frame::{CAN_MAX_RAW_DLC, CANFD_FDF};
-use candor_core::job::Job;
-use candor_core::rule::{Bits, ChecksumSpan, Crc8Checksum, Crc8Profile, XorChecksum};
+use candor_core::frame::{CAN_ERR_FLAG, CAN_MAX_RAW_DLC, CAN_RTR_FLAG, CANFD_FDF};
+use candor_core::job::{Computed, CounterInByte, Job, RouteIndex, Steps};
+use candor_core::rule::{Bits, ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, XorChecksum};
 
 use super::generator::{FLAGS, Generator, LEN, PAYLOAD};
 use super::{Kind, Map};
@@ -64,12 +64,62 @@ pub(super) fn on_stack(generator: &mut Generator<'_>, job: &Job, delete: Label) 
         }
         generator.assembler.store(Size::Double, R10, frame + offset, R1);
     }
-    if let Some(crc8) = &job.checksums.crc8 {
+    // Without a modification, can-gw computes none.
+    if !modifications.is_empty() {
+        checksums_on_stack(generator, &job.checksums);
+    }
+    if let Some(steps) = job.protected.as_ref().and_then(Computed::steps) {
+        protect_on_stack(generator, job.route, &steps, delete);
+    }
+}
+
+fn checksums_on_stack(generator: &mut Generator<'_>, Checksums { crc8, xor }: &Checksums) {
+    if let Some(crc8) = crc8 {
         crc8_on_stack(generator, crc8);
     }
-    if let Some(xor) = &job.checksums.xor {
+    if let Some(xor) = xor {
         xor_on_stack(generator, xor);
     }
+}
+
+fn protect_on_stack(generator: &mut Generator<'_>, route: RouteIndex, steps: &Steps, delete: Label) {
+    let frame = start(generator);
+    let no_data = generator.assembler.label();
+    generator.assembler.load(Size::Word, R1, R10, frame);
+    generator.assembler.jump_if_32(Condition::AnyBit, R1, (CAN_RTR_FLAG | CAN_ERR_FLAG).cast_signed(), no_data);
+    generator.assembler.load(Size::Byte, R1, R10, frame + LEN);
+    generator.assembler.jump_if_32(Condition::NotEqual, R1, i32::from(steps.len), delete);
+    if let Some(counter) = &steps.counter {
+        count_on_stack(generator, route, *counter, delete);
+    }
+    checksums_on_stack(generator, &steps.checksums);
+    generator.assembler.place(no_data);
+}
+
+fn count_on_stack(generator: &mut Generator<'_>, route: RouteIndex, counter: CounterInByte, delete: Label) {
+    let CounterInByte { byte: at, shift, mask, min, max, is_own } = counter;
+    let at = byte(generator, i16::from(at));
+    if !is_own {
+        let assembler = &mut generator.assembler;
+        assembler.load(Size::Byte, R1, R10, at);
+        assembler.alu_32(Alu::And, R1, i32::from(mask));
+        assembler.alu_32(Alu::ShiftRight, R1, i32::from(shift));
+        assembler.jump_if_32(Condition::Above, R1, i32::from(max), delete);
+        assembler.jump_if_32(Condition::Below, R1, i32::from(min), delete);
+        return;
+    }
+    let taken = generator.map(Map::Counter(route));
+    let assembler = &mut generator.assembler;
+    assembler.set_map_value(R1, taken);
+    assembler.set(R2, 1);
+    assembler.add_and_fetch(R1, 0, R2);
+    assembler.alu(Alu::Rest, R2, i32::from(max - min) + 1);
+    assembler.alu_32(Alu::Add, R2, i32::from(min));
+    assembler.alu_32(Alu::ShiftLeft, R2, i32::from(shift));
+    assembler.load(Size::Byte, R1, R10, at);
+    assembler.alu_32(Alu::And, R1, i32::from(!mask));
+    assembler.alu_32(Alu::Or, R1, R2);
+    assembler.store(Size::Byte, R10, at, R1);
 }
 
 /// Of the frame, from R10.

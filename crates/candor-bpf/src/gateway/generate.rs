@@ -40,15 +40,17 @@ pub(super) fn generate(
     let (kind, _) = of;
     let tables = Tables::of(jobs, steps)?;
     if let ([step], Kind::Classic | Kind::Xl, Some((mask, value))) = (steps, kind, tables.only_value())
-        && jobs[step.jobs[0]].modifications.is_empty()
+        && !jobs[step.jobs[0]].modifies()
         && jobs[step.jobs[0]].payload.is_empty()
         && bounds_ns.is_empty()
     {
         return Ok(Filters { filters: vec![one_value(jobs, step, kind, (mask, value))?], maps: Vec::new() });
     }
     let mut maps = Vec::new();
-    let deletes =
-        |step: &Step| jobs[step.jobs[0]].modifications.operands().iter().any(|(_, operand)| operand.len.is_some());
+    let deletes = |step: &Step| {
+        let job = &jobs[step.jobs[0]];
+        job.protected.is_some() || job.modifications.operands().iter().any(|(_, operand)| operand.len.is_some())
+    };
     let deleted = steps.iter().any(deletes).then(|| {
         maps.push(Map::Deleted(steps.len()));
         MapIndex(0)
@@ -57,7 +59,7 @@ pub(super) fn generate(
         maps.extend([Map::TaiAhead, Map::Latencies { steps: steps.len(), classes: bounds_ns.len() + 1 }]);
         [MapIndex(maps.len() - 2), MapIndex(maps.len() - 1)]
     });
-    let restores = |step: &Step| !jobs[step.jobs[0]].modifications.is_empty() && step.how() == How::Mirror;
+    let restores = |step: &Step| jobs[step.jobs[0]].modifies() && step.how() == How::Mirror;
     if kind == Kind::Fd && steps.iter().any(restores) {
         return Err(CompileError::Restore);
     }
@@ -78,12 +80,12 @@ pub(super) fn generate(
         if steps.len() > 1 {
             generator.unless_step(bit);
         }
-        let reads = !job.payload.is_empty() || !job.modifications.is_empty();
+        let reads = !job.payload.is_empty() || job.modifies();
         if reads && number > 0 {
             generator.load_frame();
         }
         generator.payload(job, failed);
-        if !job.modifications.is_empty() {
+        if job.modifies() {
             if restores(step) {
                 generator.save();
             }

@@ -50,9 +50,13 @@ pub(super) fn steps(
     if order.iter().any(|&job| jobs[job].leaves_as() != jobs[job].format) {
         return Err(CompileError::Format);
     }
-    let is_plain = |job: &Job| job.modifications.is_empty() && job.payload.is_empty();
+    let is_plain = |job: &Job| !job.modifies() && job.payload.is_empty();
     if kind == Kind::Xl && !order.iter().all(|&job| is_plain(&jobs[job])) {
         return Err(CompileError::Xl);
+    }
+    let is_too_much = |job: &Job| job.protected.as_ref().is_some_and(|protected| protected.steps().is_none());
+    if order.iter().any(|&job| is_too_much(&jobs[job])) {
+        return Err(CompileError::Protection);
     }
     // In the order of delivery.
     candor_core::order::sort_by_key(&mut order, |&job| jobs[job].filter.normalise().list);

@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::machine::{self, Buffer, Maps};
 
+mod protected;
+
 const BUSES: usize = 3;
 
 /// What happened to a frame.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use candor_bpf::gateway::{self, CompileError, Generation, Kind};
 use candor_core::frame::FrameFormat;
-use candor_core::job::Job;
+use candor_core::job::{Computed, Job};
 
 use crate::lower::lower;
 use crate::plan::{BusIndex, Echo, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
@@ -44,8 +44,10 @@ pub enum NotForBpf {
     Timing,
     /// It computes signals.
     Signals,
-    /// It checks or writes checksums with counters.
-    Integrity,
+    /// It checks frames.
+    Checked,
+    /// It writes a checksum or a counter that is not in one byte.
+    Protected,
     WhenFull,
     SendAs(SendAs),
     /// A changed CAN FD frame cannot be restored for others.
@@ -63,14 +65,18 @@ pub enum NotForBpf {
 pub fn not_for_bpf(route: &Route) -> Option<NotForBpf> {
     let formats = route.formats.list();
     let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
-    let changes = !route.modifications.is_empty() || route.selections.iter().any(|selection| selection.id.is_some());
+    let is_long = |protected: Option<&Computed>| protected.is_some_and(|protected| protected.steps().is_none());
+    let changes = !route.modifications.is_empty()
+        || route.protected.is_some()
+        || route.selections.iter().any(|selection| selection.id.is_some());
     match route.hop_limit {
         _ if route.is_refused => Some(NotForBpf::Refused),
         _ if route.echo == Echo::On => Some(NotForBpf::Echo),
         _ if route.timestamp == Timestamp::Kept => Some(NotForBpf::Timestamp),
         Some(limit @ 2..) => Some(NotForBpf::Hops(limit)),
         _ if route.computed.is_some() => Some(NotForBpf::Signals),
-        _ if !route.checks.is_empty() || route.protected.is_some() => Some(NotForBpf::Integrity),
+        _ if !route.checks.is_empty() => Some(NotForBpf::Checked),
+        _ if is_long(route.protected.as_ref()) => Some(NotForBpf::Protected),
         _ if route.max_age.is_some() => Some(NotForBpf::MaxAge),
         _ if route.timing.is_some() => Some(NotForBpf::Timing),
         _ if route.when_full != WhenFull::DropNewest => Some(NotForBpf::WhenFull),
@@ -154,7 +160,8 @@ impl fmt::Display for NotForBpf {
             Self::Timestamp => "an eBPF program cannot keep the receive timestamp",
             Self::Hops(_) => "an eBPF program cannot count hops",
             Self::Signals => "an eBPF program cannot compute signals",
-            Self::Integrity => "an eBPF program has no `guard`, `check` and `protect` with a counter",
+            Self::Checked => "an eBPF program has no `guard` and `check`",
+            Self::Protected => "an eBPF program writes only checksums and counters of one byte",
             Self::MaxAge => "an eBPF program cannot drop frames by age",
             Self::Timing => "an eBPF program sends a frame when it is received",
             Self::WhenFull => "an eBPF program always drops the newest frame when the queue is full",

@@ -3,9 +3,10 @@
 use alloc::sync::Arc;
 use core::any::Any;
 use core::fmt;
+use core::sync::atomic::AtomicU32;
 
 use crate::frame::{Frame, RawId};
-use crate::rule::Verdict;
+use crate::rule::{Checksums, Verdict};
 
 /// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's software receive stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,6 +36,36 @@ pub enum OnBad {
     Pass,
 }
 
+/// A change in few steps, which a program of the kernel can do, too: frames of another length are deleted, then the counter
+/// is written, then the checksums. Remote frames and errors of the bus are left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// Length of the payload in bytes.
+    pub len: u8,
+    /// Written before the checksums.
+    pub counter: Option<CounterInByte>,
+    /// Positions are from the start.
+    pub checksums: Checksums,
+}
+
+/// A counter inside a byte of the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterInByte {
+    /// Of the payload, from 0.
+    pub byte: u8,
+    /// Its lowest bit in the byte.
+    pub shift: u8,
+    /// Its bits in the byte.
+    pub mask: u8,
+    /// The first number, which follows the last one.
+    pub min: u8,
+    /// The last number.
+    pub max: u8,
+    /// Each frame gets the next number of [`Compute::next`]. Otherwise it keeps the one that it has, and is deleted if that is
+    /// not `min` to `max`.
+    pub is_own: bool,
+}
+
 /// Computes a change of the payload, or checks it. It is decided when the rules are compiled; a frame then costs no allocation.
 /// One thread uses it at a time, so a state needs no order between its parts.
 pub trait Compute: Any + Send + Sync {
@@ -59,6 +90,16 @@ pub trait Compute: Any + Send + Sync {
     /// True if it needs the time of a frame.
     fn is_timed(&self) -> bool {
         false
+    }
+
+    /// The same in few steps; `None` if it is more.
+    fn steps(&self) -> Option<Steps> {
+        None
+    }
+
+    /// The next number of its own counter, for those that count in its place.
+    fn next(&self) -> Option<&AtomicU32> {
+        None
     }
 
     /// What a check finds wrong with a frame by itself, in a word, without those before. For explanations.
@@ -99,6 +140,18 @@ impl Computed {
     #[must_use]
     pub fn is_timed(&self) -> bool {
         self.0.is_timed()
+    }
+
+    /// The same in few steps; `None` if it is more.
+    #[must_use]
+    pub fn steps(&self) -> Option<Steps> {
+        self.0.steps()
+    }
+
+    /// The next number of its own counter, for those that count in its place.
+    #[must_use]
+    pub fn next(&self) -> Option<&AtomicU32> {
+        self.0.next()
     }
 
     /// What a check finds wrong with a frame by itself, in a word, without those before. For explanations.

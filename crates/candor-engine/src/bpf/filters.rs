@@ -16,7 +16,7 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use candor_bpf::gateway::{self, Action, Filter, Filters, Generation, How, Kind};
-use candor_core::job::{BusIndex, RouteIndex};
+use candor_core::job::{BusIndex, Job, RouteIndex};
 use candor_egress::filter::{ETH_P_CAN, ETH_P_CANFD, ETH_P_CANXL};
 use candor_egress::netlink::program::{self, Act, Attached, Ingress, OURS, Place};
 use candor_egress::netlink::{QdiscStats, TcError};
@@ -26,7 +26,7 @@ use candor_netlink::client::{Client, Errno};
 
 use super::error::BpfError;
 use super::label::{Digest, Label};
-use super::load::{DeletedFrames, Loaded, MeasuredLatencies, load, load_one};
+use super::load::{DeletedFrames, Loaded, MeasuredLatencies, OwnCounter, load, load_one};
 use crate::counters::{Drops, RouteCounters};
 
 const GUARD: u16 = 0xC900;
@@ -169,6 +169,7 @@ struct Counted {
 /// What is attached instead.
 pub(super) struct Wanted<'a> {
     pub(super) filters: &'a Filters,
+    pub(super) counters: (&'a [Job], &'a [OwnCounter]),
     pub(super) made_from: Digest,
     pub(super) to: &'a dyn Fn(BusIndex) -> InterfaceIndex,
     pub(super) route: &'a dyn Fn(RouteIndex) -> String,
@@ -241,7 +242,7 @@ impl Installed {
         before: Option<Self>,
         wanted: &Wanted<'_>,
     ) -> Result<Prepared, Refused> {
-        let loaded = match load(wanted.filters, |filter| wanted.route_of(filter)) {
+        let loaded = match load(wanted.filters, wanted.counters, |filter| wanted.route_of(filter)) {
             Ok(loaded) => loaded,
             Err(error) => return Err(Box::new((error, before))),
         };
@@ -364,6 +365,7 @@ impl Installed {
         let (made_from, ingress) = (Digest::default(), Ingress::Plain);
         let wanted = Wanted {
             filters: &nothing,
+            counters: (&[], &[]),
             made_from,
             to: &to,
             route: &route,

@@ -91,6 +91,8 @@ pub(super) struct OfFrame {
     /// As the kernel takes it.
     bytes: [u8; CANFD_MTU],
     size: usize,
+    /// By source: what its frames must have.
+    checks: Vec<Option<Computed>>,
     /// Writes checksum and counter when it is sent.
     protect: Option<Computed>,
     /// Where it is sent.
@@ -147,7 +149,17 @@ impl Worker {
                     let composer = Composer::new(what.composition(), now).expect("the check of the file accepted it");
                     let counts = before.iter().find(|earlier| what.is_named_as(&earlier.what));
                     let counts = counts.map(|earlier| Arc::clone(&earlier.counts)).unwrap_or_default();
-                    OfFrame { protect: what.protect(), what, composer, due: 0, bytes, size, port, counts }
+                    OfFrame {
+                        checks: what.checks(),
+                        protect: what.protect(),
+                        what,
+                        composer,
+                        due: 0,
+                        bytes,
+                        size,
+                        port,
+                        counts,
+                    }
                 }
             });
         }
@@ -229,7 +241,12 @@ impl OfFrame {
     /// A frame in the kernel's layout.
     #[inline]
     fn received(&mut self, now: Time, source: usize, frame: &[u8], way: &Way<'_>) {
-        let Self { what, composer, bytes, size, protect, port, counts, .. } = self;
+        let Self { what, composer, bytes, size, checks, protect, port, counts, .. } = self;
+        if let Some(Some(check)) = checks.get(source)
+            && !is_good(frame, check)
+        {
+            return;
+        }
         counts.received.bump();
         let outgoing = match what {
             What::Composed(_) => {
@@ -314,6 +331,12 @@ fn protected(bytes: &[u8], protect: &Computed) -> Option<Frame> {
     (verdict == Verdict::Send).then_some(frame)
 }
 
+/// True if signals may be taken of a frame.
+fn is_good(frame: &[u8], check: &Computed) -> bool {
+    let frame = Frame::from_kernel(frame);
+    frame.is_ok_and(|mut frame| check.change_frame(RealtimeNs::UNKNOWN, &mut frame) == Verdict::Send)
+}
+
 /// Now, in nanoseconds of `CLOCK_MONOTONIC`.
 fn now() -> Result<Time, UserError> {
     let now = clock::monotonic().map_err(SystemError::while_doing("Reading the clock"))?;
@@ -349,6 +372,14 @@ impl What {
             Self::Timed { id, jobs, .. } => {
                 jobs.first().map(|job| FrameSource { bus: job.from, id: *id }).into_iter().collect()
             }
+        }
+    }
+
+    fn checks(&self) -> Vec<Option<Computed>> {
+        match self {
+            Self::Composed(frame) => frame.checks.clone(),
+            // Inside the jobs.
+            Self::Timed { .. } => Vec::new(),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::cli::Cli;
 const LAB: &str = "candor-lab";
 
 /// The commands that only candor-lab has.
-const MOVED: [&str; 22] = [
+const MOVED: [&str; 23] = [
     "baseline",
     "bench",
     "bursts",
@@ -25,6 +25,7 @@ const MOVED: [&str; 22] = [
     "conformance",
     "database",
     "demo",
+    "evidence",
     "hops",
     "kernels",
     "learn",

@@ -137,6 +137,47 @@ fn a_dashboard_is_composed_and_a_silent_source_is_replaced() {
     assert!(frame["sent"].as_u64().unwrap() >= 5, "{frame}");
 }
 
+/// A bad frame of a source counts as if it had not come, so its timeout ends.
+#[test]
+#[ignore = "runs in a guest"]
+fn bad_frames_of_a_source_are_not_taken() {
+    let Some(scene) = Dashboard::new() else { return };
+    let check = "[frame.check]\n\"powertrain.ABS1\" = { checksum = \"sum\", at = 7, over = \"0..5\", counter-at = 6 }\n\n[frame.signals]";
+    let file = scene.file(&[("timeout = \"300ms\"", "timeout = \"1s\""), ("[frame.signals]", check)]);
+    let path = scene.place.files.path().join("candor.toml");
+    let candor = scene.place.run(&file, "auto").start_from(&path);
+    let send_speed = |km_per_h: u16, counter: u8, wrong: u8| {
+        let [high, low] = (km_per_h * 100).to_be_bytes();
+        let sum = high.wrapping_add(low).wrapping_add(wrong);
+        send(&scene.powertrain, &classic(SPEED, &[high, low, 0, 0, 0, 0, counter, sum]));
+    };
+    send_speed(90, 5, 0);
+    assert_eq!(speed_of(scene.next_with(90)), 900);
+    // A damaged one, the same counter again, and another length.
+    send_speed(50, 6, 1);
+    send_speed(60, 5, 0);
+    send(&scene.powertrain, &classic(SPEED, &[1, 2]));
+    // A reload goes on with the counter.
+    scene.place.file("candor.toml", &file.replace("min-delay = \"20ms\"", "min-delay = \"10ms\""));
+    assert_eq!(candor.reload()["event"], "reloaded");
+    send_speed(70, 5, 0);
+    send_speed(80, 6, 0);
+    let speeds = std::iter::repeat_with(|| speed_of(scene.next())).find(|speed| ![0, 900].contains(speed));
+    assert_eq!(speeds, Some(800));
+    let verdicts = [("initial", 1), ("ok", 1), ("repeated", 2), ("wrong-checksum", 1), ("wrong-length", 1)];
+    scene.assert_metrics(&verdicts.map(|(verdict, frames)| {
+        let labels = "frame=\"Dashboard\",to=\"body\",from=\"powertrain.ABS1\"";
+        format!("candor_frame_checked_frames_total{{{labels},verdict=\"{verdict}\"}} {frames}\n")
+    }));
+    // Only bad ones come: the substitute is sent.
+    let begin = Instant::now();
+    while speed_of(scene.next()) != 0 {
+        send_speed(99, 7, 1);
+        assert!(begin.elapsed() < PATIENCE);
+    }
+    candor.stop();
+}
+
 /// Neither events nor a late thread move the times of cyclic frames; the broadcast manager of the kernel sends as many.
 #[test]
 #[ignore = "runs in a guest"]

@@ -65,6 +65,46 @@ fn the_kernel_protects_frames_that_keep_their_counter() {
     assert_eq!(candor.stop().counted("speed"), [2, 0, 0]);
 }
 
+/// An eBPF program has the counter in a map, which goes on over reloads and in the other engine.
+#[test]
+#[ignore = "runs in a guest"]
+fn a_program_counts_and_user_space_goes_on() {
+    let features = &[Feature::Root, Feature::Vcan, Feature::Programs];
+    let Some(place) = Scenario::new(features, ["left"]) else { return };
+    // A program sends without echo.
+    let pair = Pair::new(["t-right", "t-far"]);
+    let (left, right) = (place.sender("left"), listener_on(pair.far));
+    let file = |further: &str| {
+        let keys = "match = \"123\"\nframes = \"classic\"\nprotect = { e2e = \"P01\", data-id = 0x123 }\n";
+        LEFT_RIGHT.to_owned() + &route("speed", "left", "right", &format!("{keys}{further}"))
+    };
+    let path = place.files.path().join("candor.toml");
+    let candor = place.run(&file(""), "auto").start_from(&path);
+    let mut number = 0;
+    let mut sends_next = |side: &str| {
+        // A frame of another length is deleted, and takes no number.
+        send(&left, &classic(ID, &[0; 7]));
+        send(&left, &classic(ID, &[0; 8]));
+        let [crc, counter] = <[u8; 2]>::try_from(&next_frame(&right).payload()[..2]).unwrap();
+        assert_eq!(counter, number % 15, "{side}");
+        if let Some(golden) = GOLDEN.get(usize::from(number)) {
+            assert_eq!([crc, counter], *golden, "{side}");
+        }
+        number += 1;
+        let text = crate::metrics::of_run_dir(place.run_dir.path());
+        let labels = format!("route=\"speed\",from=\"left\",to=\"right\",side=\"{side}\"");
+        assert!(text.contains(&format!("candor_route_deleted_frames_total{{{labels}}} ")), "{text}");
+    };
+    sends_next("bpf");
+    let other = route("other", "left", "right", "match = \"456\"\nset = { id = \"457\" }");
+    for (further, side) in [(other.as_str(), "bpf"), ("max-age = \"1s\"\n", "user"), ("", "bpf"), (&other, "bpf")] {
+        place.file("candor.toml", &file(further));
+        assert_eq!(candor.reload()["event"], "reloaded");
+        (0..7).for_each(|_| sends_next(side));
+    }
+    candor.stop();
+}
+
 /// What is sent again has the next counter, in a route with a timing and in a composed frame.
 #[test]
 #[ignore = "runs in a guest"]

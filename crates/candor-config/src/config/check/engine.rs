@@ -81,6 +81,9 @@ fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
         Because::Payload => {
             "write engine = \"auto\", which keeps the other routes in the kernel, or \"bpf\" or \"read-write\""
         }
+        Because::Protected => {
+            "write engine = \"auto\"; can-gw writes a checksum of one byte with counter = \"follow\" and set = { len = 8 }"
+        }
         _ => "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"",
     };
     findings.error(code::ENGINE_CANNOT, &place(spec, because), sentence(&because.to_string()), help);
@@ -350,7 +353,7 @@ fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
         Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.span.clone()),
         Because::Xl => return only_kernel(spec, KernelOnly::Xl),
         Because::Signals => spec.change.first().map(|change| &change.name.span),
-        Because::Integrity | Because::Bpf(NotForBpf::Integrity) => {
+        Because::Checked | Because::Protected | Because::Bpf(NotForBpf::Checked | NotForBpf::Protected) => {
             let check = spec.check.as_ref().map(|check| &check.span);
             let guard = spec.guard.as_ref().map(|guard| &guard.span);
             let protect = spec.protect.as_ref().map(|protect| &protect.span);

@@ -16,6 +16,7 @@ use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::keys::{Named, Table};
 use candor_core::document::{Text, quote};
 use candor_core::frame::{CAN_MAX_DLEN, CANFD_MAX_DLEN, FD_LENGTHS, FrameFormat};
+use candor_core::job::Computed;
 use candor_signals::compose::{Activity, Composer, Composition, FastCycle, SendRule, Time};
 use candor_signals::{Codec, Message, SendMode, Signal};
 
@@ -156,7 +157,10 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
             findings.report(finding.also(written.span.clone(), "checksum and counter").help(help));
         }
     }
-    let (Some(send), Some(Inputs { inputs, sources, signals })) = (send, inputs) else { return None };
+    let checked = inputs.as_ref().map(|Inputs { sources, .. }| composing.checked(sources, findings));
+    let (Some(send), Some(Inputs { inputs, sources, signals }), Some(checks)) = (send, inputs, checked) else {
+        return None;
+    };
     // Each is set by its value.
     for update in inputs.iter().filter_map(|input| input.signal()?.update) {
         let _is_within = update.set(&mut initial, 0);
@@ -173,7 +177,19 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
     let bit_rate_switch = format == FrameFormat::Fd && bit_rate_switch.is_none_or(|flag| flag.value);
     let message = message.name.clone();
     let (id, protect) = (id.raw(), protect.flatten());
-    Some(ComposedFrame { name, to, message, id, format, bit_rate_switch, sources, signals, composition, protect })
+    Some(ComposedFrame {
+        name,
+        to,
+        message,
+        id,
+        format,
+        bit_rate_switch,
+        sources,
+        checks,
+        signals,
+        composition,
+        protect,
+    })
 }
 
 /// Format and length, as a frame can have it.
@@ -208,6 +224,38 @@ impl<'c> Composing<'c, '_> {
             places.push((signal, codec, named));
         }
         places
+    }
+
+    /// What frames of each source must have.
+    fn checked(&self, sources: &[FrameSource], findings: &mut Findings) -> Vec<Option<Computed>> {
+        let mut checked = vec![None; sources.len()];
+        for Named { name, table } in &self.spec.check {
+            let found = self.checks.buses.first_part(&name.value);
+            let Some((bus, of_bus)) = found else {
+                let help =
+                    "write bus and message in quotes, such as \"powertrain.ABS1\" = { e2e = \"P01\", data-id = 0x123 }";
+                findings.error(code::UNKNOWN_BUS, &name.span, "The name does not begin with a bus of this file", help);
+                continue;
+            };
+            let message = match self.checks.names.message(of_bus, &name.value[of_bus.len() + 1..]) {
+                Ok(message) => message,
+                Err(_) if self.checks.names.is_incomplete() => continue,
+                Err(why) => {
+                    let help = "write bus and message; `candor-lab database FILE` shows the names";
+                    findings.error(code::NOT_IN_DATABASE, &name.span, why, help);
+                    continue;
+                }
+            };
+            let is_source =
+                |source: &FrameSource| source.bus == bus && message.id.map(|id| id.raw()) == Some(source.id);
+            let Some(at) = sources.iter().position(is_source) else {
+                let what = format!("The frame takes no signal from {}", quote(&name.value));
+                findings.error(code::FRAME, &name.span, what, "remove the check, or take a signal from there");
+                continue;
+            };
+            checked[at] = integrity::of_source(&table.value, &name.span, message.len.into(), findings);
+        }
+        checked
     }
 
     /// A signal of the message that can be used.

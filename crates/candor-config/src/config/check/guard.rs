@@ -95,9 +95,14 @@ pub(super) fn told(spec: &RouteSpec) -> Vec<(&'static str, String)> {
         told.push(("check", format!("{}; bad frames are {fate}", scheme_told(&check.scheme))));
     }
     if let Some(protect) = &spec.protect {
+        let SchemeSpec { e2e, counter_at, secoc, .. } = &protect.scheme;
         let follows = protect.counter.as_ref().is_some_and(|word| word.value == "follow");
-        let counter = if follows { "that of the received frame" } else { "of candor" };
-        told.push(("protect", format!("{}; the counter is {counter}", scheme_told(&protect.scheme))));
+        let counter = match follows {
+            _ if e2e.is_none() && counter_at.is_none() && secoc.secoc.is_none() => "no counter",
+            true => "the counter is that of the received frame",
+            false => "the counter is of candor",
+        };
+        told.push(("protect", format!("{}; {counter}", scheme_told(&protect.scheme))));
     }
     told
 }

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::config::check::{Checks, conflict, lengths, secoc, value};
 use crate::config::code;
-use crate::config::spec::{CrcSpec, PlaceSpec, ProtectSpec, RouteSpec, SchemeSpec, is_true};
+use crate::config::spec::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, RouteSpec, SchemeSpec, is_true};
 use crate::plan::{Formats, Selection};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
@@ -132,6 +132,32 @@ pub(super) fn of_frame(protect: &Table<ProtectSpec>, len: usize, findings: &mut 
     self::protect(protect, Counted::Own, len, findings).map(|(made, _longest)| made)
 }
 
+/// The check of frames that a composed frame takes signals of, with a payload of `len` bytes; `None` after an error.
+pub(super) fn of_source(check: &CheckSpec, place: &Span, len: usize, findings: &mut Findings) -> Option<Computed> {
+    if let Some(secoc) = &check.scheme.secoc.secoc {
+        let help = "check the frames in a route to a virtual bus, and take the signals from there";
+        findings.error(code::INTEGRITY, &secoc.span, "Sources of composed frames cannot be authenticated", help);
+        return None;
+    }
+    let on_bad = match check.on_bad.as_ref().map(|word| (word, word.value.as_str())) {
+        None | Some((_, "drop")) => OnBad::Drop,
+        Some((_, "pass")) => OnBad::Pass,
+        Some((word, text)) if text.starts_with("substitute:") => {
+            let help = "remove `on-bad`, and give the signals a `timeout` and on-timeout = \"substitute:VALUE\"";
+            findings.error(code::INTEGRITY, &word.span, "Nothing is sent in place of a source", help);
+            return None;
+        }
+        Some((word, _)) => return value::unknown_word(word, "drop\" or \"pass", findings),
+    };
+    let scheme = scheme(&check.scheme, (place, len), findings)?;
+    if let Some(other) = check.scheme.len.as_ref().filter(|other| usize::from(other.value) != len) {
+        let message = format!("The message has {len} bytes");
+        findings.error(code::INTEGRITY, &other.span, message, "remove `len`");
+        return None;
+    }
+    Check::new(scheme, on_bad).map_err(|wrong| value::refuse(&wrong, place, findings)).ok().map(computed)
+}
+
 /// The bits that a protection by [`Protect`] writes into a byte of the payload.
 pub(super) fn written(protect: &Computed, byte: usize) -> u8 {
     let compute: &dyn Any = &**protect.inner();
@@ -145,6 +171,17 @@ fn protect(
     len: usize,
     findings: &mut Findings,
 ) -> Option<(Computed, usize)> {
+    let of_receivers =
+        [spec.scheme.max_delta.as_ref().map(|key| &key.span), spec.scheme.resync.as_ref().map(|key| &key.span)];
+    if let Some(place) = of_receivers.into_iter().flatten().next() {
+        findings.error(
+            code::INTEGRITY,
+            place,
+            "Only receivers judge the steps of a counter",
+            "remove it, or move it to `check`",
+        );
+        return None;
+    }
     let scheme = scheme(&spec.scheme, (&spec.span, len), findings)?;
     let longest = *scheme.len.end();
     let made = Protect::new(scheme, counted).map_err(|wrong| value::refuse(&wrong, &spec.span, findings)).ok()?;

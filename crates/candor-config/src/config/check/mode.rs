@@ -1,5 +1,6 @@
 //! `[mode.NAME]`: modes, and the routes in them.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -242,9 +243,12 @@ pub(super) fn are_announced(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     };
     let of_mode = plan.routes().iter().filter(|route| route.mode.as_ref() == Some(&mode.name));
     let is_told = |bus| mode.announce.as_ref().is_some_and(|announce| announce.to.contains(&bus));
-    let silent = of_mode.flat_map(|route| [route.from, route.to]).find(|bus| !is_told(*bus));
-    if let Some(bus) = silent {
-        let message = format!("Mode {} is not announced on bus {}", quote(&mode.name), quote(&plan.bus(bus).name));
+    let silent: BTreeSet<_> =
+        candor_core::order::set(of_mode.flat_map(|route| [route.from, route.to]).filter(|bus| !is_told(*bus)));
+    if !silent.is_empty() {
+        let names: Vec<_> = silent.iter().map(|bus| quote(&plan.bus(*bus).name).to_string()).collect();
+        let noun = if names.len() == 1 { "bus" } else { "buses" };
+        let message = format!("Mode {} is not announced on {noun} {}", quote(&mode.name), names.join(", "));
         let place = written.table.announce.as_ref().map_or(&written.name.span, |announce| &announce.span);
         findings.report(
             Diagnostic::warning(code::NOT_ANNOUNCED, place.clone(), message)

@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::integrity::ProtectSpec;
+use super::integrity::{CheckSpec, ProtectSpec};
 use super::realtime::time;
 use super::{BUS_NAME, TARGET};
 use candor_core::diagnostic::Findings;
@@ -67,6 +67,12 @@ keys! {
     "protect" => protect: Option<Box<Table<ProtectSpec>>> =
         Key::new("a table, such as { e2e = \"P01\", data-id = 0x123 }")
         .about("checksum and counter that are written into each frame when it is sent, as in [a route](integrity.md)")
+        .default("none");
+    "check" => check: Vec<Named<CheckSpec>> | checks = Key::new("a table of messages: [frame.check], and below it lines such as \"powertrain.ABS1\" = { e2e = \"P01\", data-id = 0x123 }")
+        .shape(Shape::Named("\"BUS.MESSAGE\"", &Shape::Table(<CheckSpec as Keyed>::KEYS)))
+        .aliases(&["checks"])
+        .about("checksum and counter that frames of a source must have, as in [a route](integrity.md); a bad frame counts as if it \
+            had not come. `on-bad` is `\"drop\"` or `\"pass\"`, and `secoc` is not possible")
         .default("none");
     "bit-rate-switch" => bit_rate_switch: Option<Flag> = Key::new("")
         .aliases(&["brs"])
@@ -170,13 +176,28 @@ fn pairs(into: &mut Vec<(Text, Text)>, entry: &Entry<'_>, key: &Key, findings: &
 }
 
 fn signals(into: &mut Vec<Named<SourceSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    const WANTED: &str = "a table, such as { from = \"powertrain.ABS1.VehSpd\" } or { value = 1 }";
+    named(into, entry, (key, WANTED, ["A signal", "The signal"]), findings)
+}
+
+fn checks(into: &mut Vec<Named<CheckSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    const WANTED: &str = "a table, such as { e2e = \"P01\", data-id = 0x123 }";
+    named(into, entry, (key, WANTED, ["A check", "The check"]), findings)
+}
+
+/// Tables by name.
+fn named<T: Keyed + Default>(
+    into: &mut Vec<Named<T>>,
+    entry: &Entry<'_>,
+    (key, wanted, what): (&Key, &'static str, [&'static str; 2]),
+    findings: &mut Findings,
+) -> bool {
     let Some(table) = entry.table(key.wanted, findings) else { return false };
     let before = into.len();
     for named in entries(table) {
-        let wanted = "a table, such as { from = \"powertrain.ABS1.VehSpd\" } or { value = 1 }";
         let Some(keys) = named.table(wanted, findings) else { continue };
         let name = named.name();
-        let table = read::<SourceSpec>(keys, &name.span, ["A signal", "The signal"], findings);
+        let table = read::<T>(keys, &name.span, what, findings);
         into.push(Named { name, table });
     }
     into.len() == before + table.len()

@@ -283,6 +283,35 @@ fn what_was_probably_not_meant() {
 }
 
 #[test]
+fn sources_are_checked() {
+    let check = |name: &str, keys: &str| format!("[frame.check]\n{name} = {{ {keys} }}");
+    let p01 = "e2e = \"P01\", data-id = 0x123";
+    let dash = frame(&check("\"a.ABS1\"", p01), "Speed = { from = \"a.ABS2.Yaw\" }\nGear = { from = \"a.ABS1.Gear\" }");
+    assert_eq!(dash.sources.iter().map(|source| source.id.0).collect::<Vec<_>>(), [292, 291]);
+    assert!(dash.checks[0].is_none());
+    let seen = candor_core::job::Seen { id: RawId(291), at: candor_core::job::RealtimeNs::UNKNOWN };
+    let verdict = |first: u8| dash.checks[1].as_ref().unwrap().change(seen, &mut [first, 0, 0, 0, 0, 0, 0, 0]);
+    use candor_core::rule::Verdict::{Delete, Send};
+    // A golden vector.
+    assert_eq!((verdict(0xCC), verdict(0xCC), verdict(0xCD)), (Send, Delete, Delete));
+    let (message, counted) = dash.verdicts().next().unwrap();
+    assert_eq!((message, counted.iter().map(|(_, frames)| frames).sum::<u64>()), ("a.ABS1", 3));
+
+    let found = |name: &str, keys: &str| {
+        let text = file(&check(name, keys), "Speed = { from = \"a.ABS1.VehSpd\" }");
+        let findings = findings(&text);
+        underlined(&text, &findings).into_iter().map(|(code, text)| format!("{code} {text}")).collect::<Vec<_>>()
+    };
+    assert_eq!(found("\"a.ABS1\"", p01), Vec::<String>::new());
+    assert_eq!(found("\"c.ABS1\"", p01), ["E0401 \"c.ABS1\""]);
+    assert_eq!(found("\"a.ABS3\"", p01), ["E0422 \"a.ABS3\""]);
+    assert_eq!(found("\"a.ABS2\"", p01), ["E0425 \"a.ABS2\""]);
+    assert_eq!(found("\"a.ABS1\"", "e2e = \"P01\", data-id = 1, len = 7"), ["E0427 7"]);
+    assert_eq!(found("\"a.ABS1\"", &format!("{p01}, on-bad = \"substitute:00\"")), ["E0427 \"substitute:00\""]);
+    assert_eq!(found("\"a.ABS1\"", "secoc = \"P01\", key = \"a.key\""), ["E0427 \"P01\""]);
+}
+
+#[test]
 fn a_frame_has_a_counter_of_its_own() {
     let protect = |keys: &str| format!("protect = {{ {keys} }}");
     let dash = frame(&protect("e2e = \"P01\", data-id = 0x123"), "");

@@ -79,6 +79,7 @@ fn watch(
             format: FrameFormat::Classic,
             bit_rate_switch: false,
             sources: vec![FrameSource { bus, id: id.raw() }],
+            checks: Vec::new(),
             signals: Vec::new(),
             composition: Composition { initial: Box::default(), inputs: Box::default(), send: SendRule::NEVER },
             protect: None,

@@ -164,6 +164,7 @@ fn mistakes_are_named() {
     let of = |table: &str| found(&format!("match = \"123\"\nprotect = {table}"));
     assert_eq!(of("{ e2e = \"P01\", data-id = 0x123 }"), Vec::<String>::new());
     assert_eq!(of("{ e2e = \"P99\", data-id = 0x123 }"), ["E0427 \"P99\""]);
+    assert_eq!(of("{ e2e = \"P01\", data-id = 0x123, resync = 2 }"), ["E0427 2"]);
     assert_eq!(of("{ e2e = \"P02\", data-id = [1, 2] }"), ["E0427 { e2e = \"P02\", data-id = [1, 2] }"]);
     assert_eq!(of("{ e2e = \"P01\", data-id = 0x123, checksum = \"xor\" }"), ["E0410 \"xor\""]);
     assert_eq!(of("{ at = 7 }"), ["E0427 { at = 7 }"]);

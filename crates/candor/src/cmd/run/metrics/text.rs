@@ -439,7 +439,9 @@ mod tests {
         let status = FrameStatus { is_silent: false, payload: vec![0; 8], inputs };
         let drops = Drops { full: 2, ..Drops::default() };
         let counters = FrameCounters { received: 12, sent: 9, drops };
-        let frame = Frame { name: "Dashboard".into(), to: "body".into(), counters, is_silent: Some(status.is_silent) };
+        let checked = vec![("powertrain.ABS1".into(), "ok", 11), ("powertrain.ABS1".into(), "wrong-checksum", 1)];
+        let (name, to, is_silent) = ("Dashboard".into(), "body".into(), Some(status.is_silent));
+        let frame = Frame { name, to, counters, checked, is_silent };
         (vec![frame], frames::of_frame(&plan.frames()[0], &status).collect())
     }
 

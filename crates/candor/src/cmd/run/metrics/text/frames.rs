@@ -17,6 +17,8 @@ pub(super) struct Frame {
     /// Name of the bus.
     pub(super) to: String,
     pub(super) counters: FrameCounters,
+    /// Bus and message, verdict, and frames with it.
+    pub(super) checked: Vec<(String, &'static str, u64)>,
     /// `None` if the thread that composes frames has ended.
     pub(super) is_silent: Option<bool>,
 }
@@ -46,7 +48,10 @@ pub(super) fn of(gateway: &Gateway) -> (Vec<Frame>, Vec<Signal>) {
         let status = statuses.next();
         let is_silent = status.as_ref().map(|status| status.is_silent);
         let to = gateway.plan().bus(planned.to).name.clone();
-        frames.push(Frame { name: planned.name.clone(), to, counters, is_silent });
+        let checked = planned.verdicts().flat_map(|(from, verdicts)| {
+            verdicts.into_iter().map(move |(verdict, frames)| (from.to_owned(), verdict, frames))
+        });
+        frames.push(Frame { name: planned.name.clone(), to, counters, checked: checked.collect(), is_silent });
         status.iter().for_each(|status| signals.extend(of_frame(planned, status)));
     }
     for (watched, status) in gateway.plan().watched().iter().zip(statuses) {
@@ -118,6 +123,13 @@ pub(super) fn encode((frames, signals): (&[Frame], &[Signal]), encoder: &mut Des
     });
     let help = "Composed frames that were not sent, by reason";
     family(encoder, MetricType::Counter, ("frame_dropped_frames", help), dropped)?;
+    let checked = frames.iter().flat_map(|frame| {
+        let [name, to] = frame.labels();
+        let labelled = frame.checked.iter();
+        labelled.map(move |(from, verdict, frames)| ([name, to, ("from", from), ("verdict", *verdict)], *frames))
+    });
+    let help = "Frames that a composed frame takes signals of, by the verdict of their check";
+    family(encoder, MetricType::Counter, ("frame_checked_frames", help), checked)?;
     let silent = frames.iter().filter_map(|frame| Some((frame.labels(), u64::from(frame.is_silent?))));
     let help = "1 while nothing is sent: a required signal has no value, or a source is late";
     family(encoder, MetricType::Gauge, ("frame_silent", help), silent)?;
