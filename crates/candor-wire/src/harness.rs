@@ -14,13 +14,13 @@
 //! # Several buses
 //! All buses share one time line, so that an adapter with channels on several of them has one clock for its timestamps.
 
-use candor_bus::{Bus, BusNs};
+use candor_bus::{Bus, BusNs, NodeId};
 
 use crate::device::DeviceError;
 use crate::devices::{BusNode, Devices};
 use crate::fault::{DeviceId, FaultOrder, TraceEntry};
 use crate::model::Model;
-use crate::segment::{Segment, Settings};
+use crate::segment::{Script, Segment, Settings};
 
 #[derive(Debug, Default)]
 pub struct Harness {
@@ -99,6 +99,14 @@ impl Harness {
         let planned = self.segments.get_mut(bus)?.order(order, now, &mut self.devices);
         self.settle(now);
         planned
+    }
+
+    /// Plays scripts on a bus, in place of those before. Returns their nodes, in this order; `None` if there is no such bus, or
+    /// if it has no room for them.
+    pub fn play(&mut self, bus: usize, scripts: Vec<Script>, now: BusNs) -> Option<Vec<NodeId>> {
+        let nodes = self.segments.get_mut(bus)?.play(scripts, now, &mut self.devices);
+        self.settle(now);
+        nodes
     }
 
     pub fn bus(&self, bus: usize) -> Option<&Bus> {

@@ -48,5 +48,5 @@ pub use exchange::{Channel, Notice, Part, Request};
 pub use fault::DeviceId;
 pub use harness::Harness;
 pub use model::Model;
-pub use segment::Settings;
+pub use segment::{Script, Settings};
 pub use timing::{BitTiming, TimingError, TimingLimits};

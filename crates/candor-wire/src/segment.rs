@@ -1,6 +1,7 @@
 //! One bus with its nodes: distributes events to devices and carries out their requests.
 
 mod faults;
+mod script;
 
 use candor_bus::{Bus, BusNs, Event, NodeConfig, NodeId, Order, Timing};
 
@@ -8,6 +9,8 @@ use crate::devices::Devices;
 use crate::exchange::{Channel, Notice, Part, Request};
 use crate::fault::{DeviceId, TraceEntry};
 use faults::{ActiveFaults, BABBLED_FRAMES};
+use script::Playing;
+pub use script::Script;
 
 /// Settings of all nodes of a bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +29,14 @@ pub(crate) struct Segment {
     number: usize,
     settings: Settings,
     bus: Bus,
-    /// The channel of each node; `None` for unused nodes and for the one that only babbles.
+    /// The channel of each node; `None` for unused nodes, for the one that only babbles, and for those of scripts.
     nodes: Vec<Option<(DeviceId, Channel)>>,
     /// Events that the devices have not been notified of.
     events: Vec<Event>,
     /// Entries that have not been taken yet.
     trace: Vec<TraceEntry>,
     faults: ActiveFaults,
+    scripted: Vec<Playing>,
 }
 
 impl Segment {
@@ -50,12 +54,15 @@ impl Segment {
             events: Vec::new(),
             trace: Vec::new(),
             faults: ActiveFaults::default(),
+            scripted: Vec::new(),
         })
     }
 
     /// Returns true if the node exists and has no channel.
     pub(crate) fn is_free(&self, NodeId(node): NodeId) -> bool {
-        self.nodes.get(usize::from(node)) == Some(&None) && !self.faults.is_babbler(NodeId(node))
+        self.nodes.get(usize::from(node)) == Some(&None)
+            && !self.faults.is_babbler(NodeId(node))
+            && !self.is_scripted(NodeId(node))
     }
 
     pub(crate) fn assign(&mut self, NodeId(node): NodeId, device: DeviceId, channel: u8) {
@@ -65,7 +72,7 @@ impl Segment {
     }
 
     pub(crate) fn next_event(&self) -> Option<BusNs> {
-        [self.bus.next_event(), self.faults.next()].into_iter().flatten().min()
+        [self.bus.next_event(), self.faults.next(), self.next_scripted()].into_iter().flatten().min()
     }
 
     pub(crate) fn advance(&mut self, now: BusNs, devices: &mut Devices) {
@@ -73,6 +80,7 @@ impl Segment {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             self.bus.advance(at, &mut self.events);
             self.settle(at, devices);
+            self.play_due(at);
             self.carry_out_due(at, devices);
         }
         self.bus.advance(now, &mut self.events);

@@ -10,6 +10,7 @@ use super::{BusNode, DeviceId, Harness, Settings};
 use crate::exchange::{Channel, Request};
 use crate::fault::{Fault, FaultId, FaultOrder, Refusal, TraceEntry};
 use crate::model::{GsUsb, Model, Ucan, gs_usb};
+use crate::segment::Script;
 use crate::usbip::{Command, Seqnum, Submit, Transfer};
 
 const NOMINAL_BIT_NS: u64 = 2000;
@@ -209,6 +210,42 @@ fn frame_for_a_stopped_node_is_dropped() {
     send(&mut harness, 0, 0, 1, 0x100, 1_000_000);
     assert_eq!(trace(&mut harness, 3_000_000), []);
     assert_eq!(harness.next_event(BUS), None);
+}
+
+#[test]
+fn scripts_queue_frames_at_their_times_beside_adapters() {
+    let mut harness = two_nodes(None);
+    let timing = Timing { nominal: rate(500_000), data: None };
+    let frame = |id| Frame::classic(RawId(id), &[1, 2]).unwrap();
+    let script = |order, frames: &[(u64, u32)]| Script {
+        timing,
+        order,
+        frames: frames.iter().map(|&(at, id)| (BusNs(at), frame(id))).collect(),
+    };
+    let scripts = || {
+        vec![
+            script(Order::Fifo, &[(1_000_000, 0x300), (1_000_000, 0x50)]),
+            script(Order::LowestId, &[(1_000_001, 0x250), (1_000_001, 0x150)]),
+        ]
+    };
+    assert_eq!(harness.play(BUS, scripts(), BusNs(0)), Some(vec![NodeId(4), NodeId(5)]));
+    assert_eq!(harness.next_event(BUS), Some(BusNs(1_000_000)));
+    send(&mut harness, 0, 0, 1, 0x200, 1_000_000);
+    // 0x300 and 0x200 begin together; 0x50 waits behind 0x300.
+    let seen = trace(&mut harness, 5_000_000);
+    assert_eq!(senders(&seen), [(0, 0x200), (5, 0x150), (5, 0x250), (4, 0x300), (4, 0x50)]);
+    let tags = events(&seen).into_iter().filter_map(|event| match event {
+        Event::Delivered { tag, .. } => Some(tag.0),
+        _ => None,
+    });
+    assert_eq!(tags.collect::<Vec<_>>(), [1, 1, 0, 0, 1]);
+    // Others replace them; frames that wait are dropped.
+    assert_eq!(harness.play(BUS, scripts(), BusNs(5_000_000)), Some(vec![NodeId(4), NodeId(5)]));
+    let later = vec![script(Order::Fifo, &[(6_000_000, 0x10)])];
+    assert_eq!(harness.play(BUS, later, BusNs(5_000_000)), Some(vec![NodeId(4), NodeId(5)]));
+    assert_eq!(senders(&trace(&mut harness, 9_000_000)), [(4, 0x10)]);
+    let many = vec![script(Order::Fifo, &[]); 64];
+    assert_eq!(harness.play(BUS, many, BusNs(9_000_000)), None);
 }
 
 /// A gs_usb with a channel on each of two buses, started by its driver, and a ucan on each bus.

@@ -10,10 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use candor_bus::BusNs;
+use candor_bus::{BusNs, NodeSet};
 use candor_io::poll::{self, Interest, Watched};
 
 use crate::fault::{DeviceId, Effect, FaultId, FaultOrder};
+use crate::segment::Script;
 
 /// Doorbell bytes of one read.
 const RINGS: usize = 64;
@@ -22,6 +23,7 @@ const RINGS: usize = 64;
 pub(super) enum Command {
     Fault { bus: usize, order: FaultOrder },
     Stream { device: DeviceId, stream: UnixStream },
+    Play { bus: usize, scripts: Vec<Script> },
 }
 
 /// Reply to an order. Buses count in the order given to [`Running::start`](super::Running::start).
@@ -29,6 +31,8 @@ pub(super) enum Command {
 pub enum Reply {
     /// It was carried out or refused.
     Effect { bus: usize, effect: Effect },
+    /// Scripts are played by these nodes, in this order; by none if the bus has no room for them.
+    Playing { bus: usize, nodes: NodeSet },
     /// It is scheduled for this bus time.
     Planned { order: FaultId, at: BusNs },
 }

@@ -19,6 +19,7 @@ use super::{BusReport, Report};
 use crate::device::Statistics;
 use crate::fault::{DeviceId, FaultOrder, TraceEntry};
 use crate::harness::Harness;
+use crate::segment::Script;
 
 /// Size of one read; larger than any packet.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -70,6 +71,15 @@ impl Running {
     /// The thread has ended.
     pub fn order(&self, bus: usize, order: FaultOrder) -> io::Result<()> {
         self.orders.send(Command::Fault { bus, order })
+    }
+
+    /// Plays scripts on a bus, in place of those before. The nodes are in one of the [`replies`](Self::replies); the first script
+    /// is that of the lowest one.
+    ///
+    /// # Errors
+    /// The thread has ended.
+    pub fn play(&self, bus: usize, scripts: Vec<Script>) -> io::Result<()> {
+        self.orders.send(Command::Play { bus, scripts })
     }
 
     /// Sets the stream of an adapter that was plugged in again ([`Fault::Replug`](crate::fault::Fault::Replug)).
@@ -231,6 +241,11 @@ impl Player {
                     if let Some(at) = self.harness.order(bus, order, now) {
                         self.commands.reply(Reply::Planned { order: order.id, at });
                     }
+                    self.advance(now);
+                }
+                Some(Command::Play { bus, scripts }) => {
+                    let nodes = self.harness.play(bus, scripts, now).unwrap_or_default();
+                    self.commands.reply(Reply::Playing { bus, nodes: nodes.into_iter().collect() });
                     self.advance(now);
                 }
                 Some(Command::Stream { device, stream }) => {

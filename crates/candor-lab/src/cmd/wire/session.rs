@@ -175,6 +175,6 @@ fn of_order(id: FaultId, reply: &Reply, failed: Option<String>) -> Option<Result
             Some(reason.map_or(Ok((at, true)), Err))
         }
         Reply::Planned { order, at } if order == id => Some(Ok((at, false))),
-        Reply::Effect { .. } | Reply::Planned { .. } => None,
+        Reply::Effect { .. } | Reply::Planned { .. } | Reply::Playing { .. } => None,
     }
 }
