@@ -22,6 +22,7 @@ const fn uses(name: &'static str, uses: &'static [&'static str]) -> Crate {
 const ARROWS: &[Crate] = &[
     uses("candor-core", &[]),
     uses("candor-bus", &["core"]),
+    Crate { tests_use: &["bus"], ..uses("candor-bounds", &["core"]) },
     uses("candor-bpf", &["core"]),
     uses("candor-signals", &["core"]),
     uses("candor-e2e", &["core"]),

@@ -72,6 +72,8 @@ enum Command {
     /// Install autosar-e2e, which the tests of candor-e2e compare with, and print its directory for CANDOR_AUTOSAR_E2E.
     #[command(name = "autosar-e2e")]
     AutosarE2e,
+    /// Install pyRTA, which the tests of candor-bounds compare with, and print its directory for CANDOR_PYRTA.
+    Pyrta,
     /// Install scapy and cryptography, which the tests of candor-secoc compare with, and print their directory for CANDOR_SCAPY.
     Scapy,
     /// Run the tests of candor-io that Miri can execute.
@@ -134,6 +136,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Msrv => tools::msrv(),
         Command::Cantools => peers::CANTOOLS.run(),
         Command::AutosarE2e => peers::AUTOSAR_E2E.run(),
+        Command::Pyrta => peers::PYRTA.run(),
         Command::Scapy => peers::SCAPY.run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),

@@ -52,6 +52,15 @@ pub(crate) const CANTOOLS: Peer = Peer {
 pub(crate) const AUTOSAR_E2E: Peer =
     Peer { name: "autosar-e2e", version: "1.0.0", variable: "CANDOR_AUTOSAR_E2E", requirements: &[], sources: None };
 
+/// Compared with by the tests of candor-bounds.
+pub(crate) const PYRTA: Peer = Peer {
+    name: "response-time-analysis",
+    version: "0.1.1",
+    variable: "CANDOR_PYRTA",
+    requirements: &[],
+    sources: None,
+};
+
 /// Compared with by the tests of candor-secoc.
 pub(crate) const SCAPY: Peer = Peer {
     name: "scapy",
@@ -64,14 +73,14 @@ pub(crate) const SCAPY: Peer = Peer {
 /// The variables of all peers that can be installed, for tests.
 pub(crate) fn variables() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut variables = Vec::new();
-    for peer in [CANTOOLS, AUTOSAR_E2E, SCAPY] {
+    for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY] {
         variables.extend(peer.obtain()?.map(|folder| (peer.variable, folder)));
     }
     Ok(variables)
 }
 
 impl Peer {
-    /// `cargo xtask cantools`, `cargo xtask autosar-e2e` and `cargo xtask scapy`: prints what the variable must be.
+    /// `cargo xtask cantools`, `cargo xtask autosar-e2e`, `cargo xtask pyrta` and `cargo xtask scapy`: prints what the variable must be.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self.obtain()? {
             Some(folder) => println!("{}", folder.display()),

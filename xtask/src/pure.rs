@@ -5,9 +5,10 @@ use crate::{static_build, step};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// No clock, file, socket or environment.
-pub(crate) const PURE: [&str; 11] = [
+pub(crate) const PURE: [&str; 12] = [
     "candor-core",
     "candor-bus",
+    "candor-bounds",
     "candor-bpf",
     "candor-signals",
     "candor-e2e",

@@ -5,10 +5,12 @@
 
 mod fields;
 mod levels;
+mod longest;
 mod occupancy;
 mod stuffing;
 
 pub use levels::{BitRule, WireBits};
+pub use longest::LongestFrames;
 pub use occupancy::Occupancy;
 
 use crate::frame::{FD_LENGTHS, Frame, FrameFormat, fd_dlc};

@@ -20,8 +20,8 @@
 //! for `wasm32-unknown-unknown`.
 //!
 //! # Features
-//! * `std` (default): without it, there are only [`filter`], [`frame`], [`job`], [`payload`], [`random`], [`rule`] and
-//!   [`ruleset`], without their texts; they need an allocator but no operating system
+//! * `std` (default): without it, there are only [`bits`], [`filter`], [`frame`], [`job`], [`payload`], [`random`], [`rule`],
+//!   [`ruleset`] and [`units`], the others without their texts; they need an allocator but no operating system
 //! * `testing`: the oracle, a slow model of can-gw to test gateways against
 //! * `arbitrary`: the oracle, and strategies of `proptest` for frames, filters and jobs
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -32,7 +32,6 @@ extern crate alloc;
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
-#[cfg(feature = "std")]
 pub mod bits;
 #[cfg(test)]
 mod cases;
@@ -62,5 +61,4 @@ pub mod rule;
 pub mod ruleset;
 #[cfg(feature = "std")]
 pub mod shell;
-#[cfg(feature = "std")]
 pub mod units;

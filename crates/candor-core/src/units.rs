@@ -1,8 +1,9 @@
 //! Quantities and their notation: `500kbit/s`, `83.333k`, `20us`, `1.5 s`, `200 frames/s`.
 
-use std::fmt;
-use std::str::FromStr;
-use std::time::Duration;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
 
 /// Bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

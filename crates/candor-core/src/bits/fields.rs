@@ -64,7 +64,7 @@ fn fd(frame: &Frame, mut push: impl FnMut(Field, u32, u32)) {
     push(Field::Control, dlc.into(), 4);
     let payload = frame.payload();
     let padding = usize::from(FD_LENGTHS[usize::from(dlc)]).saturating_sub(payload.len());
-    for byte in payload.iter().chain(std::iter::repeat_n(&0, padding)) {
+    for byte in payload.iter().chain(core::iter::repeat_n(&0, padding)) {
         push(Field::Data, u32::from(*byte), 8);
     }
 }

@@ -42,6 +42,11 @@ impl Stuffing {
         Some(self.last)
     }
 
+    /// The level of the last bit, and how many bits of this level end here: 1 to 4, because a stuff bit follows the fifth.
+    pub(super) const fn run(&self) -> (bool, u8) {
+        (self.last, self.run)
+    }
+
     /// Bits so far, including stuff bits.
     pub(super) const fn bits(&self) -> u32 {
         self.bits + self.stuff
@@ -58,7 +63,7 @@ impl Stuffing {
 
     /// Removes a stuff bit after the last bit.
     pub(super) fn cancel_last(&mut self) {
-        if std::mem::take(&mut self.stuffed_last) {
+        if core::mem::take(&mut self.stuffed_last) {
             self.stuff -= 1;
         }
     }
@@ -69,7 +74,7 @@ impl Stuffing {
 pub(super) struct Crc15(u16);
 
 impl Crc15 {
-    const POLYNOMIAL: u16 = 0x4599;
+    pub(super) const POLYNOMIAL: u16 = 0x4599;
 
     pub(super) const fn new() -> Self {
         Self(0)
