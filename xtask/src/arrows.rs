@@ -29,6 +29,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-guard", &["core"]),
     uses("candor-secoc", &["core"]),
     Crate { tests_use: &["core", "config"], ..uses("candor-learn", &["e2e"]) },
+    uses("candor-link", &["core"]),
     uses("candor-sja1000", &[]),
     uses("candor-bare", &["core", "sja1000"]),
     uses("candor-io", &["core"]),

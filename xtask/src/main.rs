@@ -76,6 +76,9 @@ enum Command {
     Pyrta,
     /// Install scapy and cryptography, which the tests of candor-secoc compare with, and print their directory for CANDOR_SCAPY.
     Scapy,
+    /// Install can-cannelloni and python-can, which the tests of candor-link connect with, and print their directory for
+    /// CANDOR_CAN_CANNELLONI.
+    CanCannelloni,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -138,6 +141,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::AutosarE2e => peers::AUTOSAR_E2E.run(),
         Command::Pyrta => peers::PYRTA.run(),
         Command::Scapy => peers::SCAPY.run(),
+        Command::CanCannelloni => peers::CAN_CANNELLONI.run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -70,17 +70,26 @@ pub(crate) const SCAPY: Peer = Peer {
     sources: None,
 };
 
+/// Compared with by the tests of candor-link, with python-can, which it needs.
+pub(crate) const CAN_CANNELLONI: Peer = Peer {
+    name: "can-cannelloni",
+    version: "0.1.0",
+    variable: "CANDOR_CAN_CANNELLONI",
+    requirements: &["packaging==26.4", "python-can==4.6.1", "typing_extensions==4.16.0", "wrapt==1.17.3"],
+    sources: None,
+};
+
 /// The variables of all peers that can be installed, for tests.
 pub(crate) fn variables() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut variables = Vec::new();
-    for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY] {
+    for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY, CAN_CANNELLONI] {
         variables.extend(peer.obtain()?.map(|folder| (peer.variable, folder)));
     }
     Ok(variables)
 }
 
 impl Peer {
-    /// `cargo xtask cantools`, `cargo xtask autosar-e2e`, `cargo xtask pyrta` and `cargo xtask scapy`: prints what the variable must be.
+    /// `cargo xtask cantools` and the commands of the other peers: prints what the variable must be.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self.obtain()? {
             Some(folder) => println!("{}", folder.display()),

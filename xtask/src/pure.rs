@@ -15,6 +15,7 @@ pub(crate) const PURE: [&str; 12] = [
     "candor-guard",
     "candor-secoc",
     "candor-learn",
+    "candor-link",
     "candor-sja1000",
     "candor-egress",
     "candor-config",
