@@ -79,6 +79,9 @@ enum Command {
     /// Install can-cannelloni and python-can, which the tests of candor-link connect with, and print their directory for
     /// CANDOR_CAN_CANNELLONI.
     CanCannelloni,
+    /// Install python-can and asammdf, which the tests of candor-recording compare with, and print their directory for CANDOR_PYTHON_CAN.
+    #[command(name = "python-can")]
+    PythonCan,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -142,6 +145,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Pyrta => peers::PYRTA.run(),
         Command::Scapy => peers::SCAPY.run(),
         Command::CanCannelloni => peers::CAN_CANNELLONI.run(),
+        Command::PythonCan => peers::PYTHON_CAN.run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -79,10 +79,40 @@ pub(crate) const CAN_CANNELLONI: Peer = Peer {
     sources: None,
 };
 
+/// Compared with by the tests of candor-recording; asammdf reads and writes its MDF4 files.
+pub(crate) const PYTHON_CAN: Peer = Peer {
+    name: "python-can",
+    version: "4.6.1",
+    variable: "CANDOR_PYTHON_CAN",
+    requirements: &[
+        "asammdf==8.8.28",
+        "canmatrix==1.2",
+        "attrs==26.1.0",
+        "chardet==7.7.0",
+        "click==8.5.1",
+        "deflate==0.9.0",
+        "isal==1.9.1",
+        "lxml==6.1.3",
+        "lz4==4.4.5",
+        "mcap==1.6.0",
+        "numexpr==2.14.2",
+        "numpy==2.4.6",
+        "packaging==26.4",
+        "pandas==3.1.1",
+        "pyarrow==26.0.1",
+        "python-dateutil==4.0.0",
+        "typing_extensions==4.16.0",
+        "tzdata==2026.6",
+        "wrapt==1.17.3",
+        "zstandard==0.25.0",
+    ],
+    sources: None,
+};
+
 /// The variables of all peers that can be installed, for tests.
 pub(crate) fn variables() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut variables = Vec::new();
-    for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY, CAN_CANNELLONI] {
+    for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY, CAN_CANNELLONI, PYTHON_CAN] {
         variables.extend(peer.obtain()?.map(|folder| (peer.variable, folder)));
     }
     Ok(variables)

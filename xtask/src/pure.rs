@@ -5,7 +5,7 @@ use crate::{static_build, step};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// No clock, file, socket or environment.
-pub(crate) const PURE: [&str; 12] = [
+pub(crate) const PURE: [&str; 14] = [
     "candor-core",
     "candor-bus",
     "candor-bounds",
@@ -16,6 +16,7 @@ pub(crate) const PURE: [&str; 12] = [
     "candor-secoc",
     "candor-learn",
     "candor-link",
+    "candor-recording",
     "candor-sja1000",
     "candor-egress",
     "candor-config",

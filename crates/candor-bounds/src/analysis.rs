@@ -11,7 +11,7 @@ use crate::scenario::{FOREVER, Scenario, Worst};
 use crate::time::Ns;
 
 /// Passes over the buses after which messages whose bounds still grow count as unbounded.
-const MOST_PASSES: u32 = 100;
+const MOST_PASSES: u32 = 50;
 
 /// What is assumed of frames and faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +125,18 @@ impl Network {
 impl Analysis {
     /// Of a network without problems.
     pub(crate) fn new(network: Network, assumptions: Assumptions, clock: &Clock) -> Self {
+        let mut analysis = Self::prepare(network, assumptions, clock);
+        analysis.run(|_, _| false);
+        analysis
+    }
+
+    /// True if all deadlines hold. Bounds only grow, so the first miss is enough.
+    pub(crate) fn all_hold(network: Network, assumptions: Assumptions, clock: &Clock) -> bool {
+        let mut analysis = Self::prepare(network, assumptions, clock);
+        analysis.run(|analysis, at| !analysis.bound(MessageId(at)).holds())
+    }
+
+    fn prepare(network: Network, assumptions: Assumptions, clock: &Clock) -> Self {
         let bus = |message: usize| network.bus_of(MessageId(message)).0;
         let times: Vec<_> =
             network.messages.iter().enumerate().map(|(at, one)| clock.time(network.buses[bus(at)], one)).collect();
@@ -151,7 +163,7 @@ impl Analysis {
             });
         }
         let count = prepared.len();
-        let mut analysis = Self {
+        Self {
             network,
             assumptions,
             times,
@@ -162,12 +174,11 @@ impl Analysis {
             earliest: vec![0; count],
             on_bus,
             passes: 0,
-        };
-        analysis.run();
-        analysis
+        }
     }
 
-    fn run(&mut self) {
+    /// Repeats until nothing changes, or until a message is computed after which it can stop. False if it has stopped.
+    fn run(&mut self, stops: impl Fn(&Self, usize) -> bool) -> bool {
         let order = self.network.sources_first();
         for &MessageId(at) in &order {
             if let Origin::Forwarded { from, latency } = self.network.messages[at].origin {
@@ -186,7 +197,8 @@ impl Analysis {
                 }
             }
             for (bus, is_stale) in is_stale.iter_mut().enumerate().filter(|(_, is_stale)| **is_stale) {
-                *is_stale = self.pass(bus);
+                let Some(has_changed) = self.pass(bus, &stops) else { return false };
+                *is_stale = has_changed;
             }
             // The next pass adds the responses to the jitter of forwarded messages.
             for &MessageId(at) in &order {
@@ -195,6 +207,7 @@ impl Analysis {
                 }
             }
         }
+        true
     }
 
     /// From the earliest to the latest moment at which a frame is queued.
@@ -224,17 +237,28 @@ impl Analysis {
         }
     }
 
-    /// Computes all messages of a bus again. True if this changed what other messages depend on.
-    fn pass(&mut self, bus: usize) -> bool {
+    /// Computes all messages of a bus again. True if this changed what other messages depend on; `None` if it has stopped.
+    fn pass(&mut self, bus: usize, stops: &impl Fn(&Self, usize) -> bool) -> Option<bool> {
         let mut has_changed = false;
         for index in 0..self.on_bus[bus].len() {
             let at = self.on_bus[bus][index];
             let view = self.view(bus);
             let is_immediate = view.is_immediate(at);
-            let solved = view.scenarios(at).into_iter().map(|(rule, scenario)| (rule, scenario.worst()));
-            // Of equal bounds, the first rule.
-            let Some((rule, worst)) = solved.min_by_key(|(_, worst)| worst.response) else { continue };
             let old = self.states[at];
+            let mut scenarios = view.scenarios(at);
+            // The rule that gave the bound in the last pass first: if it still gives it, the others cannot change it.
+            scenarios.sort_by_key(|(rule, _)| *rule != self.rules[at]);
+            let mut least: Option<(Rule, Worst)> = None;
+            for (rule, scenario) in scenarios {
+                let worst = scenario.worst();
+                if least.is_none_or(|(_, least)| worst.response < least.response) {
+                    least = Some((rule, worst));
+                }
+                if self.passes > 1 && worst.response <= old.response {
+                    break;
+                }
+            }
+            let Some((rule, worst)) = least else { continue };
             let grown = |old: u64, new: u64| {
                 if new <= old {
                     old
@@ -260,8 +284,11 @@ impl Analysis {
             self.states[at] = new;
             self.rules[at] = rule;
             self.worst[at] = worst;
+            if stops(self, at) {
+                return None;
+            }
         }
-        has_changed
+        Some(has_changed)
     }
 
     /// The network.
@@ -359,7 +386,8 @@ impl Analysis {
     pub fn sufficient(&self, message: MessageId) -> Option<Ns> {
         let MessageId(at) = message;
         let own = self.prepared[at];
-        if self.rules[at] != Rule::Priority || self.network.messages[at].deadline.0 > own.period {
+        let is_immediate = self.view(own.bus).is_immediate(at);
+        if !is_immediate || self.network.messages[at].deadline.0 > own.period {
             return None;
         }
         let longest = self.on_bus[own.bus].iter().map(|&at| (at, self.prepared[at].cost)).max_by_key(|(_, cost)| *cost);
@@ -400,6 +428,6 @@ impl Analysis {
     /// The scenario that gives the bound.
     pub(crate) fn scenario(&self, message: usize) -> Option<Scenario> {
         let scenarios = self.view(self.prepared[message].bus).scenarios(message);
-        scenarios.into_iter().find(|(rule, _)| *rule == self.rules[message]).map(|(_, scenario)| scenario)
+        scenarios.into_iter().map(|(_, scenario)| scenario).min_by_key(|scenario| scenario.worst().response)
     }
 }

@@ -131,7 +131,7 @@ mod tests {
         let longest = LongestFrames::up_to(8);
         let mut least = [u32::MAX; 4];
         let standard = (0..0x800).map(RawId);
-        let extended = (0..0x800).map(|id| RawId(CAN_EFF_FLAG | id * 0x3_FC1F & 0x1FFF_FFFF));
+        let extended = (0..0x800).map(|id| RawId(CAN_EFF_FLAG | ((id * 0x3_FC1F) & 0x1FFF_FFFF)));
         for id in standard.chain(extended) {
             for len in 0..=8 {
                 let formula = published(id.is_eff(), FrameFormat::Classic, false, len);

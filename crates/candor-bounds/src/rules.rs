@@ -80,6 +80,15 @@ pub(crate) struct View<'v> {
     pub(crate) error_time: u64,
 }
 
+/// Which frames are in the controller when a window begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// The longest frames of the node. More urgent ones are counted again if they arrive in the window.
+    Any,
+    /// The longest of those that are less urgent. More urgent ones are counted since they can have been queued.
+    LessUrgent,
+}
+
 /// How late the frames of other nodes can be.
 #[derive(Clone, Copy)]
 enum Late {
@@ -98,17 +107,21 @@ impl View<'_> {
         if self.is_immediate(message) {
             scenarios.push((Rule::Priority, self.priority(message)));
             // Without frames that are late in their own queue, the other rules give no lower bound.
-            if self.on_bus.iter().any(|at| self.states[*at].eligible > 0) {
+            if self.on_bus.iter().all(|at| self.states[*at].eligible == 0) {
+                return scenarios;
+            } else if node.controller == Controller::Abortable {
                 scenarios.push((Rule::Bus, self.bus(message)));
+                return scenarios;
             }
-            return scenarios;
         }
         let limited = |at: &&usize| self.messages[**at].node == own.node && self.messages[**at].spacing > 0;
         let is_limited = self.on_bus.iter().any(|at| limited(&at));
         if is_fifo(node) {
             scenarios.push((Rule::Fifo, self.fifo(message)));
         } else {
-            scenarios.push((Rule::Controller, self.controller(message, node)));
+            for before in [Before::Any, Before::LessUrgent] {
+                scenarios.extend(self.controller(message, node, before).map(|scenario| (Rule::Controller, scenario)));
+            }
             if !is_limited {
                 scenarios.push((Rule::Node, self.node(message)));
             }
@@ -145,7 +158,7 @@ impl View<'_> {
 
     fn stream(&self, message: usize, offset: u64) -> Stream {
         let Prepared { cost, received, period, .. } = self.messages[message];
-        Stream { message, cost, received, period, offset, spacing: 0 }
+        Stream { message, cost, received, period, offset, spacing: 0, extra: 0 }
     }
 
     /// From the queue of its own node. Frames after a rate limit arrive when the limit passes them.
@@ -243,8 +256,8 @@ impl View<'_> {
         self.with_errors(Scenario { rivals: others.map(|at| self.own_stream(*at)).collect(), ..self.scenario(message) })
     }
 
-    /// A node with a queue before a controller that holds frames.
-    fn controller(&self, message: usize, node: &Node) -> Scenario {
+    /// A node with a queue before a controller that holds frames. `None` if frames cannot be counted in this way.
+    fn controller(&self, message: usize, node: &Node, before: Before) -> Option<Scenario> {
         let own = self.messages[message];
         let mut scenario = self.scenario(message);
         let (frames, is_fifo) = match node.controller {
@@ -264,10 +277,30 @@ impl View<'_> {
         };
         let worst_of_node = self.least_urgent(of_node());
         let mut level = self.least_urgent(queued_before.iter().copied());
+        let mut shift = 0;
         if is_fifo {
-            scenario.controller = self.most(of_node(), frames);
+            let is_counted = |at: &usize| before == Before::LessUrgent && queued_before.contains(at) && *at != message;
+            scenario.controller = self.most(of_node().filter(|at| !is_counted(at)), frames);
+            if frames > 0 && self.pending(message) == 1 {
+                // A frame of the message from before is sent before the next one is queued. Without it, the window is shorter
+                // by up to its time, in which others arrive.
+                scenario.controller = self.most(of_node().filter(is_other).filter(|at| !is_counted(at)), frames);
+            }
+            shift = if frames > 0 { own.cost } else { 0 };
+            if before == Before::LessUrgent {
+                let is_limited = scenario.urgent.iter().any(|stream| stream.spacing > 0);
+                if frames == 0 || is_limited || scenario.spacing > 0 || !scenario.groups.is_empty() {
+                    return None;
+                }
+                for stream in scenario.urgent.iter_mut().chain(&mut scenario.fifo) {
+                    let longest = self.states[stream.message].waiting.saturating_add(stream.cost);
+                    stream.offset = stream.offset.saturating_add(longest);
+                }
+            }
             let shortest = of_node().map(|at| self.messages[at].cost).min().unwrap_or(0);
             scenario.rest = frames.saturating_sub(1).saturating_mul(shortest);
+        } else if before == Before::LessUrgent {
+            return None;
         } else if node.queue == Queue::Arbitration {
             // One less urgent frame leaves, and then there is always a more urgent one in a mailbox.
             scenario.rivals.append(&mut scenario.urgent);
@@ -294,17 +327,22 @@ impl View<'_> {
                 scenario.early_rivals.push(stream);
             }
         }
-        // Another node's frame, of any priority; or one of this node, if none of its frames are counted before the window.
-        scenario.blocking = if scenario.controller.is_empty() {
-            self.longest(self.on_bus.iter().copied())
-        } else {
-            self.longest(self.others(own.node))
+        let groups = scenario.groups.iter_mut().flat_map(|group| &mut group.streams);
+        let others = scenario.fifo.iter_mut().chain(groups).chain(&mut scenario.urgent);
+        for stream in others.chain(&mut scenario.rivals).chain(&mut scenario.early_rivals) {
+            stream.offset = stream.offset.saturating_add(shift);
+            stream.extra = shift;
+        }
+        // Another node's frame, of any priority; or one of this node, which is in the controller otherwise.
+        scenario.blocking = match node.controller {
+            Controller::Abortable => self.longest(self.on_bus.iter().copied()),
+            Controller::Fifo(_) | Controller::Mailboxes(_) => self.longest(self.others(own.node)),
         };
         if scenario.spacing > 0 {
             // In the controller, it waits for those before it.
             scenario.rest = 0;
         }
-        self.with_errors(scenario)
+        Some(self.with_errors(scenario))
     }
 
     /// What is before a frame of a band. Returns the messages of the node that can go to the controller before it.

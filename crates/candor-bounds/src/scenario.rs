@@ -31,6 +31,8 @@ pub(crate) struct Stream {
     pub(crate) offset: u64,
     /// The shortest distance of two frames after a rate limit, which passes two at once; 0 without.
     pub(crate) spacing: u64,
+    /// Time before the window in which the limit passes frames as well.
+    pub(crate) extra: u64,
 }
 
 impl Stream {
@@ -44,7 +46,7 @@ impl Stream {
     }
 
     fn limit(&self, length: u64, more: u64) -> u64 {
-        2 + length.saturating_add(more).div_ceil(self.spacing)
+        2 + length.saturating_add(more).saturating_add(self.extra).div_ceil(self.spacing)
     }
 
     /// The time at which frame `number` can arrive.

@@ -121,7 +121,7 @@ impl Search {
     }
 
     fn holds(&self, network: Network) -> bool {
-        self.analyse(network).holds()
+        Analysis::all_hold(network, self.assumptions, &self.clock)
     }
 }
 

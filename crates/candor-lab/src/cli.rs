@@ -1,6 +1,7 @@
 //! The command line of `candor-lab` as types. Help, completions and man pages are generated from it.
 
 mod bus;
+mod convert;
 mod database;
 mod evidence;
 mod experiment;
@@ -14,6 +15,7 @@ mod tester;
 mod wire;
 
 pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
+pub(crate) use convert::ConvertArgs;
 pub(crate) use database::DatabaseArgs;
 pub(crate) use evidence::EvidenceArgs;
 pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset, TimelineArgs};
@@ -63,6 +65,7 @@ pub(crate) enum Command {
     Papers(PapersArgs),
     Timeline(TimelineArgs),
     Wire(WireArgs),
+    Convert(ConvertArgs),
     Database(DatabaseArgs),
     #[command(subcommand)]
     Learn(LearnCommand),

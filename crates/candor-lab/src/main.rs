@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),
         Command::Conformance(args) => cmd::conformance::run(&args),
+        Command::Convert(args) => cmd::convert::run(&args),
         Command::Papers(args) => cmd::papers::run(&args),
         Command::Timeline(args) => cmd::timeline::run(&args),
         Command::Database(args) => cmd::database::run(&args),

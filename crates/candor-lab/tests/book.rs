@@ -39,8 +39,11 @@ use require::require;
 /// takes more than ten minutes, uses results that the page does not create, or is a pattern.
 const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
 
+const BUS_LOG: &str = "(1700000000.000000) can0 123#1122\n(1700000000.001000) body 12345678##5AABB\n\
+                       (1700000000.002000) can0 20000004#0008000000006000\n(1700000000.003000) body 123#R4\n";
+
 /// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
-const FILES: [(&str, &str, &str); 21] = [
+const FILES: [(&str, &str, &str); 25] = [
     ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
     ("conformance.md", "two.toml", "two.toml"),
     ("dashboard.md", "body.dbc", "body.dbc"),
@@ -53,6 +56,10 @@ const FILES: [(&str, &str, &str); 21] = [
     ("measuring.md", "gateway.toml", "kvaser-kernel.toml"),
     ("metrics.md", "candor.toml", "01-forward.toml"),
     ("plans.md", "plan.toml", "plan.toml"),
+    ("recordings.md", "bus.log", BUS_LOG),
+    ("recordings.md", "car.dbc", "../crates/candor-lab/tests/cmd/car.dbc"),
+    ("recordings.md", "cut.log", "(1700000000.000000) can0 123#11\n(1700000000.0010\n"),
+    ("recordings.md", "drive.log", "../crates/candor-lab/tests/cmd/drive.log"),
     ("safety.md", "candor.toml", "01-forward.toml"),
     ("signed.md", "border.pub", "../crates/candor-config/src/signature/fixtures/a.pub"),
     ("signed.md", "car.toml", "../crates/candor-config/src/signature/fixtures/car.toml"),

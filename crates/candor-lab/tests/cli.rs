@@ -30,6 +30,7 @@ fn help_states_the_exit_status() {
         "bench",
         "baseline",
         "timeline",
+        "convert",
         "database",
         "learn allow",
         "learn checksum",

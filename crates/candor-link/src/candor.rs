@@ -1,7 +1,7 @@
 //! candor's own protocol. docs/link-protocol.md has every byte.
 //!
 //! ```text
-//!  message: kind │ version 1 │ length │ body          hello, then batches and keep-alives, at last perhaps a farewell
+//!  message: kind │ version 1 │ length │ body          hello, then batches and keep-alives, perhaps a close message
 //!            1        1          2
 //!  batch:   sequence of the first frame │ count │ records
 //!                       8                    2
@@ -31,16 +31,14 @@ pub const MAX_BATCH_BYTES: usize = 16_384;
 pub const MAX_BUSES: usize = 16;
 /// Longest name of a bus in bytes.
 pub const MAX_NAME_BYTES: usize = 15;
-/// Longest text of a farewell in bytes.
+/// Longest text of a close message in bytes.
 pub const MAX_TEXT_BYTES: usize = 200;
-/// Most hops that fit into a record.
-pub const MAX_HOPS: u8 = u8::MAX;
 
 const HEADER_BYTES: usize = 4;
 const HELLO: u8 = 1;
 const BATCH: u8 = 2;
 const KEEP_ALIVE: u8 = 3;
-const FAREWELL: u8 = 4;
+const CLOSE: u8 = 4;
 const KEEP_ALIVE_BYTES: usize = 8;
 
 /// What a peer sends.
@@ -60,8 +58,8 @@ pub enum Item {
         /// Number of the frame that the peer will send next.
         next: u64,
     },
-    /// The peer ends the connection and says why.
-    Farewell(String),
+    /// The peer closes the connection, for this reason.
+    Close(String),
 }
 
 /// A connection: hello, then other messages.
@@ -92,13 +90,13 @@ impl Grammar for Protocol {
             HELLO => (hello::FIXED_BYTES, hello::MAX_BYTES),
             BATCH => (BATCH_HEADER_BYTES, MAX_BATCH_BYTES),
             KEEP_ALIVE => (KEEP_ALIVE_BYTES, KEEP_ALIVE_BYTES),
-            FAREWELL => (0, MAX_TEXT_BYTES),
+            CLOSE => (0, MAX_TEXT_BYTES),
             other => return fault(at, 0, Fault::Kind(other)),
         };
         match *kind {
             HELLO if self.is_greeted => return fault(at, 0, Fault::SecondHello),
             HELLO => {}
-            kind if !self.is_greeted && kind != FAREWELL => return fault(at, 0, Fault::NoHello(kind)),
+            kind if !self.is_greeted && kind != CLOSE => return fault(at, 0, Fault::NoHello(kind)),
             _ => {}
         }
         let [version, rest @ ..] = rest else { return Ok(Step::Needs(HEADER_BYTES)) };
@@ -118,7 +116,7 @@ impl Grammar for Protocol {
         let item = match *kind {
             HELLO => Item::Hello(read_hello(body_at, body)?),
             KEEP_ALIVE => Item::KeepAlive { next: number(body) },
-            _ => Item::Farewell(text(body_at, body)?),
+            _ => Item::Close(text(body_at, body)?),
         };
         self.is_greeted |= *kind == HELLO;
         Ok(Step::Item(item, HEADER_BYTES + len))
@@ -170,11 +168,11 @@ pub fn write_keep_alive(next: u64, bytes: &mut Vec<u8>) {
     bytes.extend(next.to_be_bytes());
 }
 
-/// Appends a farewell. Characters that a text cannot have are left out, and a long text is cut.
-pub fn write_farewell(reason: &str, bytes: &mut Vec<u8>) {
+/// Appends a close message. Characters that a text cannot have are left out, and a long text is cut.
+pub fn write_close(reason: &str, bytes: &mut Vec<u8>) {
     let text: Vec<u8> = reason.bytes().filter(|byte| is_text(*byte)).take(MAX_TEXT_BYTES).collect();
     let len = u8::try_from(text.len()).unwrap_or(u8::MAX);
-    bytes.extend([FAREWELL, VERSION, 0, len]);
+    bytes.extend([CLOSE, VERSION, 0, len]);
     bytes.extend(&text[..len.into()]);
 }
 

@@ -2,7 +2,7 @@
 
 use candor_core::frame::{CAN_EFF_MASK, CAN_MAX_DLEN, CAN_SFF_MASK, CANFD_MAX_DLEN};
 
-use crate::candor::{MAX_BATCH_BYTES, MAX_BUSES, MAX_NAME_BYTES, MAX_TEXT_BYTES, VERSION};
+use crate::candor::{MAX_BUSES, MAX_NAME_BYTES, VERSION};
 use crate::cannelloni::{GREETING, UDP_OP_DATA, UDP_VERSION};
 use crate::socketcand::MAX_MESSAGE_BYTES;
 
@@ -69,12 +69,12 @@ pub enum Fault {
         /// The length before them.
         length: usize,
     },
-    /// An FD frame with more than 64 bytes.
-    #[error("an FD frame with {0} bytes; at most {CANFD_MAX_DLEN} are possible")]
-    FdLength(u8),
     /// A CAN FD frame that is a remote frame or an error message.
     #[error("an FD frame with the flags of {0:#010x}; FD has neither remote frames nor error messages")]
     FdFlags(u32),
+    /// An FD frame with more than 64 bytes.
+    #[error("an FD frame with {0} bytes; at most {CANFD_MAX_DLEN} are possible")]
+    FdLength(u8),
     /// The connection does not start as one of cannelloni does.
     #[error("{0:#04x} in the greeting, which must be {greeting}", greeting = String::from_utf8_lossy(&GREETING))]
     Greeting(u8),
@@ -161,9 +161,6 @@ pub enum Fault {
     /// A datagram ends in a frame or in its header.
     #[error("the end, but {0} more bytes are needed")]
     Truncated(usize),
-    /// A long text.
-    #[error("a text of {0} bytes; at most {MAX_TEXT_BYTES} are possible")]
-    TextLength(usize),
     /// Another version of the protocol of candor.
     #[error("version {0} of the protocol; {VERSION} is known")]
     Version(u8),
@@ -173,9 +170,6 @@ pub enum Fault {
     /// A CAN XL frame.
     #[error("a CAN XL frame; links carry classic and FD frames")]
     Xl,
-    /// A batch that is too long.
-    #[error("a batch of {0} bytes; at most {MAX_BATCH_BYTES} are possible")]
-    BatchTooLong(usize),
 }
 
 /// A frame that a protocol cannot carry without a change.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The caller owns the socket. It hands received bytes to a [`Session`](session::Session), writes the bytes that it is
-//! given as far as the socket takes them, and says what time it is. A peer that does not read stops the bytes, not the
+//! given as far as the socket takes them, and the time. A peer that does not read stops the bytes, not the
 //! caller: its queue drops frames and counts them.
 //!
 //! | protocol | frames | lost frames |

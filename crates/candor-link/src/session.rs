@@ -3,7 +3,7 @@
 //! ```text
 //!            Connect                connected()              first message
 //!  down ───────────────▶ connecting ───────────▶ greeting ─────────────────▶ up
-//!   ▲  back-off            │ time-out              │ time-out, mistake        │ silence, stall, mistake, farewell
+//!   ▲  back-off            │ time-out              │ time-out, mistake        │ silence, stall, mistake, close
 //!   └──────────────────────┴───────────────────────┴──────────────────────────┘ Close
 //! ```
 //!
@@ -103,15 +103,15 @@ pub enum Closed {
     /// The peer has none of the buses.
     #[error("the peer has none of this link's buses; its buses are: {0}")]
     Buses(String),
-    /// Nobody accepted the connection in time.
+    /// The peer closed the connection, with this reason.
+    #[error("the peer closed the connection: {0}")]
+    ByPeer(String),
+    /// The connection was not accepted in time.
     #[error("no connection within {0:?}")]
     Connecting(Duration),
     /// Bytes that are not of the protocol.
     #[error("the peer sent something wrong: {0}")]
     Decode(#[from] DecodeError),
-    /// The peer said farewell.
-    #[error("the peer closed the connection: {0}")]
-    Farewell(String),
     /// A peer that sends commands and does not read the answers.
     #[error("the peer did not read {0} bytes of answers to its commands")]
     Flood(usize),
@@ -139,7 +139,7 @@ pub enum Closed {
 enum State {
     Down { next_attempt: Option<Duration> },
     Connecting { since: Duration },
-    Connected { since: Duration, heard: Duration, spoke: Duration, is_up: bool },
+    Connected { since: Duration, received_at: Duration, sent_at: Duration, is_up: bool },
     Closing { since: Duration, reason: Closed },
 }
 
@@ -191,12 +191,12 @@ impl<P: Protocol> Session<P> {
     /// A connection exists: a server accepted it, or [`Action::Connect`] succeeded.
     pub fn connected(&mut self, now: Duration) {
         self.forget();
-        self.state = State::Connected { since: now, heard: now, spoke: now, is_up: false };
+        self.state = State::Connected { since: now, received_at: now, sent_at: now, is_up: false };
         self.counts.connections += 1;
         let mut context = Context { now, outbox: &mut self.outbox, queue: &mut self.queue, counts: &mut self.counts };
         self.protocol.connected(&mut context);
         if P::IS_UP_AT_ONCE {
-            self.state = State::Connected { since: now, heard: now, spoke: now, is_up: true };
+            self.state = State::Connected { since: now, received_at: now, sent_at: now, is_up: true };
         }
     }
 
@@ -218,8 +218,8 @@ impl<P: Protocol> Session<P> {
 
     /// Bytes of the peer: of a stream in any pieces, or one whole datagram. Calls `deliver` for each frame.
     pub fn received(&mut self, now: Duration, bytes: &[u8], mut deliver: impl FnMut(Received)) {
-        let State::Connected { heard, is_up, .. } = &mut self.state else { return };
-        *heard = now;
+        let State::Connected { received_at, is_up, .. } = &mut self.state else { return };
+        *received_at = now;
         let mut context = Context { now, outbox: &mut self.outbox, queue: &mut self.queue, counts: &mut self.counts };
         match self.protocol.received(bytes, &mut context, &mut deliver) {
             Ok(Greeted::Yes) => *is_up = true,
@@ -254,17 +254,17 @@ impl<P: Protocol> Session<P> {
 
     /// The socket took this many bytes of [`outgoing`](Self::outgoing); of a datagram, all or none.
     pub fn written(&mut self, now: Duration, bytes: usize) {
-        let State::Connected { spoke, .. } = &mut self.state else {
+        let State::Connected { sent_at, .. } = &mut self.state else {
             self.counts.sent += self.outbox.written(now, bytes);
             return;
         };
         if bytes > 0 {
-            *spoke = now;
+            *sent_at = now;
         }
         self.counts.sent += self.outbox.written(now, bytes);
     }
 
-    /// The socket refused the datagram of [`outgoing`](Self::outgoing), for example because nobody listens. Its frames are
+    /// The socket refused the datagram of [`outgoing`](Self::outgoing), for example because no peer has its port. Its frames are
     /// counted as cut off.
     pub fn refused(&mut self) {
         self.counts.cut_off += self.outbox.clear();
@@ -286,13 +286,13 @@ impl<P: Protocol> Session<P> {
                 self.disconnected(now);
                 return Action::Close(reason);
             }
-            State::Connected { since, heard, spoke, is_up } => {
-                if let Some(reason) = self.overdue(now, since, heard, is_up) {
+            State::Connected { since, received_at, sent_at, is_up } => {
+                if let Some(reason) = self.overdue(now, since, received_at, is_up) {
                     self.close(now, reason);
                     return self.poll(now);
                 }
                 if is_up && self.outbox.is_empty() {
-                    self.pack(now, spoke);
+                    self.pack(now, sent_at);
                 }
             }
             _ => {}
@@ -308,35 +308,35 @@ impl<P: Protocol> Session<P> {
             State::Down { next_attempt } => next_attempt,
             State::Connecting { since } => Some(since.saturating_add(self.options.connect_time_out)),
             State::Closing { since, .. } => Some(since.saturating_add(LINGER)),
-            State::Connected { since, heard, spoke, is_up } => {
+            State::Connected { since, received_at, sent_at, is_up } => {
                 let time_out = self.options.time_out;
                 let stall = (!self.outbox.is_empty()).then(|| self.outbox.since().saturating_add(time_out));
                 let flush =
                     if is_up && self.outbox.is_empty() { self.queue.flush_at(&self.options.flush) } else { None };
                 let greeting = (!is_up).then(|| since.saturating_add(self.options.connect_time_out));
-                let silence = (is_up && self.protocol.expects_answers()).then(|| heard.saturating_add(time_out));
+                let silence = (is_up && self.protocol.expects_answers()).then(|| received_at.saturating_add(time_out));
                 let keep_alive = self.protocol.keep_alive().filter(|_| is_up && self.outbox.is_empty());
-                first(&[stall, flush, greeting, silence, keep_alive.map(|pause| spoke.saturating_add(pause))])
+                first(&[stall, flush, greeting, silence, keep_alive.map(|pause| sent_at.saturating_add(pause))])
             }
         };
         first(&[expires, state])
     }
 
-    fn overdue(&self, now: Duration, since: Duration, heard: Duration, is_up: bool) -> Option<Closed> {
+    fn overdue(&self, now: Duration, since: Duration, received_at: Duration, is_up: bool) -> Option<Closed> {
         let Options { time_out, connect_time_out, .. } = self.options;
         if !is_up && since.saturating_add(connect_time_out) <= now {
             return Some(Closed::Greeting(connect_time_out));
         }
-        if is_up && self.protocol.expects_answers() && heard.saturating_add(time_out) <= now {
+        if is_up && self.protocol.expects_answers() && received_at.saturating_add(time_out) <= now {
             return Some(Closed::Silence(time_out));
         }
         (!self.outbox.is_empty() && self.outbox.since().saturating_add(time_out) <= now)
             .then_some(Closed::Stall(time_out))
     }
 
-    fn pack(&mut self, now: Duration, spoke: Duration) {
+    fn pack(&mut self, now: Duration, sent_at: Duration) {
         let is_due = self.queue.flush_at(&self.options.flush).is_some_and(|at| at <= now);
-        let is_quiet = self.protocol.keep_alive().is_some_and(|pause| spoke.saturating_add(pause) <= now);
+        let is_quiet = self.protocol.keep_alive().is_some_and(|pause| sent_at.saturating_add(pause) <= now);
         let mut context = Context { now, outbox: &mut self.outbox, queue: &mut self.queue, counts: &mut self.counts };
         if is_due {
             self.protocol.pack(self.options.flush.bytes, &mut context);
@@ -350,9 +350,9 @@ impl<P: Protocol> Session<P> {
         if !matches!(reason, Closed::Stall(_) | Closed::Flood(_)) {
             let mut context =
                 Context { now, outbox: &mut self.outbox, queue: &mut self.queue, counts: &mut self.counts };
-            self.protocol.say_why(&reason, &mut context);
+            self.protocol.write_reason(&reason, &mut context);
         } else {
-            // Nobody reads a farewell.
+            // The peer would not read the reason.
             self.counts.cut_off += self.outbox.clear();
         }
         if let State::Connected { since, is_up, .. } = self.state {

@@ -117,7 +117,7 @@ impl<G: Grammar> Decoder<G> {
         Ok(None)
     }
 
-    /// The held bytes were an item: no item is shorter than what it was said to need.
+    /// The held bytes were an item: no item is shorter than its grammar said before.
     fn forget(&mut self) {
         self.last = self.at;
         self.at += self.held.len() as u64;

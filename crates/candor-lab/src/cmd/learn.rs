@@ -4,7 +4,6 @@ pub(super) mod allow;
 pub(super) mod checksum;
 pub(super) mod detect;
 mod log;
-mod patience;
 
 use candor_cli::Outcome;
 

@@ -2,6 +2,7 @@
 
 use crate::experiment::blocks::name_of;
 use candor_core::frame::{CAN_ERR_FLAG, Frame};
+use candor_recording::candump::{Line, LineError, lines};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
@@ -17,22 +18,11 @@ pub struct Replayed {
     pub frame: Frame,
 }
 
-/// A line of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogLine<'a> {
-    /// Its number; the first is 1.
-    pub line: usize,
-    /// Its time in ns.
-    pub at_ns: u64,
-    pub interface: &'a str,
-    pub frame: Frame,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    #[error("line {line} is not a line of a candump log ({why}); candump -L writes (1436509052.249713) can0 123#1122")]
-    Line { line: usize, why: String },
+    #[error(transparent)]
+    Line(#[from] LineError),
     #[error("line {line} is earlier than the one before it; sort the log by time")]
     Back { line: usize },
     #[error("line {line} is from {other}, those before it from {first}; select one with \"replay FILE of {first}\"")]
@@ -68,7 +58,7 @@ pub fn frames(text: &str, interface: Option<&str>) -> Result<Vec<Replayed>, LogE
     let mut frames: Vec<Replayed> = Vec::new();
     let mut beginning: Option<(u64, &str)> = None;
     for found in lines(text) {
-        let LogLine { line, at_ns, interface: of, frame } = found?;
+        let (line, Line { at_ns, interface: of, frame, .. }) = found?;
         if interface.is_some_and(|chosen| chosen != of) || frame.id.0 & CAN_ERR_FLAG != 0 {
             continue;
         }
@@ -83,38 +73,6 @@ pub fn frames(text: &str, interface: Option<&str>) -> Result<Vec<Replayed>, LogE
         frames.push(Replayed { at_ns, frame });
     }
     if frames.is_empty() { Err(LogError::Empty { of: interface.map(str::to_owned) }) } else { Ok(frames) }
-}
-
-/// The lines of a log, without empty ones.
-pub fn lines(text: &str) -> impl Iterator<Item = Result<LogLine<'_>, LogError>> {
-    let written = (1..).zip(text.lines()).filter(|(_, written)| !written.trim().is_empty());
-    written.map(|(line, written)| {
-        let (at_ns, interface, frame) = read(written).map_err(|why| LogError::Line { line, why })?;
-        Ok(LogLine { line, at_ns, interface, frame })
-    })
-}
-
-/// Time in ns, interface and frame of a line. The direction that newer versions append is ignored.
-fn read(line: &str) -> Result<(u64, &str, Frame), String> {
-    let mut words = line.split_whitespace();
-    let (Some(time), Some(interface), Some(frame)) = (words.next(), words.next(), words.next()) else {
-        return Err("it does not have three words".to_owned());
-    };
-    let time = time.strip_prefix('(').and_then(|time| time.strip_suffix(')'));
-    let time = time.and_then(nanoseconds).ok_or("its time is not (seconds.microseconds)")?;
-    Ok((time, interface, frame.parse().map_err(|error| format!("{frame}: {error}"))?))
-}
-
-/// `1436509052.249713`.
-fn nanoseconds(text: &str) -> Option<u64> {
-    const DIGITS: usize = 9;
-    let (seconds, part) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if part.len() > DIGITS || !is_number(part) || !is_number(seconds) {
-        return None;
-    }
-    let part: u64 = format!("{part:0<DIGITS$}").parse().ok()?;
-    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(super) const FIXED_BYTES: usize = 37;
 /// Longest body.
 pub(super) const MAX_BYTES: usize = FIXED_BYTES + MAX_BUSES * (2 + MAX_NAME_BYTES);
 
-/// Who a peer is.
+/// A gateway and its buses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The gateway.

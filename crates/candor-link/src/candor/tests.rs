@@ -50,7 +50,7 @@ fn the_example_of_the_page_is_what_is_written() {
     batch.push(&Record { stamp: None, ..record("18DAF110##5AB") }).unwrap();
     batch.finish();
     write_keep_alive(7, &mut written);
-    write_farewell("nothing received for 5s", &mut written);
+    write_close("nothing received for 5s", &mut written);
     // Lines of hexadecimal bytes, each with its meaning after two spaces.
     let block = PAGE.split("```").find(|block| block.contains("01 01 00 31")).unwrap();
     let hex: String = block.lines().skip(1).filter_map(|line| line.split("  ").next()).collect::<Vec<_>>().join(" ");
@@ -59,10 +59,10 @@ fn the_example_of_the_page_is_what_is_written() {
     let (items, error) = decode(&bytes);
     assert_eq!(error, None);
     let frame = |sequence, record| Item::Frame { sequence, record };
-    let farewell = Item::Farewell("nothing received for 5s".to_owned());
+    let close = Item::Close("nothing received for 5s".to_owned());
     let second = Record { stamp: None, ..record("18DAF110##5AB") };
     let expected =
-        [Item::Hello(hello()), frame(5, record("123#1122")), frame(6, second), Item::KeepAlive { next: 7 }, farewell];
+        [Item::Hello(hello()), frame(5, record("123#1122")), frame(6, second), Item::KeepAlive { next: 7 }, close];
     assert_eq!(items, expected);
 }
 
@@ -108,8 +108,12 @@ fn errors_name_the_byte_the_value_and_the_limit() {
         format!("byte {}: a classic frame with 9 bytes; at most 8 are possible", len + 38)
     );
     assert_eq!(changed(len + 38, 1), format!("byte {}: a frame in 10 bytes; this one needs 9", len + 34));
+    let reserved = format!("byte {}: 0x01 in a reserved byte, which must be 0", len + 40);
+    assert_eq!(changed(len + 40, 1), reserved);
     let raw_dlc = "raw DLC 9; 0, or 9 to 15 in a classic frame of 8 bytes, are possible";
     assert_eq!(changed(len + 41, 9), format!("byte {}: {raw_dlc}", len + 41));
+    let fd = read_packet(7, &[0, 0, 1, 0x23, 8, 4, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8]).unwrap_err();
+    assert_eq!(fd.to_string(), format!("byte 14: {raw_dlc}"));
     let last = [&[2, 1, 0, 40][..], &[0xFF; 8], &[0, 1]].concat();
     let too_far =
         format!("byte {}: sequence number 18446744073709551615 with more frames than fit below 2^64", len + 4);
@@ -134,8 +138,8 @@ fn what_cannot_be_sent_is_left_out() {
     );
     batch.finish();
     assert!(bytes.is_empty());
-    write_farewell(&"ä>".repeat(300), &mut bytes);
-    write_farewell(&"a".repeat(300), &mut bytes);
+    write_close(&"ä>".repeat(300), &mut bytes);
+    write_close(&"a".repeat(300), &mut bytes);
     assert_eq!(bytes, [&[4, 1, 0, 0, 4, 1, 0, 200][..], &[b'a'; 200]].concat());
 }
 
@@ -209,7 +213,7 @@ fn message(cursor: &mut Cursor<'_>, items: &mut Vec<Item>) -> Option<Result<(), 
             _ => return Some(Err(())),
         }),
         3 => Item::KeepAlive { next: cursor.number(8)? },
-        _ => Item::Farewell(match cursor.text(len)? {
+        _ => Item::Close(match cursor.text(len)? {
             Ok(text) => text,
             Err(()) => return Some(Err(())),
         }),
@@ -354,8 +358,8 @@ fn connections() -> impl Strategy<Value = (Vec<u8>, Vec<Item>)> {
         write_keep_alive(next, &mut bytes);
         items.push(Item::KeepAlive { next });
         if let Some(reason) = reason {
-            write_farewell(&reason, &mut bytes);
-            items.push(Item::Farewell(reason));
+            write_close(&reason, &mut bytes);
+            items.push(Item::Close(reason));
         }
         (bytes, items)
     })

@@ -8,7 +8,7 @@ const REORDERED: u8 = 16;
 /// A silence after which numbers that go back are a restart of the peer.
 const RESTART: Duration = Duration::from_secs(1);
 
-/// What a sequence number says.
+/// The meaning of a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The next one, after this many missing ones; or one from before the first that arrived.
@@ -26,7 +26,7 @@ pub enum Arrival {
 
 /// The newest sequence number, and which of the 16 before it are missing.
 ///
-/// A number of 8 bits cannot tell a loss of 256 datagrams from none. Numbers up to 16 behind the newest are late or
+/// A number of 8 bits cannot distinguish a loss of 256 datagrams from none. Numbers up to 16 behind the newest are late or
 /// repeated, all others are ahead.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {

@@ -6,7 +6,7 @@ use candor_core::frame::Frame;
 
 use super::protocol::{Context, Protocol};
 use super::{Closed, Greeted, Options, Received};
-use crate::candor::{self, Batch, Bus, Hello, Item, Record, write_farewell, write_keep_alive};
+use crate::candor::{self, Batch, Bus, Hello, Item, Record, write_close, write_keep_alive};
 use crate::stream::{Decoder, fault};
 use crate::{Cannot, Fault, Origin, check};
 
@@ -18,13 +18,13 @@ const LEAST_PAUSE: Duration = Duration::from_millis(10);
 pub struct Candor {
     decoder: Decoder<candor::Protocol>,
     own: Own,
-    /// What the peer said in this connection.
+    /// From the hello of this connection.
     peer: Option<Peer>,
     /// What the peer will send next, over all connections.
     expected: Option<Expected>,
 }
 
-/// What this side says.
+/// For the hello of this side, and to check that of the peer.
 #[derive(Debug)]
 struct Own {
     origin: Origin,
@@ -90,7 +90,7 @@ impl Protocol for Candor {
                     self.advance(sequence, 1, context)?;
                     self.frame(&record, context, deliver);
                 }
-                Item::Farewell(reason) => return Err(Closed::Farewell(reason)),
+                Item::Close(reason) => return Err(Closed::ByPeer(reason)),
             }
         }
         Ok(if self.peer.is_some() { Greeted::Yes } else { Greeted::No })
@@ -142,9 +142,9 @@ impl Protocol for Candor {
         self.peer.is_some()
     }
 
-    fn say_why(&mut self, reason: &Closed, context: &mut Context<'_>) {
-        if !matches!(reason, Closed::Farewell(_)) {
-            write_farewell(&reason.to_string(), context.bytes());
+    fn write_reason(&mut self, reason: &Closed, context: &mut Context<'_>) {
+        if !matches!(reason, Closed::ByPeer(_)) {
+            write_close(&reason.to_string(), context.bytes());
         }
     }
 }
@@ -167,7 +167,7 @@ impl Candor {
             None => {}
         }
         self.expected = Some(Expected { origin, epoch, sequence: next });
-        // Three in the time in which the peer must hear one.
+        // Three within the time-out of the peer.
         let of_peer = (silence_ms > 0).then(|| Duration::from_millis(silence_ms.into()) / 3);
         let keep_alive = [self.own.keep_alive, of_peer].into_iter().flatten().min().map(|pause| pause.max(LEAST_PAUSE));
         self.peer = Some(Peer { buses, keep_alive });

@@ -64,7 +64,7 @@ impl Context<'_> {
 }
 
 /// A protocol of a [`Session`](super::Session).
-pub trait Protocol {
+pub trait Protocol: Send {
     /// Whether frames can be sent without a greeting.
     const IS_UP_AT_ONCE: bool = false;
 
@@ -111,5 +111,5 @@ pub trait Protocol {
     }
 
     /// Writes why the connection is closed.
-    fn say_why(&mut self, _reason: &Closed, _context: &mut Context<'_>) {}
+    fn write_reason(&mut self, _reason: &Closed, _context: &mut Context<'_>) {}
 }

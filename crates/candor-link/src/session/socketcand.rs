@@ -179,9 +179,9 @@ impl Protocol for SocketcandServer {
         context.pack_each(bytes, |outgoing, bytes| write_frame(&outgoing.frame, outgoing.stamp, bytes));
     }
 
-    fn say_why(&mut self, reason: &Closed, context: &mut Context<'_>) {
+    fn write_reason(&mut self, reason: &Closed, context: &mut Context<'_>) {
         match reason {
-            // As socketcand says it.
+            // The text of socketcand.
             Closed::Buses(_) => write_error("could not open bus", context.bytes()),
             other => write_error(&other.to_string(), context.bytes()),
         }

@@ -14,8 +14,8 @@ use candor_learn::{Learned, Recorded, learn};
 pub(in crate::cmd) use json::View;
 
 use super::log::{Log, identifier};
-use super::patience;
 use crate::cli::LearnAllowArgs;
+use crate::cmd::patience;
 
 /// Frames of an identifier in which a checksum is looked for.
 const SEARCHED: usize = 2000;

@@ -13,8 +13,8 @@ use candor_learn::{FEWEST, Hypothesis, Learned, NotWritable, Written, learn, wri
 pub(in crate::cmd) use json::View;
 
 use super::log::{Log, Recorded, identifier};
-use super::patience;
 use crate::cli::{Identifier, LearnChecksumArgs};
+use crate::cmd::patience;
 
 /// Frames that are shown although no scheme explains them.
 const SHOWN: usize = 5;

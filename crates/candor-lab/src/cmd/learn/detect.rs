@@ -10,8 +10,8 @@ use candor_learn::detect::{Attack, Capture, Car, Rule, Rules, judged};
 #[cfg(test)]
 pub(in crate::cmd) use json::View;
 
-use super::patience;
 use crate::cli::LearnDetectArgs;
+use crate::cmd::patience;
 
 /// Seconds of traffic of each run, and when the attack begins and ends in it.
 const RUN_S: u64 = 30;

@@ -5,7 +5,8 @@ use std::path::Path;
 use candor_cli::gateway_file::{ReadError, read_bytes};
 use candor_cli::render;
 use candor_core::frame::{Frame, RawId};
-use candor_lab::experiment::replay::{LogError, LogLine, lines};
+use candor_lab::experiment::replay::LogError;
+use candor_recording::candump::{Line, lines};
 
 /// An hour of a busy bus has about 300 MB.
 const MOST_BYTES: usize = 1 << 30;
@@ -82,9 +83,9 @@ impl Log {
         let mut log = Self { name, interface: String::new(), frames: Vec::new() };
         let mut last = None;
         for found in lines(text) {
-            let LogLine { line, at_ns, interface, frame } = match found {
+            let (line, Line { at_ns, interface, frame, .. }) = match found {
                 Ok(found) => found,
-                Err(error) => return Err(LogFileError::Line { name: log.name, error }),
+                Err(error) => return Err(LogFileError::Line { name: log.name, error: error.into() }),
             };
             if frame.id.is_err() || wanted.is_some_and(|wanted| wanted != interface) {
                 continue;

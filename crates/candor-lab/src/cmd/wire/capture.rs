@@ -1,66 +1,33 @@
 //! The trace of the buses for Wireshark: pcapng with an interface for each bus.
 //!
-//! ```text
-//!  section header │ interface description (each bus) │ enhanced packet (each event), …
-//!  block: type │ length │ body │ options: code, length, value, padding to 4 │ length
-//! ```
-//!
 //! Times are bus time, in nanoseconds since the program started. The time of a packet is the end of its frame, the earliest
 //! time at which a socket can receive it. All other information is in its comment.
-//!
-//! # Source
-//! [draft-ietf-opsawg-pcapng](https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/), sections 4.1 to 4.3;
-//! <https://www.tcpdump.org/linktypes/LINKTYPE_CAN_SOCKETCAN.html>, whose
-//! identifier is big-endian regardless of the byte order of the file.
 
 use candor_bus::{BusNs, Counters, Event};
-use candor_core::frame::{CANFD_FDF, Frame, FrameFormat};
+use candor_core::frame::{Frame, RawId};
+use candor_recording::pcapng::{interface, packet_block, section};
 use candor_wire::Part;
 use candor_wire::model::ErrorReport;
 
 use super::log::{kind_name, node_name, node_names, state_name};
 use crate::cli::BusSpec;
 
-const SECTION_HEADER: u32 = 0x0A0D_0D0A;
-const INTERFACE_DESCRIPTION: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
-const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
-const LINKTYPE_CAN_SOCKETCAN: u16 = 227;
-
-/// Codes of options; 0 ends them.
-const OPT_COMMENT: u16 = 1;
-const SHB_USERAPPL: u16 = 4;
-const IF_NAME: u16 = 2;
-const IF_SPEED: u16 = 8;
-const IF_TSRESOL: u16 = 9;
-
 pub(super) fn headers(buses: &[BusSpec]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    block(&mut bytes, SECTION_HEADER, |body| {
-        body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
-        body.extend([1, 0, 0, 0]); // version 1.0
-        body.extend(u64::MAX.to_le_bytes()); // a section of unknown length
-        option(body, SHB_USERAPPL, concat!("candor ", env!("CARGO_PKG_VERSION")).as_bytes());
-    });
+    section(&mut bytes);
     for bus in buses {
-        block(&mut bytes, INTERFACE_DESCRIPTION, |body| {
-            body.extend(LINKTYPE_CAN_SOCKETCAN.to_le_bytes());
-            body.extend([0; 6]); // reserved, and a snap length of 0: unlimited
-            option(body, IF_NAME, bus.name.as_bytes());
-            option(body, IF_SPEED, &u64::from(bus.rate.bits_per_second()).to_le_bytes());
-            option(body, IF_TSRESOL, &[9]); // 10^-9 s
-        });
+        interface(&mut bytes, &bus.name, Some(bus.rate.bits_per_second().into()));
     }
     bytes
 }
 
 pub(super) fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &Event) {
     let name = |node| node_name(bus, node);
-    let (at, packet, comment) = match *event {
+    let (BusNs(at_ns), frame, comment) = match *event {
         Event::Delivered { end, start, sender, frame, retries, lost, .. } => {
             let comment =
                 format!("{} from {start} to {end} s, retries: {retries}, arbitration lost: {lost}", name(sender));
-            (end, of_frame(&frame), comment)
+            (end, frame, comment)
         }
         Event::Error { at, start, end, sender, frame, bit, kind, detected, .. } => {
             // The counters differ between nodes; changes are reported as states.
@@ -81,62 +48,12 @@ pub(super) fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &E
             (at, of_error(ErrorReport::State { state, counters }), comment)
         }
     };
-    block(bytes, ENHANCED_PACKET, |body| {
-        let BusNs(ns) = at;
-        let [low @ .., _, _, _, _] = ns.to_le_bytes();
-        let [_, _, _, _, high @ ..] = ns.to_le_bytes();
-        let len = u32::try_from(packet.len()).unwrap_or(u32::MAX).to_le_bytes();
-        body.extend(u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
-        body.extend([high, low].concat());
-        body.extend([len, len].concat()); // captured and original length
-        body.extend(&packet);
-        pad(body);
-        option(body, OPT_COMMENT, comment.as_bytes());
-    });
+    packet_block(bytes, u32::try_from(index).unwrap_or(u32::MAX), at_ns, &frame, None, &comment);
 }
 
-fn of_frame(frame: &Frame) -> Vec<u8> {
-    let flags = match frame.format {
-        FrameFormat::Classic => 0,
-        FrameFormat::Fd => frame.flags | CANFD_FDF,
-    };
-    // A remote frame has a length and no data.
-    let data = if frame.id.is_rtr() { &[] } else { frame.payload() };
-    of_parts(frame.id.0, frame.len, flags, data)
-}
-
-fn of_error(report: ErrorReport) -> Vec<u8> {
+fn of_error(report: ErrorReport) -> Frame {
     let (id, data) = report.frame();
-    of_parts(id, u8::try_from(data.len()).unwrap_or(u8::MAX), 0, &data)
-}
-
-fn of_parts(id: u32, len: u8, flags: u8, data: &[u8]) -> Vec<u8> {
-    [&id.to_be_bytes()[..], &[len, flags, 0, 0], data].concat()
-}
-
-/// Appends a block: its length precedes and follows the body, and a zero ends the options.
-fn block(bytes: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
-    let start = bytes.len();
-    bytes.extend(kind.to_le_bytes());
-    bytes.extend([0; 4]);
-    body(bytes);
-    bytes.extend([0; 4]);
-    let len = u32::try_from(bytes.len() + 4 - start).unwrap_or(u32::MAX).to_le_bytes();
-    bytes[start + 4..start + 8].copy_from_slice(&len);
-    bytes.extend(len);
-}
-
-fn option(bytes: &mut Vec<u8>, code: u16, value: &[u8]) {
-    let len = u16::try_from(value.len()).unwrap_or(u16::MAX);
-    bytes.extend(code.to_le_bytes());
-    bytes.extend(len.to_le_bytes());
-    bytes.extend(&value[..len.into()]);
-    pad(bytes);
-}
-
-/// Pads to a multiple of four bytes. Everything before is padded already.
-fn pad(bytes: &mut Vec<u8>) {
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    Frame::classic(RawId(id), &data).unwrap_or(Frame::EMPTY)
 }
 
 #[cfg(test)]
@@ -162,7 +79,7 @@ mod tests {
     fn each_bus_is_an_interface() {
         let buses = ["b0:500k:can0,can1", "longer:125k:can2"].map(|bus| bus.parse().unwrap());
         let blocks = blocks(&headers(&buses));
-        assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [SECTION_HEADER, 1, 1]);
+        assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0A0D_0D0A, 1, 1]);
         assert!(blocks[0].1.starts_with(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]));
         let expected = [
             &[227, 0, 0, 0, 0, 0, 0, 0][..],
@@ -183,7 +100,7 @@ mod tests {
         }
         let mut text = String::new();
         for (kind, body) in blocks(&bytes) {
-            assert_eq!(kind, ENHANCED_PACKET);
+            assert_eq!(kind, 6);
             let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
             assert_eq!(word(0), 3);
             let (len, padded) = (word(12) as usize, (word(12) as usize).next_multiple_of(4));

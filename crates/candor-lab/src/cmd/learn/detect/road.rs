@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Row, Table, about};
 use crate::cmd::learn::log::{Log, LogFileError, identifier};
-use crate::cmd::learn::patience;
+use crate::cmd::patience;
 
 const LABELS: &str = "capture_metadata.json";
 

@@ -1,4 +1,4 @@
-//! Progress of a search that takes long.
+//! Progress of what takes long.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,28 +20,38 @@ const TICK: Duration = Duration::from_millis(250);
 /// Calls `work` for each item. After two seconds, a terminal shows how many are done; after a minute, any standard error.
 pub(super) fn each<T, R>(what: &str, items: &[T], mut work: impl FnMut(&T) -> R) -> Vec<R> {
     let done = AtomicUsize::new(0);
-    let (end, ended) = mpsc::channel::<()>();
     let of = items.len();
-    let counted = &done;
+    watch(
+        || format!("{what}: {} of {of}", done.load(Ordering::Relaxed)),
+        || {
+            let results = items.iter().map(|item| {
+                let result = work(item);
+                done.fetch_add(1, Ordering::Relaxed);
+                result
+            });
+            results.collect()
+        },
+    )
+}
+
+/// Calls `work`. After two seconds, a terminal shows `text`; after a minute, any standard error.
+pub(super) fn watch<R>(text: impl Fn() -> String + Sync, work: impl FnOnce() -> R) -> R {
+    let (end, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || show(what, of, counted, &ended));
-        let results = items.iter().map(|item| {
-            let result = work(item);
-            done.fetch_add(1, Ordering::Relaxed);
-            result
-        });
-        let results = results.collect();
+        let text = &text;
+        scope.spawn(move || show(text, &ended));
+        let result = work();
         drop(end);
-        results
+        result
     })
 }
 
-fn show(what: &str, of: usize, done: &AtomicUsize, ended: &mpsc::Receiver<()>) {
+fn show(text: impl Fn() -> String, ended: &mpsc::Receiver<()>) {
     let mut wait = if io::stderr().is_terminal() { QUIET } else { QUIET_IN_FILES };
     let mut progress = None;
     while ended.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Timeout) {
         wait = TICK;
-        let text = format!("{what}: {} of {of}", done.load(Ordering::Relaxed));
+        let text = text();
         progress
             .get_or_insert_with(|| {
                 let progress = Progress::new();

@@ -1,0 +1,166 @@
+//! `candor-lab convert`.
+
+mod files;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use candor_cli::{Exit, Outcome, render};
+use candor_recording::{Buses, Counts, Format, ReadError, ReadRecords, Record, Sink};
+
+use super::{database, patience};
+use crate::cli::ConvertArgs;
+use files::{Opened, is_standard};
+
+#[derive(Debug, thiserror::Error)]
+enum ConvertError {
+    #[error("cannot tell the format of {name} from its ending; add {option}, one of {formats}")]
+    Ending { name: String, option: &'static str, formats: String },
+    #[error("{0} is a format that is only written; candor-lab convert --help lists those that are read")]
+    OnlyWritten(&'static str),
+    #[error("{0} has no columns for signals; write --to csv or --to parquet, or leave out --decode")]
+    NoColumns(&'static str),
+    #[error("{0} is IN and OUT; give OUT another name")]
+    Same(String),
+}
+
+/// Frames between two updates of what is shown as progress.
+const OFTEN: u64 = 4096;
+
+pub(crate) fn run(args: &ConvertArgs) -> Outcome {
+    let from = format_of(&args.input, args.from, "--from")?;
+    let to = format_of(&args.output, args.to, "--to")?;
+    if files::are_same(&args.input, &args.output) {
+        return Err(ConvertError::Same(args.input.display().to_string()).into());
+    }
+    let read = AtomicU64::new(0);
+    let Opened { input, size } = files::open(&args.input, from, &read)?;
+    let mut reader = from.reader(input).ok_or_else(|| ConvertError::OnlyWritten(from.name()))?;
+    let output = files::Output::create(&args.output, to)?;
+    let writer = match &args.decode {
+        None => to.writer(output.file()?),
+        Some(path) => {
+            let database = database::read(path)?;
+            to.decoding_writer(output.file()?, &database).ok_or_else(|| ConvertError::NoColumns(to.title()))?
+        }
+    };
+    let mut sink = Sink::of(to.limits(), writer);
+    let frames = AtomicU64::new(0);
+    let shown = || progress(&args.input, frames.load(Ordering::Relaxed), read.load(Ordering::Relaxed), size);
+    let (summary, ended) = patience::watch(shown, || {
+        let mut summary = Summary::default();
+        let ended = all(&mut *reader, &mut sink, &mut summary, &frames);
+        (summary, ended)
+    });
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => return Err(output.failed(error)),
+    };
+    let lost = sink.finish().map_err(|error| output.failed(error))?;
+    let text = summary.text(args, &*reader, &sink, &lost);
+    drop(reader);
+    drop(sink);
+    output.complete()?;
+    match is_standard(&args.output) {
+        true => render::err(&text),
+        false => render::out(&text)?,
+    }
+    match ended {
+        None => Ok(Exit::Fine),
+        Some(error) => {
+            let name = files::name(&args.input);
+            render::err(&format!("candor-lab: {name} ends at {error}; what is before it was converted\n"));
+            Ok(Exit::No)
+        }
+    }
+}
+
+/// Converts up to the end, or up to a place that cannot be read.
+fn all(
+    reader: &mut dyn ReadRecords,
+    sink: &mut Sink,
+    summary: &mut Summary,
+    frames: &AtomicU64,
+) -> std::io::Result<Option<ReadError>> {
+    let mut record = Record::EMPTY;
+    loop {
+        match reader.read(&mut record) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(ReadError::Io(error)) => return Err(error),
+            Err(error) => return Ok(Some(error)),
+        }
+        sink.write(&record, reader.buses())?;
+        summary.add(&record);
+        if summary.frames.is_multiple_of(OFTEN) {
+            frames.store(summary.frames, Ordering::Relaxed);
+        }
+    }
+}
+
+fn format_of(path: &Path, given: Option<Format>, option: &'static str) -> Result<Format, ConvertError> {
+    let of_ending = || path.extension().and_then(|ending| Format::of_ending(ending.to_str()?));
+    given.or_else(of_ending).ok_or_else(|| ConvertError::Ending {
+        name: files::name(path),
+        option,
+        formats: Format::all().map(Format::name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn progress(input: &Path, frames: u64, read: u64, size: Option<u64>) -> String {
+    let part = size.filter(|size| *size > 0).map(|size| format!(", {} %", (read.min(size) * 100) / size));
+    format!("Converting {}: {frames} frames{}", files::name(input), part.unwrap_or_default())
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+struct Summary {
+    frames: u64,
+    span: Option<(i64, i64)>,
+}
+
+impl Summary {
+    fn add(&mut self, record: &Record) {
+        self.frames += 1;
+        let (first, last) = self.span.get_or_insert((record.at_ns, record.at_ns));
+        *first = record.at_ns.min(*first);
+        *last = record.at_ns.max(*last);
+    }
+
+    fn text(&self, args: &ConvertArgs, reader: &dyn ReadRecords, sink: &Sink, lost: &Counts) -> String {
+        let mut text = String::new();
+        let mut side = |path: &Path, frames: u64, more: &str, left_out: &Counts| {
+            let _ = writeln!(text, "{}: {}{more}", files::name(path), counted(frames, "frame"));
+            left_out.to_string().lines().for_each(|line| {
+                let _ = writeln!(text, "  {line}");
+            });
+        };
+        let buses = reader.buses();
+        let seconds = self.span.map_or(0.0, |(first, last)| last.abs_diff(first) as f64 / 1e9);
+        let more = format!(" of {}, {seconds:.3} s", counted_buses(buses));
+        side(&args.input, self.frames, &more, reader.skipped());
+        side(&args.output, sink.written(), "", lost);
+        for (name, number) in sink.numbers(buses) {
+            let _ = writeln!(text, "  bus {name} is number {number}");
+        }
+        text
+    }
+}
+
+fn counted_buses(buses: &Buses) -> String {
+    match buses.names().len() {
+        1 => "1 bus".to_owned(),
+        count => format!("{count} buses"),
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+type Failure = Box<dyn Error>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Where recordings come from and go to.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use candor_recording::Format;
+use tempfile::NamedTempFile;
+
+use super::Failure;
+
+/// The permissions of a new file, before the umask.
+const NEW_FILE: u32 = 0o666;
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {what} {name}")]
+struct FileError {
+    what: &'static str,
+    name: String,
+    source: io::Error,
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileError {
+    let name = name(path);
+    move |source| FileError { what, name, source }
+}
+
+pub(super) fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// As in messages.
+pub(super) fn name(path: &Path) -> String {
+    if is_standard(path) { "-".to_owned() } else { path.display().to_string() }
+}
+
+/// Returns true if both are the same file.
+pub(super) fn are_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| path.canonicalize().ok().filter(|_| !is_standard(path));
+    whole(one).is_some_and(|one| one.is_file() && whole(other) == Some(one))
+}
+
+/// What is read, and how much it is if that is known.
+pub(super) struct Opened<'a> {
+    pub(super) input: Counting<'a>,
+    pub(super) size: Option<u64>,
+}
+
+/// Opens a recording; standard input is copied first if its format must seek.
+pub(super) fn open<'a>(path: &Path, format: Format, read: &'a AtomicU64) -> Result<Opened<'a>, Failure> {
+    let inner = match (is_standard(path), format.seeks_in_input()) {
+        (false, _) => Inner::File(File::open(path).map_err(failed("open", path))?),
+        (true, false) => Inner::Standard(io::stdin()),
+        (true, true) => {
+            let mut copy = tempfile::tempfile().map_err(failed("copy", path))?;
+            io::copy(&mut io::stdin().lock(), &mut copy).and_then(|_| copy.rewind()).map_err(failed("copy", path))?;
+            Inner::File(copy)
+        }
+    };
+    let size = match &inner {
+        Inner::File(file) => Some(file.metadata().map_err(failed("open", path))?),
+        Inner::Standard(_) => None,
+    };
+    let size = size.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+    Ok(Opened { input: Counting { inner, path: path.to_owned(), read }, size })
+}
+
+/// Counts what is read of a file, for the progress.
+#[derive(Debug)]
+pub(super) struct Counting<'a> {
+    inner: Inner,
+    path: PathBuf,
+    read: &'a AtomicU64,
+}
+
+#[derive(Debug)]
+enum Inner {
+    File(File),
+    Standard(io::Stdin),
+}
+
+impl Read for Counting<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = match &mut self.inner {
+            Inner::File(file) => file.read(bytes),
+            Inner::Standard(stdin) => stdin.read(bytes),
+        };
+        let read = read.map_err(|error| io::Error::new(error.kind(), failed("read", &self.path)(error)))?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+impl Seek for Counting<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.inner {
+            Inner::File(file) => file.seek(to),
+            Inner::Standard(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+}
+
+/// Where a recording is written until it is complete.
+#[derive(Debug)]
+pub(super) struct Output {
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// A new file next to the one that it will be.
+    Part(NamedTempFile),
+    /// A pipe or a device, whose parts are there at once.
+    Direct,
+    /// A copy for what is not a file, because the format must seek.
+    Copy(File),
+}
+
+impl Output {
+    pub(super) fn create(path: &Path, format: Format) -> Result<Self, Failure> {
+        let is_file = || std::fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+        let kind = if !is_standard(path) && is_file() {
+            // Of a link, the file that it points to is replaced.
+            let path = path.canonicalize().unwrap_or_else(|_missing| path.to_owned());
+            let folder =
+                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+            let name = path.file_name().unwrap_or_default();
+            let part = tempfile::Builder::new()
+                .prefix(name)
+                .suffix(".part")
+                .permissions(Permissions::from_mode(NEW_FILE))
+                .tempfile_in(folder)
+                .map_err(failed("write", &path))?;
+            Kind::Part(part)
+        } else if format.seeks_in_output() {
+            Kind::Copy(tempfile::tempfile().map_err(failed("write", path))?)
+        } else {
+            Kind::Direct
+        };
+        Ok(Self { path: path.to_owned(), kind })
+    }
+
+    /// What a writer gets.
+    pub(super) fn file(&self) -> Result<Written, Failure> {
+        let inner = match &self.kind {
+            Kind::Part(part) => part.as_file().try_clone(),
+            Kind::Copy(copy) => copy.try_clone(),
+            Kind::Direct if is_standard(&self.path) => return Ok(Written::Standard(io::stdout())),
+            Kind::Direct => OpenOptions::new().write(true).open(&self.path),
+        };
+        Ok(Written::File(inner.map_err(failed("write", &self.path))?))
+    }
+
+    /// Puts the file, which is complete, in its place.
+    pub(super) fn complete(self) -> Result<(), Failure> {
+        let Self { path, kind } = self;
+        match kind {
+            Kind::Part(part) => {
+                part.as_file().sync_all().map_err(failed("write", &path))?;
+                let place = path.canonicalize().unwrap_or_else(|_missing| path.clone());
+                part.persist(place).map_err(|error| failed("write", &path)(error.error))?;
+            }
+            Kind::Copy(mut copy) => {
+                copy.rewind().map_err(failed("write", &path))?;
+                if is_standard(&path) {
+                    let mut stdout = io::stdout().lock();
+                    io::copy(&mut copy, &mut stdout).and_then(|_| stdout.flush())?;
+                } else {
+                    let mut pipe = OpenOptions::new().write(true).open(&path).map_err(failed("write", &path))?;
+                    io::copy(&mut copy, &mut pipe).map_err(failed("write", &path))?;
+                }
+            }
+            Kind::Direct => {}
+        }
+        Ok(())
+    }
+
+    /// The error with the name of the file, unless it is one of reading.
+    pub(super) fn failed(&self, error: io::Error) -> Failure {
+        if error.get_ref().is_some_and(|inner| inner.is::<FileError>()) || is_standard(&self.path) {
+            return error.into();
+        }
+        failed("write", &self.path)(error).into()
+    }
+}
+
+/// A file, or standard output, which cannot seek.
+#[derive(Debug)]
+pub(super) enum Written {
+    File(File),
+    Standard(io::Stdout),
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Standard(stdout) => stdout.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Standard(stdout) => stdout.flush(),
+        }
+    }
+}
+
+impl Seek for Written {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.seek(to),
+            Self::Standard(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Lines of ASC.
+
+use std::io;
+
+use candor_core::frame::{CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame};
+
+use super::{FLAG_BRS, FLAG_ESI, FLAG_FDF, FLAG_REMOTE};
+use crate::channels::numbered;
+use crate::date::{Date, start_of};
+use crate::format::ReadRecords;
+use crate::limits::error_mark;
+use crate::source::Source;
+use crate::text::{classic, fd, identifier, scaled, wrong};
+use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
+
+/// Reads an ASC file.
+#[derive(Debug)]
+pub struct Reader<R> {
+    source: Source<R>,
+    buses: Buses,
+    skipped: Counts,
+    /// Of identifiers and data.
+    radix: u32,
+    /// Times count from the event before.
+    is_relative: bool,
+    start_ns: i64,
+    clock: Clock,
+    last_ns: i64,
+}
+
+/// A line of an event.
+enum Event {
+    Frame { channel: u16, direction: Option<Direction>, frame: Frame },
+    Other,
+}
+
+impl<R: io::Read> Reader<R> {
+    /// Reads from here.
+    pub const fn new(input: R) -> Self {
+        Self {
+            source: Source::new(input),
+            buses: Buses::new(),
+            skipped: Counts::new(),
+            radix: 16,
+            is_relative: false,
+            start_ns: 0,
+            clock: Clock::Start,
+            last_ns: 0,
+        }
+    }
+
+    /// Returns true if the line is one of the header or its like.
+    fn is_header(&mut self, line: &str) -> bool {
+        let lower = line.to_ascii_lowercase();
+        let date = match lower.strip_prefix("date ") {
+            Some(date) => Some(&line[line.len() - date.len()..]),
+            None => lower.strip_prefix("begin triggerblock").map(|date| &line[line.len() - date.len()..]),
+        };
+        if let Some(date) = date {
+            // A block without a date keeps that of the file.
+            if let Some(date) = Date::parse(date) {
+                (self.start_ns, self.clock) = start_of(Some(date));
+            } else if !date.trim().is_empty() {
+                self.skipped.add("dates that cannot be read, so that times count from the start");
+            }
+            self.last_ns = 0;
+            return true;
+        }
+        if let Some(base) = lower.strip_prefix("base ") {
+            let mut words = base.split_whitespace();
+            self.radix = if words.next() == Some("dec") { 10 } else { 16 };
+            self.is_relative = words.last() == Some("relative");
+            return true;
+        }
+        const OTHERS: [&str; 5] =
+            ["//", "internal events logged", "no internal events logged", "end triggerblock", "previous log file"];
+        lower.is_empty() || OTHERS.iter().any(|one| lower.starts_with(one))
+    }
+
+    fn line(&mut self, line: &str, record: &mut Record) -> Result<bool, String> {
+        if self.is_header(line) {
+            return Ok(false);
+        }
+        let (time, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let Some(since_ns) = scaled(time, 9) else {
+            self.skipped.add("lines that are no events left out");
+            return Ok(false);
+        };
+        if self.is_relative {
+            self.last_ns = self.last_ns.saturating_add(since_ns);
+        } else {
+            self.last_ns = since_ns;
+        }
+        if rest.trim_start().starts_with("Start of measurement") {
+            return Ok(false);
+        }
+        let Event::Frame { channel, direction, frame } = self.event(rest)? else {
+            self.skipped.add("events that are no frames left out");
+            return Ok(false);
+        };
+        let bus = numbered(&mut self.buses, channel, 1).ok_or("there are too many buses")?;
+        let at_ns = self.start_ns.checked_add(self.last_ns).ok_or("its time is after the year 2262")?;
+        *record = Record { at_ns, clock: self.clock, bus, direction, frame };
+        Ok(true)
+    }
+
+    fn event(&self, text: &str) -> Result<Event, String> {
+        let mut words = text.split_whitespace();
+        let Some(first) = words.next() else { return Ok(Event::Other) };
+        if first.eq_ignore_ascii_case("CANFD") {
+            return self.fd_event(&mut words);
+        }
+        let Ok(channel) = first.parse::<u16>() else { return Ok(Event::Other) };
+        let Some(second) = words.next() else { return Ok(Event::Other) };
+        if second.eq_ignore_ascii_case("ErrorFrame") {
+            return Ok(Event::Frame { channel, direction: None, frame: error_mark() });
+        }
+        let (Some(direction), Some(kind)) = (words.next().and_then(direction_of), words.next()) else {
+            return Ok(Event::Other);
+        };
+        let is_remote = match kind {
+            "d" | "D" => false,
+            "r" | "R" => true,
+            _ => return Ok(Event::Other),
+        };
+        let id = self.id(second)?;
+        let dlc = match words.next() {
+            // Older files have no length of remote frames.
+            None if is_remote => 0,
+            Some(word) if is_remote && !word.bytes().all(|byte| byte.is_ascii_hexdigit()) => 0,
+            Some(word) => u8::from_str_radix(word, self.radix).map_err(|_number| format!("the DLC {word:?}"))?,
+            None => return Err("the DLC is missing".to_owned()),
+        };
+        let mut data = [0; 8];
+        let there = if is_remote { 0 } else { self.data(&mut words, &mut data[..dlc.min(8).into()])? };
+        let frame = classic(id, dlc, is_remote, &data[..there])?;
+        Ok(Event::Frame { channel, direction: Some(direction), frame })
+    }
+
+    fn fd_event<'a>(&self, words: &mut impl Iterator<Item = &'a str>) -> Result<Event, String> {
+        let channel = words.next().and_then(|word| word.parse::<u16>().ok());
+        let (Some(channel), Some(direction)) = (channel, words.next().and_then(direction_of)) else {
+            return Ok(Event::Other);
+        };
+        let Some(id) = words.next() else { return Err("the identifier is missing".to_owned()) };
+        if id.eq_ignore_ascii_case("ErrorFrame") {
+            return Ok(Event::Frame { channel, direction: None, frame: error_mark() });
+        }
+        let id = self.id(id)?;
+        let is_bit = |word: &&str| *word == "0" || *word == "1";
+        // A symbolic name may stand before the bits.
+        let brs = words.next().and_then(|word| if is_bit(&word) { Some(word) } else { words.next() });
+        let (Some(brs), Some(esi)) = (brs.filter(is_bit), words.next().filter(is_bit)) else {
+            return Err("the bits BRS and ESI are missing".to_owned());
+        };
+        let dlc = words.next().and_then(|word| u8::from_str_radix(word, 16).ok()).filter(|dlc| *dlc <= 15);
+        let len = words.next().and_then(|word| word.parse::<u8>().ok());
+        let (Some(dlc), Some(len)) = (dlc, len.filter(|len| usize::from(*len) <= CANFD_MAX_DLEN)) else {
+            return Err("DLC and length are missing, or too large".to_owned());
+        };
+        let mut data = [0; CANFD_MAX_DLEN];
+        let there = self.data(words, &mut data[..len.into()])?;
+        // After duration and length on the bus.
+        let flags = words.nth(2).and_then(|word| u32::from_str_radix(word, 16).ok());
+        let frame = match flags {
+            // A classic frame on a bus that has both.
+            Some(flags) if flags & FLAG_FDF == 0 => classic(id, dlc, flags & FLAG_REMOTE != 0, &data[..there])?,
+            _ => {
+                let flags = flags.unwrap_or(0);
+                let bit = |word: &str, flag: u32, bit: u8| if word == "1" || flags & flag != 0 { bit } else { 0 };
+                fd(id, len, bit(brs, FLAG_BRS, CANFD_BRS) | bit(esi, FLAG_ESI, CANFD_ESI), &data[..there])?
+            }
+        };
+        Ok(Event::Frame { channel, direction: Some(direction), frame })
+    }
+
+    /// `123`, or `12345678x` for 29 bits.
+    fn id(&self, word: &str) -> Result<candor_core::frame::RawId, String> {
+        let digits = word.strip_suffix(['x', 'X']);
+        let id = u32::from_str_radix(digits.unwrap_or(word), self.radix)
+            .map_err(|_number| format!("the identifier {word:?}"))?;
+        identifier(id, digits.is_some())
+    }
+
+    /// Reads as many bytes as there is room for, and returns how many are there.
+    fn data<'a>(&self, words: &mut impl Iterator<Item = &'a str>, data: &mut [u8]) -> Result<usize, String> {
+        let mut there = 0;
+        for byte in data {
+            let Some(word) = words.next() else { break };
+            // In hexadecimal, one digit is what is left of two.
+            let is_cut = self.radix == 16 && word.len() != 2;
+            let value = u8::from_str_radix(word, self.radix).ok().filter(|_| !is_cut);
+            *byte = value.ok_or_else(|| format!("the data byte {word:?}"))?;
+            there += 1;
+        }
+        Ok(there)
+    }
+}
+
+fn direction_of(word: &str) -> Option<Direction> {
+    [Direction::Received, Direction::Sent].into_iter().find(|one| one.name().eq_ignore_ascii_case(word))
+}
+
+impl<R: io::Read> ReadRecords for Reader<R> {
+    fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
+        loop {
+            let Some(bytes) = self.source.line()? else { return Ok(false) };
+            let (len, is_ended) = (bytes.len(), bytes.ends_with(b"\n"));
+            // Names in comments may have any encoding.
+            let line = String::from_utf8_lossy(bytes).trim().to_owned();
+            self.source.consume_line(len);
+            match self.line(&line, record) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(why) => return Err(wrong(self.source.line_place(), why, is_ended)),
+            }
+        }
+    }
+
+    fn buses(&self) -> &Buses {
+        &self.buses
+    }
+
+    fn skipped(&self) -> &Counts {
+        &self.skipped
+    }
+}
