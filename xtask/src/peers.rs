@@ -25,7 +25,7 @@ struct Sources {
 }
 
 /// The file that says that a directory is complete. Its number grows with what directories hold.
-const COMPLETE: &str = "complete-2";
+const COMPLETE: &str = "complete-3";
 
 /// Compared with by the tests of candor-signals.
 pub(crate) const CANTOOLS: Peer = Peer {
@@ -103,8 +103,10 @@ pub(crate) const PYTHON_CAN: Peer = Peer {
         "python-dateutil==4.0.0",
         "typing_extensions==4.16.0",
         "tzdata==2026.6",
+        "vblf==0.3.1",
         "wrapt==1.17.3",
         "zstandard==0.25.0",
+        "zstd==1.5.7.2",
     ],
     sources: None,
 };

@@ -1,6 +1,6 @@
 //! Times of an analysis and of the searches: 500 messages on 5 buses with 3 gateways.
-#![expect(clippy::print_stdout, reason = "an example")]
 #![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "an example")]
 
 use std::time::Instant;
 

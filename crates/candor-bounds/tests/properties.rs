@@ -1,4 +1,5 @@
 //! Properties of bounds, of timelines, of searches and of proposals.
+#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::num::{NonZeroU8, NonZeroU32};

@@ -1,4 +1,5 @@
 //! Published task sets with their results.
+#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::num::NonZeroU32;

@@ -26,6 +26,7 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
         watched: Vec::new(),
         egress: Vec::new(),
         modes: Modes::default(),
+        traffic: Vec::new(),
     };
     debug_assert!(crate::lower(&plan).iter().zip(jobs).enumerate().all(|(index, (lowered, job))| {
         *lowered == Job { route: candor_core::job::RouteIndex(index), ..job.clone() }

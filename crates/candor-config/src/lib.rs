@@ -10,6 +10,7 @@
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+pub mod bounds;
 pub mod changes;
 pub mod config;
 mod crc8;

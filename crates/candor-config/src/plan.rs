@@ -381,6 +381,31 @@ impl ComposedFrame {
     }
 }
 
+/// A message that another node or program sends; for bounds only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    pub bus: BusIndex,
+    /// With `CAN_EFF_FLAG` for 29 bits.
+    pub id: RawId,
+    pub format: FrameFormat,
+    pub bit_rate_switch: bool,
+    /// Longest payload in bytes.
+    pub len: u8,
+    /// Or the shortest time between two frames.
+    pub period: Duration,
+    pub jitter: Duration,
+    pub deadline: Duration,
+    /// Of its copies on other buses.
+    pub deadline_forwarded: Duration,
+    /// [`Traffic::THIS_MACHINE`], or the name of a node. `None`: a node for this message alone.
+    pub sender: Option<String>,
+}
+
+impl Traffic {
+    /// The sender whose frames are sent by the queues of this machine.
+    pub const THIS_MACHINE: &str = "candor";
+}
+
 /// A message that signals of a composed frame are taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSource {
@@ -416,11 +441,17 @@ pub struct Plan {
     pub(crate) watched: Vec<ComposedFrame>,
     pub(crate) egress: Vec<Egress>,
     pub(crate) modes: Modes,
+    pub(crate) traffic: Vec<Traffic>,
 }
 
 impl Plan {
     pub const fn engine(&self) -> Engine {
         self.engine
+    }
+
+    /// What others send, for bounds.
+    pub fn traffic(&self) -> &[Traffic] {
+        &self.traffic
     }
 
     pub const fn realtime(&self) -> &Realtime {

@@ -74,6 +74,7 @@ pub(crate) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
         watched: Vec::new(),
         egress: Vec::new(),
         modes: Modes::default(),
+        traffic: Vec::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line of `candor-lab` as types. Help, completions and man pages are generated from it.
 
+mod bounds;
 mod bus;
 mod convert;
 mod database;
@@ -14,6 +15,7 @@ mod results;
 mod tester;
 mod wire;
 
+pub(crate) use bounds::BoundsArgs;
 pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
 pub(crate) use convert::ConvertArgs;
 pub(crate) use database::DatabaseArgs;
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Learn(LearnCommand),
     Evidence(EvidenceArgs),
+    Bounds(BoundsArgs),
     #[command(subcommand)]
     Demo(DemoCommand),
     Baseline(BaselineArgs),

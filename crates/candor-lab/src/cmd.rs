@@ -3,6 +3,7 @@
 pub(crate) mod bare_metal;
 pub(crate) mod baseline;
 pub(crate) mod bench;
+pub(crate) mod bounds;
 pub(crate) mod bursts;
 pub(crate) mod can_send;
 pub(crate) mod cells;

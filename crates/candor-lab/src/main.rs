@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Database(args) => cmd::database::run(&args),
         Command::Learn(command) => cmd::learn::run(&command),
         Command::Evidence(args) => cmd::evidence::run(&args),
+        Command::Bounds(args) => cmd::bounds::run(&args),
         Command::Wire(args) => cmd::wire::run(&args),
         Command::Demo(command) => cmd::demo::run(&command),
         Command::BareMetal(args) => cmd::bare_metal::run(&args),

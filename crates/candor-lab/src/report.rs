@@ -3,6 +3,7 @@
 //! Everything here is a pure function of records: an old measurement can be reported again without repeating it, and the
 //! same records give the same bytes.
 
+mod bounds;
 mod chart;
 mod claims;
 pub mod difference;
@@ -13,6 +14,7 @@ mod parts;
 mod summary;
 mod threat;
 
+pub use bounds::{BoundsPage, bounds_html};
 pub use chart::{Curve, Curves, Picture, Rule, TimeUnit};
 pub use claims::{ClaimLine, ClaimPage, ClaimTable, Judgement, Seen, index_html, index_markdown, page_html};
 pub use evidence::{EvidenceLine, EvidencePage, evidence_html};

@@ -36,6 +36,7 @@ fn help_states_the_exit_status() {
         "learn checksum",
         "learn detect",
         "evidence",
+        "bounds",
     ] {
         let output = lab(command).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
@@ -113,6 +114,7 @@ fn output_has_the_published_schema() {
         "database --json tests/cmd/cut.kcd",
         "evidence --json --static --untrusted plug tests/cmd/border.toml",
         "evidence --json --static --untrusted plug ../../examples/24-border.toml",
+        "bounds --json --latency 200us --plays 2 ../../examples/26-bounds.toml",
     ] {
         let words = arguments.split(' ').map(|word| word.replace('\u{a0}', " "));
         let output = Command::new(env!("CARGO_BIN_EXE_candor-lab")).args(words).stdin(Stdio::null()).output().unwrap();
@@ -141,6 +143,7 @@ fn invalid_gateway_files_are_reported_as_json() {
         "tester --json --send a --monitor b --receive c --records /nowhere",
         "bench --json",
         "evidence --json --static --untrusted a",
+        "bounds --json",
     ] {
         let output = lab(arguments).arg(WRONG).output().unwrap();
         assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0), "{arguments}");

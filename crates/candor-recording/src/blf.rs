@@ -10,7 +10,8 @@
 //!
 //! # Source
 //! The format has no public specification. This is what [python-can](https://github.com/hardbyte/python-can) 4.6.1 reads and
-//! writes; object numbers are those of its `can/io/blf.py`.
+//! writes; object numbers are those of its `can/io/blf.py`. Where the two differ, the header is that of
+//! [vblf](https://pypi.org/project/vblf/) 0.3.1.
 
 mod containers;
 mod read;

@@ -5,7 +5,7 @@
 //!
 //! # Source
 //! [`candump.c`](https://github.com/linux-can/can-utils/blob/master/candump.c) and
-//! [`canlogs.h`](https://github.com/linux-can/can-utils/blob/master/lib.h) of can-utils.
+//! [`lib.h`](https://github.com/linux-can/can-utils/blob/master/lib.h) of can-utils.
 
 mod fast;
 mod write;
@@ -14,8 +14,8 @@ use std::io;
 
 use candor_core::frame::Frame;
 
-use crate::format::ReadRecords;
 use crate::source::Source;
+use crate::stream::ReadRecords;
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
 
 pub use write::{Writer, line};

@@ -1,11 +1,12 @@
-//! The formats by name, and what all readers and writers do.
+//! The formats by name, with their readers, writers and limits.
 
 use std::io;
 
 use crate::limits::Limits;
 #[cfg(feature = "all")]
 use crate::limits::{BusNames, Directions, Errors};
-use crate::{Buses, Counts, ReadError, Record, candump, pcapng};
+use crate::stream::{ReadRecords, WriteRecords};
+use crate::{Buses, Counts, Record, candump, pcapng};
 #[cfg(feature = "all")]
 use crate::{asc, blf, csv, mcap, mdf4, trc};
 
@@ -46,42 +47,6 @@ impl<T: io::Read + io::Seek> Input for T {}
 /// A file to write. Only formats that [complete their beginning](Format::seeks_in_output) at the end seek.
 pub trait Output: io::Write + io::Seek + Send {}
 impl<T: io::Write + io::Seek + Send> Output for T {}
-
-/// Reads the records of a recording in their order.
-pub trait ReadRecords {
-    /// Reads the next record over `record`; false at the end.
-    ///
-    /// # Errors
-    /// The place where the recording is cut or damaged. There is nothing to read after it.
-    fn read(&mut self, record: &mut Record) -> Result<bool, ReadError>;
-
-    /// The buses of the records so far, and perhaps others.
-    fn buses(&self) -> &Buses;
-
-    /// What has been left out so far.
-    fn skipped(&self) -> &Counts;
-}
-
-/// Writes records to a recording.
-pub trait WriteRecords {
-    /// Writes a record that [fits](Limits::fit).
-    ///
-    /// # Errors
-    /// The output failed, or the format has no room for another bus.
-    fn write(&mut self, record: &Record, buses: &Buses) -> io::Result<()>;
-
-    /// Writes the end, and returns what was left out besides what [`Limits::fit`] counts.
-    ///
-    /// # Errors
-    /// The output failed.
-    fn finish(&mut self) -> io::Result<Counts>;
-
-    /// Buses whose names the format does not have, with their numbers.
-    fn numbers<'a>(&'a self, buses: &'a Buses) -> Vec<(&'a str, u16)> {
-        let _ = buses;
-        Vec::new()
-    }
-}
 
 /// A writer, and what its format could not hold.
 pub struct Sink {

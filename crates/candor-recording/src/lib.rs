@@ -28,7 +28,7 @@
 //! # Features
 //! * `all`: the formats besides candump and pcapng, which need no other library. BLF needs `flate2`
 //! * `tables`: also Parquet, and signals of a database as columns of Parquet and CSV
-//! * `testing`: [`invariants`], what must hold for any bytes
+//! * `testing`: `invariants`, what must hold for any bytes
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -64,6 +64,7 @@ pub mod invariants;
 mod limits;
 mod record;
 mod source;
+mod stream;
 #[cfg(test)]
 mod testing;
 #[cfg(feature = "all")]
@@ -72,6 +73,7 @@ mod text;
 pub use buses::{BusIndex, Buses, MOST_BUSES};
 pub use counts::Counts;
 pub use error::{Place, ReadError};
-pub use format::{Format, Input, Output, ReadRecords, Sink, WriteRecords};
+pub use format::{Format, Input, Output, Sink};
 pub use limits::{BusNames, Directions, Errors, Limits};
 pub use record::{Clock, Direction, Record};
+pub use stream::{ReadRecords, WriteRecords};

@@ -17,8 +17,8 @@ use std::io::{self, Write};
 use candor_core::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, Frame};
 
 use crate::csv::{dlc, kind};
-use crate::format::WriteRecords;
 use crate::limits::BEFORE_ZERO;
+use crate::stream::WriteRecords;
 use crate::{Buses, Counts, Direction, Record};
 
 /// Bytes that are written at once.

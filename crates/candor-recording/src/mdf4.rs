@@ -10,8 +10,7 @@
 //! variable length are left out. `can0` is bus 0, as in python-can. Both read and write seek.
 //!
 //! # Source
-//! ASAM MDF 4.1.1, clauses 4.4 to 4.26, and ASAM MDF Bus Logging 1.0, as [asammdf](https://github.com/danielhrisca/asammdf) 8.8
-//! implements them
+//! ASAM MDF 4.1 with its bus logging, as [asammdf](https://github.com/danielhrisca/asammdf) 8.8 implements them
 
 mod blocks;
 mod data;

@@ -32,7 +32,7 @@ use parquet::schema::types::{ColumnPath, Type};
 
 use crate::csv::{dlc, kind};
 use crate::decode::{Decoder, Message};
-use crate::format::WriteRecords;
+use crate::stream::WriteRecords;
 use crate::{Buses, Clock, Counts, Direction, Record};
 
 /// Rows of a row group, which is what is kept in memory.
@@ -168,8 +168,11 @@ fn frames<W: Write + Send>(group: &mut SerializedRowGroupWriter<'_, W>, rows: &[
     column::<W, ByteArrayType>(group, &data, Some(&there))
 }
 
-/// Writes the next column: the values that are there, and how deep each row is.
-fn column<W: Write + Send, T: DataType>(
+/// Writes the next column of any table: the values that are there, and how deep each row is if they may be missing.
+///
+/// # Errors
+/// The schema has no more columns, or the output failed.
+pub fn column<W: Write + Send, T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],
     levels: Option<&[i16]>,
@@ -247,7 +250,9 @@ impl<W: Write + Send> WriteRecords for Writer<W> {
     }
 }
 
-fn failed(error: ParquetError) -> io::Error {
+/// The error of the output, if it is one.
+#[must_use]
+pub fn failed(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,

@@ -1,5 +1,6 @@
 //! The command line as types, the source of help, completions and man pages.
 
+mod bounds;
 mod check;
 mod dump;
 mod egress;
@@ -10,6 +11,7 @@ mod state;
 mod verify;
 mod watch;
 
+pub(crate) use bounds::{AssumedArgs, BoundsArgs};
 pub(crate) use check::{CheckArgs, WARNINGS};
 pub(crate) use dump::DumpArgs;
 pub(crate) use egress::{
@@ -44,7 +46,7 @@ pub(crate) struct Cli {
 
 /// The commands as `candor --help` groups them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Gateway file", &["init", "check", "explain", "show", "import"]),
+    ("Gateway file", &["init", "check", "explain", "show", "bounds", "import"]),
     ("Running", &["run", "reload", "mode", "top"]),
     ("Kernel state", &["plan", "apply", "status", "down", "egress"]),
     ("Diagnostics", &["dump", "watch", "doctor", "engines"]),
@@ -88,6 +90,7 @@ pub(crate) enum Command {
     Status(StatusArgs),
     Down(DownArgs),
     Show(ShowArgs),
+    Bounds(BoundsArgs),
     #[command(subcommand)]
     Egress(EgressCommand),
     Dump(DumpArgs),

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 mod audit;
+pub(crate) mod bounds;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod down;

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Status(args) => cmd::status::run(&args),
         Command::Down(args) => cmd::down::run(&args),
         Command::Show(args) => cmd::show::run(&args),
+        Command::Bounds(args) => cmd::bounds::run(&args),
         Command::Egress(command) => cmd::egress::run(&command),
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Watch(args) => cmd::watch::run(&args),

@@ -50,14 +50,31 @@ fn gateway_files_in_json() {
 }
 
 #[test]
+fn bounds_in_json() {
+    let file = repository().join("examples/26-bounds.toml");
+    assert!(is_valid("bounds", &["--latency", "200us", "--limits"], Some(&file)));
+    assert!(is_valid("bounds", &["--latency", "200us", "--quantile", "0.99", "--errors", "9"], Some(&file)));
+    assert!(is_valid("bounds", &[], Some(&repository().join("crates/candor/tests/cmd/overload.toml"))));
+}
+
+#[test]
 fn findings_in_json() {
     for file in files("crates/candor/tests/findings") {
         assert!(is_valid("check", &[], Some(&file)), "{}", file.display());
     }
     let file = repository().join("crates/candor/tests/findings/five-mistakes.toml");
-    for command in
-        ["show", "plan", "apply", "run", "doctor", "egress plan", "egress verify", "egress apply", "egress watch"]
-    {
+    for command in [
+        "show",
+        "bounds",
+        "plan",
+        "apply",
+        "run",
+        "doctor",
+        "egress plan",
+        "egress verify",
+        "egress apply",
+        "egress watch",
+    ] {
         assert!(is_valid(command, &[], Some(&file)), "{command}");
     }
     assert!(is_valid("explain", &["--on", "a", "--frame", "123#"], Some(&file)));

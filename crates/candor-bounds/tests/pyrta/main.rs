@@ -2,6 +2,7 @@
 //!
 //! `CANDOR_PYRTA` is a directory with `venv`, in which the Python package is installed. `cargo xtask test` makes it and sets the
 //! variable; without it, the test prints `SKIP` and the reason.
+#![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
 
 #[path = "../../../candor-lab/tests/support/judge.rs"]

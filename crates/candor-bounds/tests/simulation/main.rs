@@ -1,4 +1,5 @@
 //! Small networks on the bit-exact bus: no response is above its bound, and bounds are reached where they should be.
+#![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::num::{NonZeroU8, NonZeroU32};

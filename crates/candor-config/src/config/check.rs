@@ -23,6 +23,7 @@ mod secoc;
 mod selection;
 mod signals;
 mod timing;
+mod traffic;
 mod value;
 pub(super) mod wire;
 mod xl;
@@ -92,6 +93,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     let frames = frame::frames(spec, &checks, findings);
     let watched = frame::watched(spec, &checks, findings);
     let egress = egress::egress(spec, &buses, &mut checks, findings);
+    let traffic = traffic::traffic(spec, &buses, &checks, findings);
     let modes = mode::modes(spec, &buses, &checks, findings);
     route::names_are_unique(&spec.routes, findings);
     handling::uids_are_unique(spec, &routes, findings);
@@ -107,7 +109,18 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
         databases.clear();
     }
     let (frames, no_modes) = (frames?, Modes::default());
-    let plan = Plan { engine: engine?, realtime, buses, databases, routes, frames, watched, egress, modes: no_modes };
+    let plan = Plan {
+        engine: engine?,
+        realtime,
+        buses,
+        databases,
+        routes,
+        frames,
+        watched,
+        egress,
+        modes: no_modes,
+        traffic: traffic?,
+    };
     if findings.has_errors() {
         return None;
     }

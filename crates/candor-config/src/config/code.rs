@@ -69,6 +69,7 @@ candor_core::codes! {
     KEY = "E0428";
     GUARD = "E0430";
     MODE = "E0431";
+    TRAFFIC = "E0432";
 
     CIRCULATES = "E0601";
 

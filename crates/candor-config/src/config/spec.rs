@@ -11,6 +11,7 @@ mod realtime;
 mod route;
 mod sections;
 mod stray;
+mod traffic;
 mod wire;
 
 pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, SelectionSpec, TreeSpec};
@@ -20,6 +21,7 @@ pub use integrity::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, SchemeSpec, Seco
 pub use mode::{AnnounceSpec, ModeFrameSpec, ModeSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OnChangeSpec, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
+pub use traffic::TrafficSpec;
 pub use wire::{WireBusSpec, WireSpec};
 
 use std::borrow::Cow;
@@ -105,6 +107,11 @@ keys! {
         .about("transmit priority and rate limits, see [`[egress.BUS]`](#egressbus)")
         .default("the kernel's default qdisc")
         .kernel("qdiscs, classes and filters");
+    "traffic" => traffic: Vec<Table<TrafficSpec>> | sections::traffic = Key::new("a list of messages")
+        .shape(Shape::List(&Shape::Table(<TrafficSpec as Keyed>::KEYS)))
+        .about("list of messages that other nodes and programs send, for `candor bounds`, see [`[[traffic]]`](#traffic); not part \
+            of the gateway")
+        .default("none");
     "wire" => wire: Option<Table<WireSpec>> = Key::new("a table: [wire], and below it [wire.bus.NAME]")
         .about("software buses for `candor-lab wire`, see [`[wire]`](#wire); not part of the gateway")
         .default("none");

@@ -45,6 +45,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         watched: Vec::new(),
         egress: Vec::new(),
         modes: Modes::default(),
+        traffic: Vec::new(),
     }
 }
 

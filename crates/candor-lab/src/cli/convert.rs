@@ -17,7 +17,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 /// A recording that is cut or damaged is converted up to that place, which is then named. OUT has its name only when it is
 /// complete: until then it is a file with the ending .part, which is removed if the command fails.
 ///
-/// Exit status: 0 all of IN was converted, 1 IN is cut or damaged and OUT has what is before, 2 it could not be converted.
+/// Exit status: 0 all of IN was converted, 1 IN is cut or damaged and OUT has what is before, 2 it could not be converted, or has no
+/// frame before the damage.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -22,6 +22,8 @@ enum ConvertError {
     OnlyWritten(&'static str),
     #[error("{0} has no columns for signals; write --to csv or --to parquet, or leave out --decode")]
     NoColumns(&'static str),
+    #[error("{name} has no frame that can be read as {title}: {error}")]
+    Unreadable { name: String, title: &'static str, error: String },
     #[error("{0} is IN and OUT; give OUT another name")]
     Same(String),
 }
@@ -58,6 +60,10 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
         Ok(ended) => ended,
         Err(error) => return Err(output.failed(error)),
     };
+    if let (0, Some(error)) = (summary.frames, &ended) {
+        let (name, title) = (files::name(&args.input), from.title());
+        return Err(ConvertError::Unreadable { name, title, error: error.to_string() }.into());
+    }
     let lost = sink.finish().map_err(|error| output.failed(error))?;
     let text = summary.text(args, &*reader, &sink, &lost);
     drop(reader);

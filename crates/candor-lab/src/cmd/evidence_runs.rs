@@ -63,21 +63,12 @@ pub(super) fn in_guest(
     timeout: Duration,
 ) -> Result<Runs, Failure> {
     let file = plain(&path::absolute(file)?);
-    let in_guest = |path: &Path| format!("{FOLDER}{}", path.display());
-    let mut words = ["candor-lab".to_owned(), "evidence-runs".to_owned(), in_guest(&file)].to_vec();
+    let mut words = ["candor-lab".to_owned(), "evidence-runs".to_owned(), in_guest_path(&file)].to_vec();
     words.extend(untrusted.iter().map(|name| format!("--untrusted={name}")));
     words.push("--here".to_owned());
     // Its cards give a driver whose order is measured, too.
     let mut spec = GuestSpec::new(Testbed::Icount, Topology::Kvaser, guest::guest_lab()?, words);
-    for content in GatewayFile::read(&file)?.contents {
-        let path = plain(Path::new(&content.file));
-        let bytes = fs::read(&path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
-        // The second is for absolute paths in the file.
-        spec.files.push((in_guest(&path), bytes.clone()));
-        if path != file {
-            spec.files.push((path.display().to_string(), bytes));
-        }
-    }
+    spec.files.extend(files_for_guest(&file)?);
     spec.kernel = kernel.map(str::to_owned);
     spec.timeout = timeout;
     let mut progress = Progress::new();
@@ -94,8 +85,28 @@ pub(super) fn in_guest(
     Ok(runs.map_err(|error| format!("The guest printed no figures: {error}"))?)
 }
 
+/// Where a file of the host is in the guest.
+pub(super) fn in_guest_path(path: &Path) -> String {
+    format!("{FOLDER}{}", path.display())
+}
+
+/// A gateway file and its databases, as a guest gets them.
+pub(super) fn files_for_guest(file: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut files = Vec::new();
+    for content in GatewayFile::read(file)?.contents {
+        let path = plain(Path::new(&content.file));
+        let bytes = fs::read(&path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
+        // The second is for absolute paths in the file.
+        files.push((in_guest_path(&path), bytes.clone()));
+        if path != file {
+            files.push((path.display().to_string(), bytes));
+        }
+    }
+    Ok(files)
+}
+
 /// Without `.` and `..`: links of directories are not followed.
-fn plain(path: &Path) -> PathBuf {
+pub(super) fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut all, part| {
         match part {
             Component::CurDir => {}

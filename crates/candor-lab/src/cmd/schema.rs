@@ -11,8 +11,8 @@ use super::report::{PlanView, RecordView};
 use super::timeline;
 use super::wire::{event, session};
 use super::{
-    bursts, can_send, compare, conformance, database, demo, evidence, guests, hops, learn, precision, profile, soak,
-    stream, system_calls, tester,
+    bounds, bursts, can_send, compare, conformance, database, demo, evidence, guests, hops, learn, precision, profile,
+    soak, stream, system_calls, tester,
 };
 use crate::cli::Cli;
 
@@ -28,6 +28,7 @@ enum Either<A, B> {
 #[test]
 fn schemas_match_the_code() {
     assert_published::<OfFile<Vec<RecordView<'_>>>>("candor-lab bench");
+    assert_published::<OfFile<bounds::View<'_>>>("candor-lab bounds");
     assert_published::<OfFile<bursts::View<'_>>>("candor-lab bursts");
     assert_published::<OfFile<can_send::report::View<'_>>>("candor-lab can-send");
     assert_published::<compare::json::View<'_>>("candor-lab compare");

@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use candor_recording::parquet::{column, failed};
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::{DISPOSITION, Export, NUMBERS, Origin, constant, names};
@@ -74,26 +75,4 @@ fn schema(factors: &[String]) -> Result<Arc<Type>, ParquetError> {
     };
     let columns = names(factors).map(text).chain(NUMBERS.iter().map(|one| number(one.name))).chain([text(DISPOSITION)]);
     Ok(Arc::new(Type::group_type_builder("frames").with_fields(columns.collect::<Result<_, _>>()?).build()?))
-}
-
-/// Writes the next column: the present values and, if they are optional, which ones are present.
-fn column<W: Write + Send, T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[T::T],
-    is_there: Option<&[i16]>,
-) -> Result<(), ParquetError> {
-    let too_few = || ParquetError::General("the schema has fewer columns than a frame".to_owned());
-    let mut column = group.next_column()?.ok_or_else(too_few)?;
-    column.typed::<T>().write_batch(values, is_there, None)?;
-    column.close()
-}
-
-fn failed(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(source) => match source.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        },
-        other => io::Error::other(other),
-    }
 }

@@ -11,6 +11,7 @@ mod border;
 mod bounds;
 mod dashboard;
 mod demo;
+mod lateness;
 mod loads;
 mod measurement;
 mod own_kernels;

@@ -7,9 +7,9 @@ use candor_core::frame::{CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame};
 use super::{FLAG_BRS, FLAG_ESI, FLAG_FDF, FLAG_REMOTE};
 use crate::channels::numbered;
 use crate::date::{Date, start_of};
-use crate::format::ReadRecords;
 use crate::limits::error_mark;
 use crate::source::Source;
+use crate::stream::ReadRecords;
 use crate::text::{classic, fd, identifier, scaled, wrong};
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
 

@@ -7,7 +7,7 @@ use candor_core::frame::{CANFD_BRS, CANFD_ESI, FrameFormat, fd_dlc};
 use super::{FLAG_BRS, FLAG_ESI, FLAG_FDF};
 use crate::channels::Channels;
 use crate::date::{Base, Date};
-use crate::format::WriteRecords;
+use crate::stream::WriteRecords;
 use crate::{Buses, Counts, Direction, Record};
 
 /// Bytes that are written at once.

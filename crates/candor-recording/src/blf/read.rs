@@ -12,9 +12,9 @@ use super::{
 };
 use crate::channels::numbered;
 use crate::date::start_of;
-use crate::format::ReadRecords;
 use crate::limits::error_mark;
 use crate::source::Source;
+use crate::stream::ReadRecords;
 use crate::text::{classic, fd, fd_length, identifier};
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
 

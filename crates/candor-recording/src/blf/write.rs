@@ -14,13 +14,13 @@ use super::{
 };
 use crate::channels::Channels;
 use crate::date::{Base, Date};
-use crate::format::WriteRecords;
+use crate::stream::WriteRecords;
 use crate::{Buses, Clock, Counts, Direction, Record};
 
 /// Largest container before compression, in bytes.
 const CONTAINER: usize = 128 * 1024;
 /// The largest object with its padding.
-const MOST_OBJECT: usize = HEADER_1 + 16 + 8 + CANFD_MAX_DLEN;
+const MOST_OBJECT: usize = HEADER_1 + 20 + CANFD_MAX_DLEN + 8;
 const ZLIB: u16 = 2;
 
 /// Writes a BLF file.
@@ -60,8 +60,8 @@ impl<W: Write + Seek> Writer<W> {
         let mut bytes = Vec::with_capacity(FILE_HEADER);
         bytes.extend(b"LOGG");
         bytes.extend(144_u32.to_le_bytes());
-        // Application, which is unknown, and its version; version of the format.
-        bytes.extend([0, 0, 1, 0, 2, 6, 8, 1]);
+        // Interface, application, level of compression, and version of the application: unknown but for the level.
+        bytes.extend([0, 0, 0, 0, 0, 1, 0, 0]);
         bytes.extend(self.size.to_le_bytes());
         bytes.extend(self.uncompressed.to_le_bytes());
         bytes.extend(self.count.to_le_bytes());
@@ -161,6 +161,7 @@ fn object(bytes: &mut Vec<u8>, since_ns: u64, channel: u16, direction: Option<Di
             bytes.extend([fd, frame.len]);
             bytes.extend([0; 5]);
             bytes.extend(&frame.data);
+            bytes.extend([0; 4]);
         }
     }
     let size = bytes.len() - start;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, Frame, FrameFormat};
 
-use crate::format::WriteRecords;
+use crate::stream::WriteRecords;
 use crate::{Buses, Counts, Direction, Record};
 
 /// Bytes that are written at once.

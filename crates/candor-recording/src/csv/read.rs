@@ -5,8 +5,8 @@ use std::io;
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, RawId};
 
 use super::HEADER;
-use crate::format::ReadRecords;
 use crate::source::Source;
+use crate::stream::ReadRecords;
 use crate::text::{classic, fd, fd_length, identifier, wrong};
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
 

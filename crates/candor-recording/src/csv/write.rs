@@ -7,7 +7,7 @@ use candor_core::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, Frame, FrameFormat,
 use super::HEADER;
 #[cfg(feature = "tables")]
 use crate::decode::Decoder;
-use crate::format::WriteRecords;
+use crate::stream::WriteRecords;
 use crate::{Buses, Clock, Counts, Direction, Record};
 
 /// Bytes that are written at once.

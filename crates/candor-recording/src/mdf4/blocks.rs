@@ -6,7 +6,11 @@ use super::BLOCK_HEADER;
 use crate::{Place, ReadError};
 
 /// Longest block that is kept in memory, in bytes. Data is not.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: u64 = 16 * 1024;
+/// The same of a list of blocks.
+const MOST_LIST_BYTES: u64 = 1 << 20;
+/// What is read of a text. Names of channels are shorter.
+const MOST_TEXT_BYTES: u64 = 1024;
 /// Most blocks that describe the file.
 const MOST_BLOCKS: u64 = 200_000;
 
@@ -87,8 +91,9 @@ impl<R: Read + Seek> Blocks<R> {
             let wanted = String::from_utf8_lossy(kinds[0]).into_owned();
             return Err(bad(at, format!("a block of kind {} in place of {wanted}", String::from_utf8_lossy(&kind))));
         }
-        if len > MOST_BYTES {
-            return Err(bad(at, format!("a block has a length of {len} bytes, more than {MOST_BYTES}")));
+        let most = if &kind == b"DL" { MOST_LIST_BYTES } else { MOST_BYTES };
+        if len > most {
+            return Err(bad(at, format!("a block has a length of {len} bytes, more than {most}")));
         }
         let mut bytes = vec![0; usize::try_from(len - BLOCK_HEADER).unwrap_or(0)];
         if self.read_at(at + BLOCK_HEADER, &mut bytes)? < bytes.len() {
@@ -104,8 +109,13 @@ impl<R: Read + Seek> Blocks<R> {
         if at == 0 {
             return Ok(String::new());
         }
-        let block = self.block(at, &[b"TX", b"MD"])?;
-        let text = block.body.split(|byte| *byte == 0).next().unwrap_or_default();
+        let head = self.head(at)?;
+        if ![b"TX", b"MD"].contains(&&head.kind) {
+            return Err(bad(at, format!("a block of kind {} in place of TX", String::from_utf8_lossy(&head.kind))));
+        }
+        let mut bytes = vec![0; usize::try_from((head.len - BLOCK_HEADER).min(MOST_TEXT_BYTES)).unwrap_or(0)];
+        let there = self.read_at(at + BLOCK_HEADER, &mut bytes)?;
+        let text = bytes[..there].split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(text).into_owned())
     }
 }

@@ -11,8 +11,8 @@ use crate::{Place, ReadError};
 
 /// What is read at once.
 const CHUNK: usize = 64 * 1024;
-/// Largest compressed block, before compression, in bytes. asammdf writes 4 MB.
-const MOST_BYTES: u64 = 64 << 20;
+/// Largest compressed block, before compression, in bytes. The standard recommends 4 MiB.
+const MOST_BYTES: u64 = 16 << 20;
 /// In a compressed block, before the compressed bytes.
 const ZIP_HEADER: usize = 24;
 

@@ -81,6 +81,9 @@ pub(super) struct Layout {
     pub(super) data: Option<(usize, usize)>,
 }
 
+/// Most channels of a group, each of which is kept in memory.
+const MOST_CHANNELS: usize = 10_000;
+
 /// A channel with its name.
 struct Channel {
     name: String,
@@ -140,6 +143,9 @@ fn collect<R: Read + Seek>(
     let mut next = first;
     while next != 0 {
         let block = file.block(next, &[b"CN"])?;
+        if all.len() == MOST_CHANNELS {
+            return Err(bad(next, format!("a group has more than {MOST_CHANNELS} channels, or links in a circle")));
+        }
         if depth > 8 {
             return Err(bad(next, "channels consist of channels more than 8 times".to_owned()));
         }

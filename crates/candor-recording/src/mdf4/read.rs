@@ -9,8 +9,8 @@ use super::data::Data;
 use super::layout::{Field, Kind, Layout, layout};
 use super::{BUS_CAN, CG_BUS_EVENT, CG_VLSD, ID_BYTES, SOURCE_BUS};
 use crate::channels::numbered;
-use crate::format::ReadRecords;
 use crate::limits::error_mark;
+use crate::stream::ReadRecords;
 use crate::text::{classic, fd, fd_length, identifier};
 use crate::{Buses, Clock, Counts, Direction, Place, ReadError, Record};
 
@@ -19,7 +19,7 @@ const MOST_RECORD: u64 = 64 * 1024;
 /// The second block.
 const HD_AT: u64 = ID_BYTES as u64;
 /// Most groups with data, each of which has a buffer.
-const MOST_GROUPS: usize = 256;
+const MOST_GROUPS: usize = 64;
 
 /// Records of one kind in the data of a group.
 #[derive(Debug)]

@@ -49,5 +49,9 @@ fn damage_is_named_with_its_byte() {
     let group = bytes.windows(4).position(|part| part == b"##DG").unwrap();
     let mut circle = bytes.clone();
     circle[group + 24..group + 32].copy_from_slice(&(group as u64).to_le_bytes());
-    assert!(end(&circle).ends_with("more than 256 groups of frames"));
+    assert!(end(&circle).ends_with("more than 64 groups of frames"));
+    let channel = bytes.windows(4).position(|part| part == b"##CN").unwrap();
+    let mut circle = bytes;
+    circle[channel + 24..channel + 32].copy_from_slice(&(channel as u64).to_le_bytes());
+    assert!(end(&circle).ends_with("more than 10000 channels, or links in a circle"));
 }

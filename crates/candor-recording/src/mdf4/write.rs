@@ -12,7 +12,7 @@ use super::{
 };
 use crate::channels::Channels;
 use crate::date::Base;
-use crate::format::WriteRecords;
+use crate::stream::WriteRecords;
 use crate::{Buses, Counts, Direction, Record};
 
 /// Bytes that are written at once.

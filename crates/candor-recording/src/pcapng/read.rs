@@ -7,8 +7,8 @@ use super::{
     BYTE_ORDER_MAGIC, ENHANCED_PACKET, EPB_FLAGS, IF_NAME, IF_TSOFFSET, IF_TSRESOL, INTERFACE_DESCRIPTION,
     LINKTYPE_CAN_SOCKETCAN, OPT_COMMENT, SECTION_HEADER, SIMPLE_PACKET,
 };
-use crate::format::ReadRecords;
 use crate::source::Source;
+use crate::stream::ReadRecords;
 use crate::{BusIndex, Buses, Clock, Counts, Direction, MOST_BUSES, ReadError, Record};
 
 /// Longest block that is kept in memory, in bytes.

@@ -9,7 +9,7 @@ use super::{
     BYTE_ORDER_MAGIC, ENHANCED_PACKET, EPB_FLAGS, IF_NAME, IF_SPEED, IF_TSRESOL, INTERFACE_DESCRIPTION,
     LINKTYPE_CAN_SOCKETCAN, OPT_COMMENT, SECTION_HEADER, SHB_USERAPPL,
 };
-use crate::format::WriteRecords;
+use crate::stream::WriteRecords;
 use crate::{Buses, Counts, Direction, Record};
 
 /// Bytes that are written at once.

@@ -7,9 +7,9 @@ use candor_core::frame::{CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, fd_dlc};
 
 use super::{DAY_S, TO_1970_MS};
 use crate::channels::numbered;
-use crate::format::ReadRecords;
 use crate::limits::error_mark;
 use crate::source::Source;
+use crate::stream::ReadRecords;
 use crate::text::{classic, fd, fd_length, identifier, scaled, wrong};
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
 

@@ -8,6 +8,7 @@ records written by python-can.
 """
 import base64
 import csv
+import datetime
 import json
 import pathlib
 import sys
@@ -17,6 +18,8 @@ import asammdf
 import can
 import mcap.reader
 import pyarrow.parquet
+import vblf.can
+import vblf.reader
 from can.io import (ASCReader, ASCWriter, BLFReader, BLFWriter, CanutilsLogReader, CanutilsLogWriter, MF4Reader, MF4Writer, TRCReader,
                     TRCWriter)
 
@@ -79,6 +82,35 @@ def read(path, name):
         yield f"{type(error).__name__}: {error}".replace("\n", " ")
 
 
+def of_vblf(path):
+    """What vblf reads of a file of candor, with whole nanoseconds."""
+    with vblf.reader.BlfReader(str(path)) as file:
+        statistics = file.file_statistics
+        start = statistics.measurement_start_time
+        date = datetime.datetime(start.year, start.month, start.day, start.hour, start.minute, start.second, tzinfo=datetime.timezone.utc)
+        assert statistics.file_size == path.stat().st_size
+        start_ns = int(date.timestamp()) * 10**9 + start.milliseconds * 10**6
+        count = 0
+        for one in file:
+            count += 1
+            head = f"{(start_ns + one.header.object_time_stamp) // 1000} {one.channel - 1} {'Tx' if one.flags & 1 else 'Rx'}"
+            identifier = one.frame_id & 0x1FFFFFFF
+            id_ = f"{identifier:08X}" if one.frame_id >> 31 else f"{identifier:03X}"
+            raw = f"_{one.dlc:X}" if one.dlc > 8 else ""
+            length = min(one.dlc, 8)
+            if isinstance(one, vblf.can.CanErrorFrameExt):
+                yield f"{head} {identifier | 0x20000000:08X}#{one.data[:length].hex().upper()}"
+            elif isinstance(one, vblf.can.CanFdMessage):
+                flags = int(one.canfd_flags)
+                data = one.data[:one.valid_data_bytes].hex().upper()
+                yield f"{head} {id_}##{4 | flags >> 1 & 1 | flags >> 1 & 2:X}{data}"
+            elif one.flags & 0x80:
+                yield f"{head} {id_}#R{length if length else ''}{raw}"
+            else:
+                yield f"{head} {id_}#{one.data[:length].hex().upper()}{raw}"
+        assert count == statistics.object_count, (count, statistics.object_count)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     count = 0
@@ -86,6 +118,8 @@ def main():
         name, kind, _ = ours.name.split(".")
         if name not in READERS:
             continue
+        if name == "blf":
+            ours.with_suffix(".vblf").write_text("".join(line + "\n" for line in of_vblf(ours)))
         # asammdf maps the identifiers of data frames.
         if name == "mdf4" and kind not in {"error", "remote", "raw-dlc-remote"}:
             with asammdf.MDF(str(ours)) as file:

@@ -163,6 +163,11 @@ fn python_can_reads_and_writes_the_same() {
                 compare(&mut differences, &key, &read_by_them, &expected(format, records, &buses));
                 compared += 1;
             }
+            if let Ok(read_by_vblf) = fs::read_to_string(at(format!("{name}.{kind}.vblf"))) {
+                let key = format!("vblf {name} reads {kind}");
+                compare(&mut differences, &key, &read_by_vblf, &expected(format, records, &buses));
+                compared += 1;
+            }
             let theirs = at(format!("{name}.{kind}.theirs"));
             if theirs.exists() {
                 let key = format!("python-can {name} writes {kind}");
@@ -173,7 +178,7 @@ fn python_can_reads_and_writes_the_same() {
     }
     println!("{compared} cells, {} with a known difference", differences.len());
     assert!(compared >= 2 * 4 * all.len());
-    check(&differences, &["python-can"]);
+    check(&differences, &["python-can", "vblf"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use candor_config::{config, import};
 use candor_egress::{lint, text};
 use clap::Args;
 
-use super::VerifyArgs;
+use super::{AssumedArgs, VerifyArgs};
 
 /// `--deny warnings`.
 pub(crate) const WARNINGS: &str = "warnings";
@@ -24,7 +24,8 @@ Examples:
   candor check --deny warnings car.toml     exit with 1 on any warning, for CI
   candor check --allow W0601 car.toml       suppress one kind of warning
   candor check --explain W0601              explain a code
-  candor check --json - < car.toml          findings as JSON")]
+  candor check --json - < car.toml          findings as JSON
+  candor check --bounds --latency 200us car.toml")]
 pub(crate) struct CheckArgs {
     /// Gateway file; - reads standard input.
     #[arg(required_unless_present = "explain")]
@@ -40,8 +41,13 @@ pub(crate) struct CheckArgs {
     /// Suppress warnings or notes of this code (repeatable).
     #[arg(long, value_name = "CODE", value_parser = allowed)]
     pub(crate) allow: Vec<&'static str>,
+    /// Exit with 1 if a message of the file can miss its deadline, as candor bounds computes it.
+    #[arg(long)]
+    pub(crate) bounds: bool,
+    #[command(flatten)]
+    pub(crate) assumed: AssumedArgs,
     /// Explain a code, such as W0601, and how to resolve its findings.
-    #[arg(long, value_name = "CODE", value_parser = explained, conflicts_with_all = ["file", "json", "deny", "allow"])]
+    #[arg(long, value_name = "CODE", value_parser = explained, conflicts_with_all = ["file", "json", "deny", "allow", "bounds"])]
     pub(crate) explain: Option<&'static str>,
 }
 

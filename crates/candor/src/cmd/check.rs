@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::cli::{CheckArgs, WARNINGS};
 use crate::cmd::audit::SignedView;
+use crate::cmd::bounds::Deadlines;
 use crate::cmd::read_file;
 
 const EXPLANATIONS: &str = include_str!("../../../../docs/findings.md");
@@ -32,9 +33,17 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
         Err(findings) => set_severities(findings, &[], &args.allow, &args.deny),
     }
     let denied = file.checked.as_ref().map_or(0, |loaded| count_denied(&loaded.warnings));
-    let exit = if file.checked.is_ok() && denied == 0 { Exit::Fine } else { Exit::No };
+    if args.assumed.is_given() && !args.bounds {
+        return Err("--latency, --controller and --errors need --bounds".to_owned().into());
+    }
+    let deadlines = match &file.checked {
+        Ok(loaded) if args.bounds => Some(Deadlines::of(&loaded.plan, &args.assumed)?),
+        _ => None,
+    };
+    let holds = deadlines.as_ref().is_none_or(|deadlines| deadlines.missed.is_empty());
+    let exit = if file.checked.is_ok() && denied == 0 && holds { Exit::Fine } else { Exit::No };
     if args.json {
-        return render::answer(&render::object(&View::of(&file, denied)), exit);
+        return render::answer(&render::object(&View::of(&file, denied, deadlines)), exit);
     }
     let Some(loaded) = file.gateway() else { return Ok(exit) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
@@ -42,7 +51,10 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     for notice in candor_engine::deaf_sockets(&loaded.plan) {
         render::err(&format!("warning: {notice}\n"));
     }
-    render::answer(&verdict(&file, loaded, denied), exit)
+    for missed in deadlines.iter().flat_map(|deadlines| &deadlines.missed) {
+        render::err(&format!("error: a deadline can be missed: {missed}\n"));
+    }
+    render::answer(&verdict(&file, loaded, denied, deadlines.as_ref()), exit)
 }
 
 /// The section of a code in `docs/findings.md`.
@@ -76,7 +88,7 @@ fn count_denied(findings: &[Diagnostic]) -> usize {
     findings.iter().filter(|finding| finding.severity == Severity::Error).count()
 }
 
-fn verdict(file: &GatewayFile, loaded: &Loaded, denied: usize) -> String {
+fn verdict(file: &GatewayFile, loaded: &Loaded, denied: usize, deadlines: Option<&Deadlines>) -> String {
     let (name, plan) = (file.source.name(), &loaded.plan);
     let mut line = if denied > 0 {
         format!("{name}: valid, with {} denied: ", plural(denied, "finding"))
@@ -91,6 +103,12 @@ fn verdict(file: &GatewayFile, loaded: &Loaded, denied: usize) -> String {
     if let Some(most @ Amplification { frames: 2.., .. }) = safety::amplification(plan) {
         let most_or_more = if most.is_exact { "up to" } else { "at least" };
         let _ = write!(line, ", 1 frame becomes {most_or_more} {}", most.frames);
+    }
+    if let Some(Deadlines { all, missed }) = deadlines {
+        let _ = match missed.len() {
+            0 => write!(line, ", all {all} deadlines hold"),
+            missed => write!(line, ", {missed} of {all} deadlines can be missed"),
+        };
     }
     // Denied findings are errors now, and counted above.
     let others: Vec<_> =
@@ -114,6 +132,9 @@ pub(super) struct View<'a> {
     /// With `--verify-key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     signed: Option<SignedView<'a>>,
+    /// With `--bounds`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounds: Option<Deadlines>,
     #[serde(flatten)]
     gateway: Option<GatewayView>,
 }
@@ -138,7 +159,7 @@ struct AmplificationView {
 }
 
 impl<'a> View<'a> {
-    fn of(file: &'a GatewayFile, denied: usize) -> Self {
+    fn of(file: &'a GatewayFile, denied: usize, bounds: Option<Deadlines>) -> Self {
         let (findings, loaded): (&[Diagnostic], _) = match &file.checked {
             Ok(loaded) => (&loaded.warnings, Some(loaded)),
             Err(findings) => (findings, None),
@@ -156,7 +177,7 @@ impl<'a> View<'a> {
         });
         let findings = render::json(&file.source, findings);
         let signed = SignedView::of_file(&file.contents).filter(|_| loaded.is_some());
-        Self { file: file.source.name(), valid: loaded.is_some(), denied, findings, signed, gateway }
+        Self { file: file.source.name(), valid: loaded.is_some(), denied, findings, signed, bounds, gateway }
     }
 }
 

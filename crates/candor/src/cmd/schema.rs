@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::audit::{self, Audit, Cause, FileView, SignedView, Who};
 use super::egress::json as egress;
 use super::run::report::events;
-use super::{apply, check, doctor, down, dump, engines, explain, plan, show, status, top, watch};
+use super::{apply, bounds, check, doctor, down, dump, engines, explain, plan, show, status, top, watch};
 use crate::cli::Cli;
 
 fn published<T: JsonSchema>(command: &str) {
@@ -36,6 +36,7 @@ fn is_valid(command: &str, printed: &impl Serialize) {
 #[test]
 fn schemas_match_the_code() {
     published::<OfFile<apply::View<'_>>>("apply");
+    published::<OfFile<bounds::View<'_>>>("bounds");
     published::<check::View<'_>>("check");
     published::<OfFile<doctor::View<'_>>>("doctor");
     published::<down::View<'_>>("down");

@@ -21,7 +21,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 27] = examples!(
+const EXAMPLES: [(&str, &str); 28] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -47,6 +47,7 @@ const EXAMPLES: [(&str, &str); 27] = examples!(
     "23-dashboard.toml",
     "24-border.toml",
     "25-service-mode.toml",
+    "26-bounds.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );

@@ -3,12 +3,12 @@
 use toml::de::{DeTable, DeValue};
 
 use super::stray::STRAY_ROUTE;
-use super::{BusSpec, Buses, FILTERS, FrameSpec, IdsSpec, NamedText, RouteSpec, SourceSpec, Spec};
+use super::{BusSpec, Buses, FILTERS, FrameSpec, IdsSpec, NamedText, RouteSpec, SourceSpec, Spec, TrafficSpec};
 use crate::config::code;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::Text;
 use candor_core::document::entry::{Entry, entries, put, quote};
-use candor_core::document::keys::{Key, KeyTable, Keyed, Named, Table, Value, one_or_list, read_with};
+use candor_core::document::keys::{Key, KeyTable, Keyed, Named, Table, Value, one_or_list, read, read_with};
 use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 
 /// `has_strays`: some routes are under [`STRAY_ROUTE`].
@@ -144,6 +144,18 @@ pub(super) fn frames(into: &mut Vec<Table<FrameSpec>>, entry: &Entry<'_>, key: &
         read_with(keys, header, ["A frame", "The frame"], of_signal, findings)
     };
     list(into, entry, key, frame, findings)
+}
+
+pub(super) fn traffic(
+    into: &mut Vec<Table<TrafficSpec>>,
+    entry: &Entry<'_>,
+    key: &Key,
+    findings: &mut Findings,
+) -> bool {
+    let message = |header: &Span, keys: &DeTable<'_>, findings: &mut Findings| {
+        read(keys, header, ["A message", "The message"], findings)
+    };
+    list(into, entry, key, message, findings)
 }
 
 /// Tables below lines such as `[[route]]`.

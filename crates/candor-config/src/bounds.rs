@@ -1,0 +1,292 @@
+//! A gateway file as a network of messages.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use candor_bounds::{
+    Band, Basis, Bus, BusId, Controller, Latency, Message, MessageId, Network, Node, NodeId, Ns, Origin, Problem, Queue,
+};
+
+use candor_core::frame::{Frame, FrameFormat, RawId};
+use candor_core::job::Job;
+use candor_core::rule::convert;
+use candor_egress::policy::{Fair, Outgoing, Policy};
+use candor_signals::MessageId as DatabaseId;
+
+use crate::plan::{BusIndex, Plan, Queueing, Traffic};
+
+/// What the file does not say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    /// The longest time from the end of a frame on one bus to its copy in the queue of the next.
+    pub latency: Option<Duration>,
+    /// The latency is this quantile of a measurement, 0 to 1; `None`: it is a budget.
+    pub quantile: Option<f64>,
+    /// Frames that the controllers of this machine hold, the one on the wire included.
+    pub controller: NonZeroU32,
+}
+
+/// A network, and what its parts are called.
+#[derive(Debug)]
+pub struct Model<'p> {
+    pub plan: &'p Plan,
+    pub network: Network,
+    /// By bus of the network.
+    pub buses: Vec<BusIndex>,
+    /// By node: the name of the sender.
+    senders: Vec<Option<String>>,
+    nodes: BTreeMap<(BusId, String), NodeId>,
+    controller: Controller,
+}
+
+impl<'p> Model<'p> {
+    /// # Errors
+    /// If something is not known that bounds need.
+    pub fn of(plan: &'p Plan, question: &Question) -> Result<Self, String> {
+        let controller = Controller::Fifo(question.controller);
+        let (network, buses, senders, nodes) = Default::default();
+        let mut model = Self { plan, network, buses, senders, nodes, controller };
+        for traffic in traffic(plan) {
+            let bus = model.add_bus(traffic.bus)?;
+            let node = match traffic.sender.as_deref() {
+                Some(Traffic::THIS_MACHINE) => model.this_machine(bus)?,
+                sender => model.sender_node(bus, sender),
+            };
+            let is_own = traffic.sender.as_deref() == Some(Traffic::THIS_MACHINE);
+            let socket = 1 + u32::try_from(model.network.messages.len()).unwrap_or(0);
+            let (period, jitter) = (Ns::from(traffic.period), Ns::from(traffic.jitter));
+            let origin = Origin::Queued { period, jitter };
+            let message = Message {
+                node,
+                id: traffic.id,
+                format: traffic.format,
+                bit_rate_switch: traffic.bit_rate_switch,
+                len: traffic.len,
+                origin,
+                deadline: traffic.deadline.into(),
+                band: if is_own { model.band(bus, traffic.id, traffic.len, None) } else { 0 },
+                socket,
+            };
+            let number = MessageId(model.network.messages.len());
+            model.network.messages.push(message);
+            // Frames that this machine sends are not received by it.
+            if !is_own {
+                model.forward(number, &message, &traffic, question)?;
+            }
+        }
+        if model.network.messages.is_empty() {
+            return Err("the file has no traffic: add [[traffic]] tables, or a database with cycle times".to_owned());
+        }
+        Ok(model)
+    }
+
+    pub fn sender(&self, message: MessageId) -> &str {
+        self.senders[self.network.messages[message.0].node.0].as_deref().unwrap_or("a node of its own")
+    }
+
+    /// True unless it is a node for this message alone.
+    pub fn has_name(&self, message: MessageId) -> bool {
+        self.senders[self.network.messages[message.0].node.0].is_some()
+    }
+
+    /// Adds the messages that routes make of a message.
+    fn forward(
+        &mut self,
+        number: MessageId,
+        message: &Message,
+        traffic: &Traffic,
+        question: &Question,
+    ) -> Result<(), String> {
+        for job in crate::lower(self.plan) {
+            let Some(frame) = forwarded(&job, message, traffic.bus) else { continue };
+            let Some(longest) = question.latency else {
+                let route = &self.plan.route(job.route).name;
+                return Err(format!(
+                    "route {route} forwards messages: give its longest latency, such as --latency 200us"
+                ));
+            };
+            let basis = question.quantile.map_or(Basis::Budget, Basis::Measured);
+            let bus = self.add_bus(job.to)?;
+            let node = self.this_machine(bus)?;
+            self.network.messages.push(Message {
+                node,
+                id: frame.id,
+                format: frame.format,
+                bit_rate_switch: frame.format == FrameFormat::Fd && frame.flags & candor_core::frame::CANFD_BRS != 0,
+                len: frame.len,
+                origin: Origin::Forwarded {
+                    from: number,
+                    latency: Latency { shortest: Ns(0), longest: longest.into(), basis },
+                },
+                deadline: traffic.deadline_forwarded.into(),
+                band: self.band(bus, frame.id, frame.len, Some(traffic.bus)),
+                socket: 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn add_bus(&mut self, index: BusIndex) -> Result<BusId, String> {
+        if let Some(at) = self.buses.iter().position(|bus| *bus == index) {
+            return Ok(BusId(at));
+        }
+        let bus = &self.plan.buses()[index.0];
+        let no_rate = || format!("bus {} has traffic and no bitrate: add bitrate = \"500kbit/s\"", bus.name);
+        let nominal = bus.bitrate.ok_or_else(no_rate)?;
+        self.buses.push(index);
+        self.network.buses.push(Bus { nominal, data: bus.data_bitrate });
+        Ok(BusId(self.buses.len() - 1))
+    }
+
+    fn add_node(&mut self, bus: BusId, queue: Queue, controller: Controller, sender: Option<&str>) -> NodeId {
+        self.network.nodes.push(Node { bus, queue, controller });
+        self.senders.push(sender.map(str::to_owned));
+        NodeId(self.senders.len() - 1)
+    }
+
+    /// Another node, which always competes with its most urgent frame.
+    fn sender_node(&mut self, bus: BusId, sender: Option<&str>) -> NodeId {
+        let new = |model: &mut Self| model.add_node(bus, Queue::Arbitration, Controller::Abortable, sender);
+        let Some(name) = sender else { return new(self) };
+        if let Some(node) = self.nodes.get(&(bus, name.to_owned())) {
+            return *node;
+        }
+        let node = new(self);
+        self.nodes.insert((bus, name.to_owned()), node);
+        node
+    }
+
+    /// This machine, with the queue of `[egress.BUS]`.
+    fn this_machine(&mut self, bus: BusId) -> Result<NodeId, String> {
+        let key = (bus, Traffic::THIS_MACHINE.to_owned());
+        if let Some(node) = self.nodes.get(&key) {
+            return Ok(*node);
+        }
+        let queue = match self.queueing(bus) {
+            None => Queue::fifo(),
+            Some(Queueing::Arbitration { .. }) => Queue::Arbitration,
+            Some(Queueing::Bands(policy)) => Queue::Bands(policy.bands().iter().map(band).collect()),
+            Some(Queueing::Tree(_)) => {
+                let name = &self.plan.buses()[self.buses[bus.0].0].name;
+                return Err(format!("[egress.{name}] is a tree, for which there are no bounds: write bands or queue"));
+            }
+        };
+        let node = self.add_node(bus, queue, self.controller, Some(Traffic::THIS_MACHINE));
+        self.nodes.insert(key, node);
+        Ok(node)
+    }
+
+    fn queueing(&self, bus: BusId) -> Option<&'p Queueing> {
+        let index = self.buses[bus.0];
+        self.plan.egress().iter().find(|egress| egress.bus == index).map(|egress| &egress.queueing)
+    }
+
+    fn policy(&self, bus: BusId) -> Option<&'p Policy> {
+        match self.queueing(bus) {
+            Some(Queueing::Bands(policy)) => Some(policy),
+            _ => None,
+        }
+    }
+
+    fn band(&self, bus: BusId, id: RawId, len: u8, from: Option<BusIndex>) -> usize {
+        let frame = Outgoing { id, len, priority: 0, mark: 0, from, groups: &[] };
+        self.policy(bus).map_or(0, |policy| policy.band_of(&frame))
+    }
+}
+
+/// In hexadecimal, with 3 or 8 digits.
+#[must_use]
+pub fn id_text(id: RawId) -> String {
+    if id.is_eff() { format!("{:08X}", id.bits()) } else { format!("{:03X}", id.bits()) }
+}
+
+impl Model<'_> {
+    /// Identifier and bus of a message.
+    pub fn name(&self, message: MessageId) -> String {
+        let bus = self.network.bus_of(message);
+        format!("{} on bus {}", id_text(self.network.messages[message.0].id), self.bus(bus))
+    }
+
+    /// Name of a bus.
+    pub fn bus(&self, bus: BusId) -> &str {
+        &self.plan.buses()[self.buses[bus.0].0].name
+    }
+
+    /// Nodes of this machine, at most one on each bus.
+    pub fn nodes_of_this_machine(&self) -> impl Iterator<Item = NodeId> {
+        let is_own = |(at, sender): (usize, &Option<String>)| {
+            (sender.as_deref() == Some(Traffic::THIS_MACHINE)).then_some(NodeId(at))
+        };
+        self.senders.iter().enumerate().filter_map(is_own)
+    }
+
+    /// What prevents an analysis, in words.
+    pub fn problems(&self, problems: &[Problem]) -> String {
+        let text = |problem: &Problem| match problem {
+            Problem::SameIdentifier(one, other) => format!(
+                "{} is sent by {} and by {}: two nodes must not send one identifier",
+                self.name(*one),
+                self.sender(*one),
+                self.sender(*other)
+            ),
+            Problem::Frame(message) => format!("{} is a frame that the bus cannot carry", self.name(*message)),
+            other => other.to_string(),
+        };
+        problems.iter().map(text).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn band(band: &candor_egress::policy::Band) -> Band {
+    let rate = band.rate.and_then(|rate| rate.frames_per_second().try_into().ok());
+    Band { rate, share: band.share, turns: band.queue.fair() != Fair::No }
+}
+
+/// The frame that a job makes of a message, whatever its payload is. `None` if it does not take it.
+fn forwarded(job: &Job, message: &Message, from: BusIndex) -> Option<Frame> {
+    if job.is_xl || job.from != from || job.format != message.format || !job.filter.normalise().matches(message.id) {
+        return None;
+    }
+    let payload = [0; candor_core::frame::CANFD_MAX_DLEN];
+    let payload = &payload[..message.len.into()];
+    let mut frame = match message.format {
+        FrameFormat::Classic => Frame::classic(message.id, payload).ok()?,
+        FrameFormat::Fd => {
+            let flags = if message.bit_rate_switch { candor_core::frame::CANFD_BRS } else { 0 };
+            Frame::fd(message.id, flags, payload).ok()?
+        }
+    };
+    if let Some(send_as) = job.send_as {
+        convert(&mut frame, send_as);
+    }
+    job.modifications.apply(&mut frame);
+    Some(frame)
+}
+
+/// That of the file, and messages with a cycle time of its databases that the file does not have.
+fn traffic(plan: &Plan) -> Vec<Traffic> {
+    let mut all = plan.traffic().to_vec();
+    for bus in (0..plan.buses().len()).map(BusIndex) {
+        for message in plan.databases(bus).iter().flat_map(|database| &database.messages) {
+            let Some((id, period)) = message.id.map(DatabaseId::raw).zip(message.timing.cycle) else { continue };
+            let Ok(len) = u8::try_from(message.len) else { continue };
+            if len > 64 || all.iter().any(|known| (known.bus, known.id) == (bus, id)) {
+                continue;
+            }
+            let is_fd = len > 8 || message.format.as_ref().is_some_and(|format| format.contains("FD"));
+            all.push(Traffic {
+                bus,
+                id,
+                format: if is_fd { FrameFormat::Fd } else { FrameFormat::Classic },
+                bit_rate_switch: is_fd,
+                len,
+                period,
+                jitter: Duration::ZERO,
+                deadline: period,
+                deadline_forwarded: period,
+                sender: message.senders.first().cloned(),
+            });
+        }
+    }
+    all
+}

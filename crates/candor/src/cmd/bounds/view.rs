@@ -1,0 +1,278 @@
+//! What `candor bounds` prints.
+
+use std::fmt;
+
+use candor_bounds::{Analysis, Assumptions, Bound, BusId, MessageId, Ns, Origin, Rule, Stage};
+use serde::Serialize;
+
+use super::id_text;
+use crate::cli::BoundsArgs;
+use candor_config::bounds::Model;
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct View<'a> {
+    file: &'a str,
+    holds: bool,
+    assumptions: Assumed,
+    buses: Vec<Bus<'a>>,
+    messages: Vec<Message<'a>>,
+    /// With `--limits`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<Limits>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Assumed {
+    controller_frames: u32,
+    error_frames: u32,
+    error_frame_bits: u32,
+    /// `null` without `--latency`.
+    latency_ns: Option<u64>,
+    /// `null` if the latency is a budget.
+    latency_quantile: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Bus<'a> {
+    name: &'a str,
+    bitrate: u32,
+    load_ppm: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Message<'a> {
+    bus: &'a str,
+    id: String,
+    /// `null`: a node for this message alone.
+    sender: Option<&'a str>,
+    /// Bus of the message that the gateway forwards.
+    forwarded_from: Option<&'a str>,
+    length: u8,
+    period_ns: u64,
+    frame_ns: u64,
+    /// `null`: there is none.
+    bound_ns: Option<u64>,
+    waiting_ns: Option<u64>,
+    jitter_ns: Option<u64>,
+    deadline_ns: u64,
+    slack_ns: Option<i64>,
+    holds: bool,
+    rule: &'static str,
+    /// End of each part of the way, from the release.
+    stages_ns: Vec<Option<u64>>,
+}
+
+/// What still holds.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Limits {
+    /// Factor of the traffic in thousandths; `null` if nothing holds.
+    growth_per_mille: Option<u32>,
+    breaks: Vec<String>,
+    lowest_bit_rates: Vec<LowestBitRate>,
+    longest_latency_ns: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LowestBitRate {
+    bus: String,
+    /// `null` if the present one does not hold.
+    bitrate: Option<u32>,
+}
+
+impl Limits {
+    pub(super) fn of(model: &Model<'_>, assumptions: Assumptions) -> Result<Self, String> {
+        let network = &model.network;
+        let told = |problems: Vec<candor_bounds::Problem>| model.problems(&problems);
+        let growth = network.highest_load(assumptions).map_err(told)?;
+        let buses = (0..network.buses.len()).map(BusId).map(|bus| {
+            let rate = network.lowest_bit_rate(bus, assumptions).map_err(told)?;
+            Ok(LowestBitRate { bus: model.bus(bus).to_owned(), bitrate: rate.map(|rate| rate.bits_per_second()) })
+        });
+        Ok(Self {
+            growth_per_mille: growth.as_ref().map(|growth| growth.per_mille),
+            breaks: growth.into_iter().flat_map(|growth| growth.breaks).map(|message| model.name(message)).collect(),
+            lowest_bit_rates: buses.collect::<Result<_, String>>()?,
+            longest_latency_ns: network.longest_latency(assumptions).map_err(told)?.map(|latency| latency.0),
+        })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(growth) = self.growth_per_mille {
+            let (whole, thousandths) = (growth / 1000, growth % 1000);
+            lines.push(format!(
+                "traffic can grow to {whole}.{thousandths:03} times; then these break: {}",
+                self.breaks.join(", ")
+            ));
+        }
+        for LowestBitRate { bus, bitrate } in &self.lowest_bit_rates {
+            let rate = bitrate.map_or_else(
+                || "the present bit rate does not hold".to_owned(),
+                |rate| format!("holds down to {rate} bit/s"),
+            );
+            lines.push(format!("bus {bus}: {rate}"));
+        }
+        if let Some(latency) = self.longest_latency_ns {
+            lines.push(format!("the latency of the gateway holds up to {}", milliseconds(Ns(latency))));
+        }
+        lines
+    }
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(
+        file: &'a str,
+        model: &'a Model<'_>,
+        analysis: &Analysis,
+        args: &BoundsArgs,
+        limits: Option<Limits>,
+    ) -> Self {
+        let bus = |bus: BusId| Bus {
+            name: model.bus(bus),
+            bitrate: model.network.buses[bus.0].nominal.bits_per_second(),
+            load_ppm: analysis.load(bus).ppm,
+        };
+        let Assumptions { error_frames, error_frame_bits, .. } = analysis.assumptions();
+        let latency = args.assumed.latency.map(|latency| Ns::from(latency).0);
+        Self {
+            file,
+            holds: analysis.holds(),
+            assumptions: Assumed {
+                controller_frames: args.assumed.question().controller.get(),
+                error_frames,
+                error_frame_bits,
+                latency_ns: latency,
+                latency_quantile: args.assumed.quantile,
+            },
+            buses: (0..model.network.buses.len()).map(BusId).map(bus).collect(),
+            messages: analysis.bounds().map(|(message, bound)| Message::of(model, analysis, message, &bound)).collect(),
+            limits,
+        }
+    }
+
+    pub(super) fn buses(&self) -> impl Iterator<Item = &Bus<'a>> {
+        self.buses.iter()
+    }
+
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Message<'a>> {
+        self.messages.iter()
+    }
+
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let mut lines = self.limits.as_ref().map_or_else(Vec::new, Limits::remarks);
+        let Assumed { latency_ns, latency_quantile, controller_frames, .. } = self.assumptions;
+        if let Some(latency) = latency_ns.map(Ns) {
+            let basis = latency_quantile.map_or_else(
+                || "a budget".to_owned(),
+                |quantile| format!("a measured quantile of {quantile}: bounds do not hold for slower frames"),
+            );
+            lines.push(format!("latency of the gateway: {}, {basis}", milliseconds(latency)));
+        }
+        let frames = if controller_frames == 1 { "frame" } else { "frames" };
+        lines.push(format!("controllers of this machine: {controller_frames} {frames}"));
+        lines
+    }
+
+    pub(super) fn verdict(&self) -> String {
+        let missed = self.messages.iter().filter(|message| !message.holds).count();
+        let all = self.messages.len();
+        match missed {
+            0 => format!("{}: all {all} deadlines hold", self.file),
+            missed => format!("{}: {missed} of {all} deadlines can be missed", self.file),
+        }
+    }
+}
+
+impl<'a> Message<'a> {
+    fn of(model: &'a Model<'_>, analysis: &Analysis, message: MessageId, bound: &Bound) -> Self {
+        let one = &model.network.messages[message.0];
+        let first = |mut at: MessageId| loop {
+            match model.network.messages[at.0].origin {
+                Origin::Queued { period, .. } => break period,
+                Origin::Forwarded { from, .. } => at = from,
+            }
+        };
+        let from = match one.origin {
+            Origin::Queued { .. } => None,
+            Origin::Forwarded { from, .. } => Some(model.bus(model.network.bus_of(from))),
+        };
+        let until = |stage: Stage| match stage {
+            Stage::Bus { until, .. } | Stage::Gateway { until, .. } => until.map(|until| until.0),
+        };
+        let sender = model.sender(message);
+        Self {
+            bus: model.bus(model.network.bus_of(message)),
+            id: id_text(one.id),
+            sender: Some(sender).filter(|_| model.has_name(message)),
+            forwarded_from: from,
+            length: one.len,
+            period_ns: first(message).0,
+            frame_ns: bound.frame.received.0,
+            bound_ns: bound.response.map(|response| response.0),
+            waiting_ns: bound.waiting.map(|waiting| waiting.0),
+            jitter_ns: bound.jitter.map(|jitter| jitter.0),
+            deadline_ns: bound.deadline.0,
+            slack_ns: bound.slack_ns(),
+            holds: bound.holds(),
+            rule: rule(bound.rule),
+            stages_ns: analysis.stages(message).into_iter().map(until).collect(),
+        }
+    }
+
+    pub(super) fn row(&self) -> Vec<String> {
+        let known = |time: Option<u64>| time.map_or_else(|| "none".to_owned(), |time| milliseconds(Ns(time)));
+        let slack = match self.slack_ns {
+            None => "none".to_owned(),
+            Some(slack) if slack < 0 => format!("-{}", milliseconds(Ns(slack.unsigned_abs()))),
+            Some(slack) => milliseconds(Ns(slack.unsigned_abs())),
+        };
+        let sender = self
+            .forwarded_from
+            .map_or_else(|| self.sender.unwrap_or("-").to_owned(), |from| format!("candor, from {from}"));
+        let mark = if self.holds { "" } else { "MISSED" };
+        vec![
+            self.bus.to_owned(),
+            self.id.clone(),
+            sender,
+            milliseconds(Ns(self.period_ns)),
+            milliseconds(Ns(self.frame_ns)),
+            known(self.bound_ns),
+            milliseconds(Ns(self.deadline_ns)),
+            slack,
+            mark.to_owned(),
+        ]
+    }
+}
+
+impl fmt::Display for Bus<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bus {}: load {} at {} bit/s", self.name, percent(self.load_ppm), self.bitrate)
+    }
+}
+
+const fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Bus => "bus",
+        Rule::Controller => "controller",
+        Rule::Fifo => "fifo",
+        Rule::Node => "node",
+        Rule::Priority => "priority",
+    }
+}
+
+/// With three decimals, rounded up.
+pub(super) fn milliseconds(time: Ns) -> String {
+    Ns(time.0.div_ceil(1000).saturating_mul(1000)).to_string()
+}
+
+/// With one decimal, rounded up.
+pub(super) fn percent(ppm: u64) -> String {
+    let tenths = ppm.div_ceil(1000);
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
