@@ -25,7 +25,7 @@ Examples:
   candor-lab bounds car.toml --latency 500us --schedules worst.json
   candor-lab bounds car.toml --latency 500us --replay worst.json")]
 pub(crate) struct BoundsArgs {
-    /// Gateway file with the traffic: [[traffic]] tables, or databases with cycle times.
+    /// Gateway file with traffic tables, or databases with cycle times.
     #[arg(value_name = "FILE")]
     pub(crate) gateway: PathBuf,
     /// Longest time from the end of a frame on one bus to its copy in the queue of the next. Required if a message is forwarded.

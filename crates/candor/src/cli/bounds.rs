@@ -10,7 +10,7 @@ use clap::Args;
 
 /// Compute how late each message can be, on its bus and through the gateway.
 ///
-/// The traffic is that of the [[traffic]] tables of a gateway file, and messages with a cycle time of its databases. Frames that
+/// The traffic is that of the traffic tables of a gateway file, and messages with a cycle time of its databases. Frames that
 /// routes forward are sent by the queue of [egress.BUS]. Each bus needs its bitrate. Computes only, and needs no privilege and no
 /// CAN. docs/bounds.md says what the bounds assume.
 ///
