@@ -63,7 +63,12 @@ pub fn written(found: &Hypothesis, counters: &[FoundCounter]) -> Result<Written,
         () => None,
     });
     let own = if follows.is_some() { ", counter = \"follow\"" } else { "" };
-    Ok(Written { check: format!("check = {{ {keys} }}"), protect: format!("protect = {{ {keys}{own} }}"), follows })
+    let more = if found.settings.is_some() { String::new() } else { of_receiver(scheme) };
+    Ok(Written {
+        check: format!("check = {{ {keys}{more} }}"),
+        protect: format!("protect = {{ {keys}{own} }}"),
+        follows,
+    })
 }
 
 /// The payload length that routes have without the key `len`.
@@ -115,11 +120,6 @@ fn generic(scheme: &Scheme) -> Result<String, NotWritable> {
         if u64::from(counter.max) != field::largest(counter.place) {
             keys += &format!(", counter-max = {}", counter.max);
         }
-        // From the largest value to the smallest, the step is larger.
-        let step = counter.max_delta.saturating_add(counter.min);
-        if step > 1 {
-            keys += &format!(", max-delta = {step}");
-        }
     }
     for (name, list) in [("before", &scheme.data_id.before), ("after", &scheme.data_id.after)] {
         match &list[..] {
@@ -129,6 +129,13 @@ fn generic(scheme: &Scheme) -> Result<String, NotWritable> {
         }
     }
     Ok(keys + &len(*scheme.len.end()))
+}
+
+/// The keys of a check in addition to those of a protection.
+fn of_receiver(scheme: &Scheme) -> String {
+    // From the largest value to the smallest, the step is larger.
+    let step = scheme.counter.as_ref().map_or(1, |counter| counter.max_delta.saturating_add(counter.min));
+    if step > 1 { format!(", max-delta = {step}") } else { String::new() }
 }
 
 /// The range without the bytes of the checksum, if they are at one of its ends and are left out.
