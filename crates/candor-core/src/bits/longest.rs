@@ -30,7 +30,7 @@ const RUNS: usize = 8;
 ///
 /// let longest = LongestFrames::up_to(1);
 /// // The formula for any 11-bit identifier gives 65.
-/// assert_eq!(longest.bits(RawId(0x123), FrameFormat::Classic, false, 1).total(), 61);
+/// assert_eq!(longest.bits(RawId(0x123), FrameFormat::Classic, false, 1).total(), 60);
 /// ```
 #[derive(Clone, Debug)]
 pub struct LongestFrames {
