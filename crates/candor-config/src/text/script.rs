@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use candor_core::job::{Job, cangw_arguments};
 
-use crate::placement::{Because, KernelAbilities, Placement};
+use crate::placement::{Because, KernelAbilities, Placement, not_for_kernel};
 use crate::plan::{Engine, Plan, RouteIndex};
 
 /// A script that installs the same can-gw jobs, which [`crate::import::cangw`] reads as the same jobs.
@@ -29,8 +29,9 @@ pub fn script(plan: &Plan) -> String {
     let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
     for (index, jobs) in routes.into_iter().rev() {
         let name = &plan.route(index).name;
-        if let Some(why) = jobs.iter().find_map(beyond_cangw) {
-            text.push_str(&format!("# route {name} is left out: {why}\n"));
+        // A command that does less would forward what the route refuses, or without its checksum.
+        if let Some(why) = not_for_kernel(plan.route(index), KernelAbilities::NEWEST) {
+            text.push_str(&format!("# route {name} is left out: {}\n", why.in_words(plan)));
             continue;
         }
         match placement.as_ref().and_then(|placement| placement.because(index)) {
@@ -44,14 +45,10 @@ pub fn script(plan: &Plan) -> String {
             text.push_str(&command(plan, job));
         }
     }
+    for frame in plan.frames() {
+        text.push_str(&format!("# frame {} is left out: candor run composes it\n", frame.name));
+    }
     text
-}
-
-/// The reason why cangw cannot express a job.
-fn beyond_cangw(job: &Job) -> Option<Because> {
-    let payload = (!job.payload.is_empty()).then_some(Because::Payload);
-    let computed = job.computed.as_ref().map(|_computed| Because::Signals);
-    payload.or(computed).or_else(|| job.send_as.map(Because::SendAs))
 }
 
 fn command(plan: &Plan, job: &Job) -> String {

@@ -240,3 +240,24 @@ fn script_mentions_hop_limits() {
     assert_eq!(says("engine = \"auto\""), (true, false), "only without a hop limit");
     assert_eq!(says("engine = \"kernel\""), (false, false));
 }
+
+/// Without it, the command would forward what the route refuses, or without a checksum.
+#[test]
+fn a_script_has_no_command_for_what_can_gw_cannot_do() {
+    for keys in [
+        "protect = { e2e = \"P01\", data-id = 0x123 }",
+        "check = { e2e = \"P01\", data-id = 0x123 }",
+        "guard = { rate = \"10 frames/s\", on-violation = \"drop\" }",
+        "cycle = \"20ms\"",
+        "max-age = \"5ms\"",
+    ] {
+        for engine in ["auto", "read-write"] {
+            let text = format!(
+                "engine = \"{engine}\"\n[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n\
+                 [[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123\"\nframes = \"classic\"\n{keys}\n"
+            );
+            let script = script(&loaded(&text));
+            assert!(script.contains("# route r is left out: ") && !script.contains("\ncangw "), "{script}");
+        }
+    }
+}
