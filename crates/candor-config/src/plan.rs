@@ -358,6 +358,8 @@ pub struct ComposedFrame {
     pub composition: Composition,
     /// Writes checksum and counter into each sent frame.
     pub protect: Option<Computed>,
+    /// `check` of each message and `protect` in words.
+    pub told: Vec<(&'static str, String)>,
 }
 
 /// No number in it is NaN.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::config::check::value::{distance, duration, word};
-use crate::config::check::{Checks, buses, integrity};
+use crate::config::check::{Checks, buses, guard, integrity};
 use crate::config::code;
 use crate::config::names::overlapping;
 use crate::config::spec::{FrameSpec, Spec, is_true};
@@ -177,6 +177,7 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
     let bit_rate_switch = format == FrameFormat::Fd && bit_rate_switch.is_none_or(|flag| flag.value);
     let message = message.name.clone();
     let (id, protect) = (id.raw(), protect.flatten());
+    let told = guard::told_of_frame(spec);
     Some(ComposedFrame {
         name,
         to,
@@ -189,6 +190,7 @@ fn frame(spec: &Table<FrameSpec>, checks: &Checks<'_>, findings: &mut Findings) 
         signals,
         composition,
         protect,
+        told,
     })
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::config::check::{Checks, conflict, lengths, value};
 use crate::config::code;
-use crate::config::spec::{AlarmSpec, ConstantSpec, GuardSpec, RouteSpec, SchemeSpec};
+use crate::config::spec::{
+    AlarmSpec, CheckSpec, ConstantSpec, FrameSpec, GuardSpec, ProtectSpec, RouteSpec, SchemeSpec,
+};
 use crate::plan::{Alarm, Formats, Guard, Selection};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
@@ -86,25 +88,35 @@ pub(super) fn told(spec: &RouteSpec) -> Vec<(&'static str, String)> {
         let to = spec.to.as_ref().map_or("", |to| to.value.as_str());
         told.push(("guard", guard_told(guard, to)));
     }
-    if let Some(check) = &spec.check {
-        let fate = match check.on_bad.as_ref().map(|word| word.value.as_str()) {
-            None | Some("drop") => "dropped",
-            Some("pass") => "counted",
-            Some(_) => "replaced",
-        };
-        told.push(("check", format!("{}; bad frames are {fate}", scheme_told(&check.scheme))));
-    }
-    if let Some(protect) = &spec.protect {
-        let SchemeSpec { e2e, counter_at, secoc, .. } = &protect.scheme;
-        let follows = protect.counter.as_ref().is_some_and(|word| word.value == "follow");
-        let counter = match follows {
-            _ if e2e.is_none() && counter_at.is_none() && secoc.secoc.is_none() => "no counter",
-            true => "the counter is that of the received frame",
-            false => "the counter is of candor",
-        };
-        told.push(("protect", format!("{}; {counter}", scheme_told(&protect.scheme))));
-    }
+    told.extend(spec.check.as_ref().map(|check| ("check", check_told(check))));
+    told.extend(spec.protect.as_ref().map(|protect| ("protect", protect_told(protect))));
     told
+}
+
+/// The same of a composed frame.
+pub(super) fn told_of_frame(spec: &FrameSpec) -> Vec<(&'static str, String)> {
+    let checks = spec.check.iter().map(|check| ("check", format!("{}: {}", check.name.value, check_told(check))));
+    checks.chain(spec.protect.as_ref().map(|protect| ("protect", protect_told(protect)))).collect()
+}
+
+fn check_told(check: &CheckSpec) -> String {
+    let fate = match check.on_bad.as_ref().map(|word| word.value.as_str()) {
+        None | Some("drop") => "dropped",
+        Some("pass") => "counted",
+        Some(_) => "replaced",
+    };
+    format!("{}; bad frames are {fate}", scheme_told(&check.scheme))
+}
+
+fn protect_told(protect: &ProtectSpec) -> String {
+    let SchemeSpec { e2e, counter_at, secoc, .. } = &protect.scheme;
+    let follows = protect.counter.as_ref().is_some_and(|word| word.value == "follow");
+    let counter = match follows {
+        _ if e2e.is_none() && counter_at.is_none() && secoc.secoc.is_none() => "no counter",
+        true => "the counter is that of the received frame",
+        false => "the counter is of candor",
+    };
+    format!("{}; {counter}", scheme_told(&protect.scheme))
 }
 
 fn guard_told(guard: &GuardSpec, to: &str) -> String {

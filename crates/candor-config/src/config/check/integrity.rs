@@ -58,7 +58,7 @@ pub(super) fn integrity(
         if is_secoc {
             return secoc::check(spec, check, (on_bad, len, formats), checks, findings);
         }
-        let scheme = scheme(&check.scheme, (&check.span, len), findings)?;
+        let scheme = checked_scheme(check, (&check.span, len), findings)?;
         let needed = (*scheme.len.end(), check.scheme.len.as_ref().map_or(&check.span, |len| &len.span));
         lengths::exists(code::INTEGRITY, needed, formats, findings);
         lengths::guarded(spec, needed, findings);
@@ -149,7 +149,7 @@ pub(super) fn of_source(check: &CheckSpec, place: &Span, len: usize, findings: &
         }
         Some((word, _)) => return value::unknown_word(word, "drop\" or \"pass", findings),
     };
-    let scheme = scheme(&check.scheme, (place, len), findings)?;
+    let scheme = checked_scheme(check, (place, len), findings)?;
     if let Some(other) = check.scheme.len.as_ref().filter(|other| usize::from(other.value) != len) {
         let message = format!("The message has {len} bytes");
         findings.error(code::INTEGRITY, &other.span, message, "remove `len`");
@@ -202,6 +202,27 @@ fn len_of_message(spec: &RouteSpec, selections: &[Selection], checks: &Checks<'_
     let mut messages = checks.names.of_bus(bus).iter().flat_map(|database| &database.messages);
     let found = messages.find(|message| message.id.map(|found| found.raw().0) == id);
     found.map_or(8, |message| message.len.into())
+}
+
+/// The scheme of a check that does not authenticate; `None` after an error.
+fn checked_scheme(check: &CheckSpec, place: (&Span, usize), findings: &mut Findings) -> Option<Scheme> {
+    if let Some(flag) = check.strip.as_ref().filter(|flag| flag.value) {
+        findings.error(
+            code::INTEGRITY,
+            &flag.span,
+            "Only authenticated frames are stripped",
+            "remove `strip`, or add `secoc`",
+        );
+        return None;
+    }
+    let scheme = scheme(&check.scheme, place, findings)?;
+    let of_counter =
+        [check.scheme.max_delta.as_ref().map(|key| &key.span), check.scheme.resync.as_ref().map(|key| &key.span)];
+    if let Some(place) = of_counter.into_iter().flatten().next().filter(|_| scheme.counter.is_none()) {
+        findings.error(code::INTEGRITY, place, "The scheme has no counter", "remove it, or add `counter-at`");
+        return None;
+    }
+    Some(scheme)
 }
 
 /// `None` after an error.

@@ -2,6 +2,8 @@
 
 use candor_config::plan::{BusIndex, FrameSource, Plan};
 use candor_core::frame::Frame;
+use candor_core::job::{Computed, RealtimeNs, Seen};
+use candor_core::rule::Verdict;
 use candor_signals::compose::{Composer, Origin, Time};
 use serde::Serialize;
 
@@ -15,7 +17,9 @@ pub(super) struct ComposedView<'a> {
     frame: &'a str,
     to: &'a str,
     to_interface: &'a str,
-    /// If nothing else is received.
+    /// What its check finds wrong with the received frame, from which then no value is taken.
+    refused: Option<&'static str>,
+    /// If nothing else is received, with checksum and counter.
     data_hex: String,
     /// The signals that are taken, as they are sent.
     signals: Vec<SignalView<'a>>,
@@ -28,7 +32,13 @@ pub(super) fn of<'p>(plan: &'p Plan, bus: BusIndex, frame: &Frame) -> Vec<Compos
         let is_source = |source: &FrameSource| source.bus == bus && source.id == frame.id;
         let Some(number) = composed.sources.iter().position(is_source) else { continue };
         let Ok(mut composer) = Composer::new(composed.composition.clone(), Time::from_nanos(0)) else { continue };
-        let _sent_at_once = composer.received(Time::from_nanos(1), number, frame.payload()).is_some();
+        let check = composed.checks.get(number).and_then(Option::as_ref);
+        let is_refused =
+            |check: &&Computed| check.change_frame(RealtimeNs::UNKNOWN, &mut frame.clone()) == Verdict::Delete;
+        let refused = check.filter(is_refused).map(|check| check.fault(frame).unwrap_or("a bad frame"));
+        if refused.is_none() {
+            let _sent_at_once = composer.received(Time::from_nanos(1), number, frame.payload()).is_some();
+        }
         let mut signals = Vec::new();
         for (at, status) in composer.statuses().enumerate() {
             let signal = &composed.signals[at];
@@ -38,7 +48,11 @@ pub(super) fn of<'p>(plan: &'p Plan, bus: BusIndex, frame: &Frame) -> Vec<Compos
         }
         let to = plan.bus(composed.to);
         let (frame, to, to_interface) = (composed.name.as_str(), to.name.as_str(), to.interface.as_str());
-        all.push(ComposedView { frame, to, to_interface, data_hex: hex(composer.payload()), signals });
+        let mut payload = composer.payload().to_vec();
+        if let Some(protect) = &composed.protect {
+            let _always_sent = protect.change(Seen { id: composed.id, at: RealtimeNs::UNKNOWN }, &mut payload);
+        }
+        all.push(ComposedView { frame, to, to_interface, refused, data_hex: hex(&payload), signals });
     }
     all
 }
@@ -46,7 +60,11 @@ pub(super) fn of<'p>(plan: &'p Plan, bus: BusIndex, frame: &Frame) -> Vec<Compos
 impl ComposedView<'_> {
     pub(super) fn text(&self) -> String {
         let taken: Vec<_> = self.signals.iter().map(SignalView::text).collect();
-        let taken = if taken.is_empty() { "no value is taken".to_owned() } else { taken.join(", ") };
+        let taken = match self.refused {
+            Some(fault) => format!("no value is taken, because the check of this message finds {fault}"),
+            None if taken.is_empty() => "no value is taken".to_owned(),
+            None => taken.join(", "),
+        };
         let Self { frame, to, to_interface, data_hex, .. } = self;
         format!("composed: {frame} to {to} ({to_interface}), {data_hex} at first: {taken}")
     }

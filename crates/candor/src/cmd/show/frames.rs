@@ -24,6 +24,10 @@ pub(super) struct FrameView<'a> {
     cycle_s: Option<f64>,
     min_delay_s: f64,
     repetitions: u32,
+    /// What frames of a source must have, by bus and message.
+    checks: Vec<&'a str>,
+    /// What is written into each frame.
+    protect: Option<&'a str>,
     signals: Vec<SignalView<'a>>,
 }
 
@@ -46,6 +50,7 @@ pub(super) fn view<'a>(plan: &'a Plan, frame: &'a ComposedFrame) -> FrameView<'a
         timeout_s: input.timeout.as_ref().map(|timeout| timeout.later.as_secs_f64()),
         on_timeout: input.timeout.as_ref().map(|timeout| action(&timeout.action)),
     });
+    let told = |key: &'static str| frame.told.iter().filter(move |(of, _)| *of == key).map(|(_, text)| text.as_str());
     FrameView {
         name: &frame.name,
         to: &plan.bus(frame.to).name,
@@ -58,6 +63,8 @@ pub(super) fn view<'a>(plan: &'a Plan, frame: &'a ComposedFrame) -> FrameView<'a
         cycle_s: composition.send.cycle.map(|cycle| cycle.as_secs_f64()),
         min_delay_s: composition.send.min_delay.as_secs_f64(),
         repetitions: composition.send.repetitions,
+        checks: told("check").collect(),
+        protect: told("protect").next(),
         signals: signals.collect(),
     }
 }
@@ -77,7 +84,8 @@ pub(super) fn tree(plan: &Plan) -> String {
         let signals = frame.signals.iter().zip(&frame.composition.inputs);
         let signals = signals.map(|(signal, input)| ("signal", origin(signal, input)));
         let labels = [("message", message), ("sent", when(&frame.composition.send))];
-        for (label, meaning) in labels.into_iter().chain(signals) {
+        let told = frame.told.iter().cloned();
+        for (label, meaning) in labels.into_iter().chain(told).chain(signals) {
             text.push_str(&format!("{rail}       {label:<9} {meaning}\n"));
         }
     }

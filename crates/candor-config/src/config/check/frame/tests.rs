@@ -287,6 +287,7 @@ fn sources_are_checked() {
     let check = |name: &str, keys: &str| format!("[frame.check]\n{name} = {{ {keys} }}");
     let p01 = "e2e = \"P01\", data-id = 0x123";
     let dash = frame(&check("\"a.ABS1\"", p01), "Speed = { from = \"a.ABS2.Yaw\" }\nGear = { from = \"a.ABS1.Gear\" }");
+    assert_eq!(dash.told, [("check", "a.ABS1: E2E P01; bad frames are dropped".to_owned())]);
     assert_eq!(dash.sources.iter().map(|source| source.id.0).collect::<Vec<_>>(), [292, 291]);
     assert!(dash.checks[0].is_none());
     let seen = candor_core::job::Seen { id: RawId(291), at: candor_core::job::RealtimeNs::UNKNOWN };

@@ -83,6 +83,7 @@ fn watch(
             signals: Vec::new(),
             composition: Composition { initial: Box::default(), inputs: Box::default(), send: SendRule::NEVER },
             protect: None,
+            told: Vec::new(),
         });
         all.len() - 1
     });

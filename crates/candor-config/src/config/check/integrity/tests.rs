@@ -165,6 +165,10 @@ fn mistakes_are_named() {
     assert_eq!(of("{ e2e = \"P01\", data-id = 0x123 }"), Vec::<String>::new());
     assert_eq!(of("{ e2e = \"P99\", data-id = 0x123 }"), ["E0427 \"P99\""]);
     assert_eq!(of("{ e2e = \"P01\", data-id = 0x123, resync = 2 }"), ["E0427 2"]);
+    let checks = |table: &str| found(&format!("match = \"123\"\ncheck = {table}"));
+    assert_eq!(checks("{ e2e = \"P01\", data-id = 0x123, strip = true }"), ["E0427 true"]);
+    assert_eq!(checks("{ checksum = \"xor\", at = 7, max-delta = 3 }"), ["E0427 3"]);
+    assert_eq!(checks("{ checksum = \"xor\", at = 7, resync = 0 }"), ["E0427 0"]);
     assert_eq!(of("{ e2e = \"P02\", data-id = [1, 2] }"), ["E0427 { e2e = \"P02\", data-id = [1, 2] }"]);
     assert_eq!(of("{ e2e = \"P01\", data-id = 0x123, checksum = \"xor\" }"), ["E0410 \"xor\""]);
     assert_eq!(of("{ at = 7 }"), ["E0427 { at = 7 }"]);
