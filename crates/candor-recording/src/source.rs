@@ -54,6 +54,15 @@ impl<R: Read> Source<R> {
         self.consumed += count as u64;
     }
 
+    /// The next line without its place in the buffer, consumed, and whether it has an end; `None` after the last one.
+    #[cfg(feature = "all")]
+    pub(crate) fn take_line(&mut self) -> Result<Option<(Vec<u8>, bool)>, ReadError> {
+        let Some(line) = self.line()?.map(<[u8]>::to_vec) else { return Ok(None) };
+        self.consume_line(line.len());
+        let is_ended = line.ends_with(b"\n");
+        Ok(Some((line, is_ended)))
+    }
+
     /// Consumes a line of this many bytes, its end included.
     pub(crate) fn consume_line(&mut self, count: usize) {
         self.consume(count);

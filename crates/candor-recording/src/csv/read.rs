@@ -128,21 +128,16 @@ fn fields(line: &str) -> Result<Vec<String>, String> {
 
 impl<R: io::Read> ReadRecords for Reader<R> {
     fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
-        loop {
-            let Some(bytes) = self.source.line()? else { return Ok(false) };
-            let (len, is_ended) = (bytes.len(), bytes.ends_with(b"\n"));
-            let line = str::from_utf8(bytes).map(|line| line.trim_end().to_owned());
-            self.source.consume_line(len);
-            let found = match line {
-                Ok(line) => self.line(&line, record),
+        while let Some((line, is_ended)) = self.source.take_line()? {
+            let found = match str::from_utf8(&line) {
+                Ok(line) => self.line(line.trim_end(), record),
                 Err(_bytes) => Err("it is not UTF-8".to_owned()),
             };
-            match found {
-                Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err(why) => return Err(wrong(self.source.line_place(), why, is_ended)),
+            if found.map_err(|why| wrong(self.source.line_place(), why, is_ended))? {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     fn buses(&self) -> &Buses {

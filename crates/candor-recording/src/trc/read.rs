@@ -204,18 +204,14 @@ fn frame(words: &Words<'_>) -> Result<Frame, String> {
 
 impl<R: io::Read> ReadRecords for Reader<R> {
     fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
-        loop {
-            let Some(bytes) = self.source.line()? else { return Ok(false) };
-            let (len, is_ended) = (bytes.len(), bytes.ends_with(b"\n"));
+        while let Some((line, is_ended)) = self.source.take_line()? {
             // Names in comments may have any encoding.
-            let line = String::from_utf8_lossy(bytes).trim().to_owned();
-            self.source.consume_line(len);
-            match self.line(&line, record) {
-                Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err(why) => return Err(wrong(self.source.line_place(), why, is_ended)),
+            let found = self.line(String::from_utf8_lossy(&line).trim(), record);
+            if found.map_err(|why| wrong(self.source.line_place(), why, is_ended))? {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     fn buses(&self) -> &Buses {
