@@ -27,7 +27,6 @@ use candor_lab::report::{BoundsPage, bounds_html};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::guests;
-use super::progress::Progress;
 use crate::cli::BoundsArgs;
 use schedules::{Kept, Schedules};
 pub(super) use view::View;
@@ -165,17 +164,7 @@ fn in_guest(args: &BoundsArgs, kept: &[Kept], model: &Model<'_>) -> Result<(Stri
     spec.files.push((SCHEDULES.to_owned(), Schedules(kept.to_vec()).to_json(model)?.into_bytes()));
     spec.kernel.clone_from(&args.kernel);
     spec.timeout = args.timeout;
-    let mut progress = Progress::new();
-    (progress.kept, progress.kept_errors) = (Some(Vec::new()), Some(Vec::new()));
-    let exit = guest::run(&spec, &mut progress);
-    progress.clear();
-    let exit = exit.inspect_err(guests::show_console)?;
-    if exit.status != 0 {
-        render::err(&String::from_utf8_lossy(&progress.kept_errors.unwrap_or_default()));
-        return Err(format!("the schedules could not be played in the guest (status {})", exit.status).into());
-    }
-    let played: Played = serde_json::from_slice(&progress.kept.unwrap_or_default())
-        .map_err(|error| format!("the guest printed no responses: {error}"))?;
+    let played: Played = guests::figures(&spec)?;
     let response =
         |one: Option<[u64; 2]>| one.map(|[time, released]| Response { time: Ns(time), released: Ns(released) });
     let responses = played.responses.into_iter().map(|of| of.into_iter().map(response).collect());

@@ -25,7 +25,6 @@ use candor_lab::guest::{self, GuestSpec};
 use candor_lab::job::Topology;
 use candor_lab::kernel::Testbed;
 
-use super::progress::Progress;
 use super::{guests, tester};
 use crate::cli::EvidenceRunsArgs;
 
@@ -71,18 +70,8 @@ pub(super) fn in_guest(
     spec.files.extend(files_for_guest(&file)?);
     spec.kernel = kernel.map(str::to_owned);
     spec.timeout = timeout;
-    let mut progress = Progress::new();
     // Each gateway of a run repeats the warnings of the file.
-    (progress.kept, progress.kept_errors) = (Some(Vec::new()), Some(Vec::new()));
-    let exit = guest::run(&spec, &mut progress);
-    progress.clear();
-    let exit = exit.inspect_err(guests::show_console)?;
-    if exit.status != 0 {
-        render::err(&String::from_utf8_lossy(&progress.kept_errors.unwrap_or_default()));
-        return Err(format!("The runs failed in the guest (status {})", exit.status).into());
-    }
-    let runs = serde_json::from_slice(&progress.kept.unwrap_or_default());
-    Ok(runs.map_err(|error| format!("The guest printed no figures: {error}"))?)
+    guests::figures(&spec)
 }
 
 /// Where a file of the host is in the guest.

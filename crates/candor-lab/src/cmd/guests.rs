@@ -10,6 +10,7 @@ use candor_lab::guest::{self, ClockShift, GuestExit, GuestSpec, LabError, ShellE
 use candor_lab::job::Topology;
 use candor_lab::kernel::{self, Kernel, Move};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::progress::Progress;
 use crate::cli::{GuestArgs, LabKernelsArgs, LabRunArgs, LabShellArgs};
@@ -30,6 +31,24 @@ pub(crate) fn run(args: &LabRunArgs) -> Outcome {
         Some(error) => Err(error.into()),
         None => Ok(Exit::Guest(exit.status)),
     }
+}
+
+/// The JSON that a command prints in a guest. What it writes on standard error is shown only if it fails.
+///
+/// # Errors
+/// If the guest does not boot, or the command fails or prints something else.
+pub(crate) fn figures<T: DeserializeOwned>(spec: &GuestSpec) -> Result<T, Box<dyn std::error::Error>> {
+    let mut progress = Progress::new();
+    (progress.kept, progress.kept_errors) = (Some(Vec::new()), Some(Vec::new()));
+    let exit = guest::run(spec, &mut progress);
+    progress.clear();
+    let exit = exit.inspect_err(show_console)?;
+    if exit.status != 0 {
+        render::err(&String::from_utf8_lossy(&progress.kept_errors.unwrap_or_default()));
+        return Err(format!("The runs failed in the guest (status {})", exit.status).into());
+    }
+    let figures = serde_json::from_slice(&progress.kept.unwrap_or_default());
+    Ok(figures.map_err(|error| format!("The guest printed no figures: {error}"))?)
 }
 
 /// The arguments of a failed command may be files of this machine that are missing in the guest.
