@@ -90,6 +90,18 @@ impl<'p> Model<'p> {
         self.senders[self.network.messages[message.0].node.0].is_some()
     }
 
+    /// What the network does not know of frames that this machine sends, in words.
+    pub fn left_out(&self) -> Vec<String> {
+        let timed = self.plan.routes().iter().filter(|route| route.timing.is_some());
+        let timed =
+            timed.map(|route| format!("route {}: counted as if each frame was sent when it is received", route.name));
+        let composed = self.plan.frames().iter();
+        let composed = composed
+            .map(|frame| format!("composed frame {}: only as traffic tables or a database describe it", frame.name));
+        let modes = self.plan.modes().iter().map(|mode| format!("mode {}: its routes are left out", mode.name));
+        timed.chain(composed).chain(modes).collect()
+    }
+
     /// Adds the messages that routes make of a message.
     fn forward(
         &mut self,

@@ -43,6 +43,7 @@ struct Observed {
 }
 
 pub(crate) fn run(args: &BoundsArgs) -> Outcome {
+    are_different(args)?;
     let file = GatewayFile::read(&args.gateway)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let question = Question { latency: args.latency, quantile: None, controller: args.controller };
@@ -78,6 +79,21 @@ pub(crate) fn run(args: &BoundsArgs) -> Outcome {
     let exit = if view.is_exceeded() { Exit::No } else { Exit::Fine };
     let text = if args.json { render::object(&view) } else { view.text() };
     render::answer(&text, exit)
+}
+
+/// Refuses to write over a file that is read, or two files in one place.
+fn are_different(args: &BoundsArgs) -> Result<(), String> {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_missing| path.to_owned());
+    let read = [Some(&args.gateway), args.replay.as_ref()].into_iter().flatten();
+    let mut known: Vec<_> = read.map(|path| real(path)).collect();
+    for path in [&args.schedules, &args.html].into_iter().flatten() {
+        let place = real(path);
+        if known.contains(&place) {
+            return Err(format!("{} would be overwritten: choose another file", path.display()));
+        }
+        known.push(place);
+    }
+    Ok(())
 }
 
 fn note(observed: &mut [Observed], responses: &[Option<Response>], place: fn(&mut Observed) -> &mut Option<Ns>) {

@@ -43,6 +43,8 @@ pub(super) struct Deadlines {
     pub(super) all: usize,
     /// Those that can miss their deadline.
     pub(super) missed: Vec<String>,
+    /// What bounds do not know of frames that candor sends.
+    pub(super) left_out: Vec<String>,
 }
 
 impl Deadlines {
@@ -56,7 +58,7 @@ impl Deadlines {
             let response = bound.response.map_or_else(|| "none".to_owned(), milliseconds);
             format!("{}: bound {response}, deadline {}", model.name(message), milliseconds(bound.deadline))
         });
-        Ok(Self { all: model.network.messages.len(), missed: missed.collect() })
+        Ok(Self { all: model.network.messages.len(), missed: missed.collect(), left_out: model.left_out() })
     }
 }
 

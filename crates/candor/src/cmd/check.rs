@@ -104,11 +104,14 @@ fn verdict(file: &GatewayFile, loaded: &Loaded, denied: usize, deadlines: Option
         let most_or_more = if most.is_exact { "up to" } else { "at least" };
         let _ = write!(line, ", 1 frame becomes {most_or_more} {}", most.frames);
     }
-    if let Some(Deadlines { all, missed }) = deadlines {
+    if let Some(Deadlines { all, missed, left_out }) = deadlines {
         let _ = match missed.len() {
             0 => write!(line, ", all {all} deadlines hold"),
             missed => write!(line, ", {missed} of {all} deadlines can be missed"),
         };
+        if !left_out.is_empty() {
+            let _ = write!(line, " (not known: {})", left_out.join("; "));
+        }
     }
     // Denied findings are errors now, and counted above.
     let others: Vec<_> =

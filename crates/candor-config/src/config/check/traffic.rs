@@ -55,9 +55,10 @@ fn message(
     let errors = findings.errors();
     let bus = written.bus.as_ref().and_then(|bus| checks.buses.index(bus, findings));
     let id = written.id.as_ref().and_then(|text| identifier(text, findings));
-    let format = match written.frames.as_ref().map(|text| text.value.as_str()) {
-        Some("fd") => FrameFormat::Fd,
-        _ => FrameFormat::Classic,
+    let formats = [("classic", FrameFormat::Classic), ("fd", FrameFormat::Fd)];
+    let format = match &written.frames {
+        None => FrameFormat::Classic,
+        Some(text) => value::word(text, (code::TRAFFIC, "frame format", ""), &formats, findings)?,
     };
     let mut time = |text: &Option<Text>| text.as_ref().map(|text| value::duration(text, findings));
     let period = time(&written.period).or_else(|| time(&written.min_gap));

@@ -78,6 +78,14 @@ impl<'a> View<'a> {
         !self.holds
     }
 
+    /// How many messages could not be compared, if there are any.
+    fn not_compared(&self) -> String {
+        let unbounded = self.messages.iter().filter(|line| line.bound_ns.is_none()).count();
+        let unobserved = self.messages.iter().filter(|line| line.simulated_ns.or(line.guest_ns).is_none()).count();
+        let part = |count: usize, what: &str| if count > 0 { format!("; {count} {what}") } else { String::new() };
+        part(unbounded, "without a bound") + &part(unobserved, "without an observation")
+    }
+
     pub(super) fn text(&self) -> String {
         let has_guest = self.kernel_release.is_some();
         let mut rows = vec![cells(["message", "deadline", "bound", "simulated", "guest", "ratio", "found by", ""])];
@@ -110,7 +118,12 @@ impl<'a> View<'a> {
         }
         let exceeded = self.messages.iter().filter(|line| line.is_exceeded).count();
         let _ = match exceeded {
-            0 => writeln!(text, "\nNo bound of {} is exceeded", plural(self.messages.len(), "message")),
+            0 => writeln!(
+                text,
+                "\nNo bound of {} is exceeded{}",
+                plural(self.messages.len(), "message"),
+                self.not_compared()
+            ),
             _ => writeln!(
                 text,
                 "\n{} exceeded: the bound or the simulation is wrong; keep the schedule with --schedules FILE",

@@ -17,6 +17,8 @@ pub(in crate::cmd) struct View<'a> {
     assumptions: Assumed,
     buses: Vec<Bus<'a>>,
     messages: Vec<Message<'a>>,
+    /// What bounds do not know of frames that candor sends.
+    left_out: Vec<String>,
     /// With `--limits`.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<Limits>,
@@ -81,7 +83,7 @@ pub(super) struct Limits {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LowestBitRate {
     bus: String,
-    /// `null` if the present one does not hold.
+    /// `null` if a deadline can be missed with the present one.
     bitrate: Option<u32>,
 }
 
@@ -112,11 +114,10 @@ impl Limits {
             ));
         }
         for LowestBitRate { bus, bitrate } in &self.lowest_bit_rates {
-            let rate = bitrate.map_or_else(
-                || "the present bit rate does not hold".to_owned(),
-                |rate| format!("holds down to {rate} bit/s"),
-            );
-            lines.push(format!("bus {bus}: {rate}"));
+            lines.extend(bitrate.map(|rate| format!("bus {bus}: holds down to {rate} bit/s")));
+        }
+        if self.lowest_bit_rates.iter().any(|one| one.bitrate.is_none()) {
+            lines.push("a deadline can be missed already, so no bit rate and no latency is low enough".to_owned());
         }
         if let Some(latency) = self.longest_latency_ns {
             lines.push(format!("the latency of the gateway holds up to {}", milliseconds(Ns(latency))));
@@ -152,6 +153,7 @@ impl<'a> View<'a> {
             },
             buses: (0..model.network.buses.len()).map(BusId).map(bus).collect(),
             messages: analysis.bounds().map(|(message, bound)| Message::of(model, analysis, message, &bound)).collect(),
+            left_out: model.left_out(),
             limits,
         }
     }
@@ -176,6 +178,7 @@ impl<'a> View<'a> {
         }
         let frames = if controller_frames == 1 { "frame" } else { "frames" };
         lines.push(format!("controllers of this machine: {controller_frames} {frames}"));
+        lines.extend(self.left_out.iter().map(|what| format!("not known: {what}")));
         lines
     }
 

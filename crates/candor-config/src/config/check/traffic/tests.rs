@@ -59,6 +59,7 @@ fn what_cannot_be_is_an_error() {
     assert_eq!(message("period = \"0ms\""), ["E0312"]);
     assert_eq!(message("period = \"10ms\"\nframes = \"fd\""), ["E0432"]);
     let other = |lines: &str| codes(&format!("[[traffic]]\nbus = \"a\"\nperiod = \"10ms\"\n{lines}"));
+    assert_eq!(other("id = \"123\"\nlength = 8\nframes = \"foo\""), ["E0432"]);
     assert_eq!(other("id = \"123\"\nlength = 9"), ["E0432"]);
     assert_eq!(other("id = \"800\"\nlength = 8"), ["E0432"]);
     assert_eq!(other("id = \"1234\"\nlength = 8"), ["E0432"]);
