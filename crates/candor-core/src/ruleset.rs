@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  bus, format ─▶ Lists ─ error │ all │ masked: Groups by mask, merged in order │ inverted: runs │ exact: table, hash
-//!                   └─ numbers of jobs ─▶ Action ─▶ to, Patterns (payload), Change (each kept once) ─▶ visit
+//!                   └─ numbers of jobs ─▶ Action ─▶ to, Patterns (payload), Judges (checks), Change (each kept once) ─▶ visit
 //! ```
 //!
 //! `docs/speed.md` lists the cost in instructions.
@@ -16,6 +16,7 @@ mod change;
 mod exact;
 mod groups;
 mod inverted;
+mod judges;
 mod lists;
 mod masked;
 mod meter;

@@ -55,6 +55,12 @@ pub(crate) struct Eight {
 }
 
 impl Eight {
+    #[inline(always)]
+    fn counter(&self, word: u64) -> u32 {
+        let [low @ .., _, _, _, _] = (word >> self.counter & self.counter_max).to_le_bytes();
+        u32::from_le_bytes(low)
+    }
+
     #[inline]
     fn sum(&self, zeros: u16, word: u64) -> u16 {
         // Without a loop.
@@ -248,16 +254,27 @@ impl Protection {
     #[inline]
     pub(crate) fn look(&self, payload: &[u8]) -> (u32, Option<Verdict>) {
         if let (Some(eight), Ok(bytes)) = (&self.eight, <&[u8; 8]>::try_from(payload)) {
-            let word = u64::from_le_bytes(*bytes);
-            let [low @ .., _, _, _, _] = (word >> eight.counter & eight.counter_max).to_le_bytes();
-            let counter = u32::from_le_bytes(low);
-            let (header, values) = eight.header;
-            if word >> eight.result & self.result.max() != eight.sum(self.choice(counter).zeros, word).into() {
-                return (counter, Some(Verdict::WrongChecksum));
-            }
-            return (counter, (word & header != values).then_some(Verdict::WrongHeader));
+            return self.look_at_eight(eight, u64::from_le_bytes(*bytes));
         }
         self.look_at_any(payload)
+    }
+
+    #[inline(always)]
+    fn look_at_eight(&self, eight: &Eight, word: u64) -> (u32, Option<Verdict>) {
+        let counter = eight.counter(word);
+        let (header, values) = eight.header;
+        if word >> eight.result & self.result.max() != eight.sum(self.choice(counter).zeros, word).into() {
+            return (counter, Some(Verdict::WrongChecksum));
+        }
+        (counter, (word & header != values).then_some(Verdict::WrongHeader))
+    }
+
+    /// True if a payload of 8 bytes has this counter and nothing is wrong with it. False says nothing.
+    #[inline(always)]
+    pub(crate) fn is_right_eight(&self, counter: u32, payload: &[u8]) -> bool {
+        let (Some(eight), Ok(bytes)) = (&self.eight, <&[u8; 8]>::try_from(payload)) else { return false };
+        let word = u64::from_le_bytes(*bytes);
+        eight.counter(word) == counter && self.look_at_eight(eight, word).1.is_none()
     }
 
     #[inline(never)]

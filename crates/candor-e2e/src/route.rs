@@ -50,6 +50,30 @@ impl Check {
         self.protection.look(payload).1.is_none()
     }
 
+    /// Counts a payload, and goes on from it.
+    #[inline(always)]
+    fn is_valid(&self, payload: &[u8]) -> bool {
+        if self.state.is_next(&self.protection, payload) {
+            self.count(Verdict::Ok);
+            return true;
+        }
+        self.is_valid_otherwise(payload)
+    }
+
+    // Separate, so that the frame that comes most often needs no registers of it.
+    #[inline(never)]
+    fn is_valid_otherwise(&self, payload: &[u8]) -> bool {
+        let verdict = self.state.check(&self.protection, payload);
+        self.count(verdict);
+        verdict.is_valid()
+    }
+
+    #[inline]
+    fn count(&self, verdict: Verdict) {
+        let count = &self.counts[verdict as usize];
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
     /// The number of frames with each verdict, in the order of [`Verdict::ALL`].
     pub fn counts(&self) -> impl Iterator<Item = (Verdict, u64)> + '_ {
         Verdict::ALL.into_iter().zip(&self.counts).map(|(verdict, count)| (verdict, count.load(Ordering::Relaxed)))
@@ -68,22 +92,22 @@ impl Compute for Check {
         other.downcast_ref().is_some_and(same)
     }
 
-    fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
-        if !id.carries_data() {
-            return Fate::Send;
+    fn judges(&self) -> bool {
+        self.substitute.is_none()
+    }
+
+    fn judge(&self, Seen { id, .. }: Seen, payload: &[u8]) -> Fate {
+        if !id.carries_data() || self.is_valid(payload) || self.on_bad == OnBad::Pass {
+            Fate::Send
+        } else {
+            Fate::Delete
         }
-        let verdict = self.state.check(&self.protection, payload);
-        let count = &self.counts[verdict as usize];
-        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn change(&self, seen: Seen, payload: &mut [u8]) -> Fate {
         match &self.substitute {
-            _ if verdict.is_valid() => Fate::Send,
-            None => {
-                if self.on_bad == OnBad::Pass {
-                    Fate::Send
-                } else {
-                    Fate::Delete
-                }
-            }
+            None => self.judge(seen, payload),
+            _ if !seen.id.carries_data() || self.is_valid(payload) => Fate::Send,
             Some(substitute) if substitute.len() == payload.len() => {
                 payload.copy_from_slice(substitute);
                 Fate::Send

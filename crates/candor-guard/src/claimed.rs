@@ -123,6 +123,14 @@ fn is_about_addresses(id: RawId, payload: &[u8]) -> bool {
 
 impl Compute for Claimed {
     fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
+        self.judge(seen, payload)
+    }
+
+    fn judges(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
         if self.is_broken(seen.id, payload) {
             return self.tally.violated(Rule::J1939, seen, payload, self.on_violation);
         }

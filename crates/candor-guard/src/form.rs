@@ -132,6 +132,14 @@ impl Form {
 
 impl Compute for Form {
     fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
+        self.judge(seen, payload)
+    }
+
+    fn judges(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
         if !seen.id.carries_data() {
             return Verdict::Send;
         }

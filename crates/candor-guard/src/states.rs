@@ -53,6 +53,12 @@ impl Table {
         Self { shared: State::default(), slots: (0..count).map(|_slot| State::default()).collect() }
     }
 
+    /// The state of all frames, if they have one.
+    #[inline]
+    pub(crate) const fn shared(&self) -> &State {
+        &self.shared
+    }
+
     #[inline]
     pub(crate) fn of(&self, id: RawId) -> &State {
         if self.slots.is_empty() { &self.shared } else { self.find(id) }

@@ -194,8 +194,16 @@ impl Compute for Check {
         other.downcast_ref().is_some_and(same)
     }
 
-    fn change(&self, Seen { id, .. }: Seen, payload: &mut [u8]) -> Fate {
+    fn judges(&self) -> bool {
+        !self.changes_length()
+    }
+
+    fn judge(&self, Seen { id, .. }: Seen, payload: &[u8]) -> Fate {
         if !id.carries_data() || self.sends(self.judge(payload)) { Fate::Send } else { Fate::Delete }
+    }
+
+    fn change(&self, seen: Seen, payload: &mut [u8]) -> Fate {
+        Compute::judge(self, seen, payload)
     }
 
     fn changes_length(&self) -> bool {

@@ -73,6 +73,16 @@ pub trait Compute: Any + Send + Sync {
     /// implementations leave them alone; errors of the bus likewise.
     fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict;
 
+    /// True if [`judge`](Self::judge) does the same, because no frame is changed. A frame that is only judged is not copied.
+    fn judges(&self) -> bool {
+        false
+    }
+
+    /// Checks a payload, if this [`judges`](Self::judges).
+    fn judge(&self, _seen: Seen, _payload: &[u8]) -> Verdict {
+        Verdict::Send
+    }
+
     /// True if the other one changes every frame in the same way, from the same state.
     fn equals(&self, other: &dyn Any) -> bool;
 
@@ -123,6 +133,18 @@ impl Computed {
     #[inline]
     pub fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
         self.0.change(seen, payload)
+    }
+
+    /// True if no frame is changed, and [`judge`](Self::judge) does the same.
+    #[must_use]
+    pub fn judges(&self) -> bool {
+        self.0.judges()
+    }
+
+    /// Checks a payload, if this [`judges`](Self::judges).
+    #[inline]
+    pub fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
+        self.0.judge(seen, payload)
     }
 
     /// Changes or checks a frame.

@@ -4,10 +4,11 @@ use alloc::boxed::Box;
 
 use super::Visit;
 use super::change::{Change, ChangePool, Changes};
+use super::judges::{JudgePool, verdict};
 use super::patterns::{Choice, PatternPool, Patterns};
 use super::pool::number;
 use crate::frame::CANFD_MTU;
-use crate::job::{BusIndex, Job};
+use crate::job::{BusIndex, Computed, Job};
 use crate::rule::Verdict;
 
 /// Actions of all jobs. Equal changes and payloads are stored once.
@@ -18,14 +19,25 @@ pub(super) struct Actions {
     changes: Changes,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Action {
     to: u32,
     /// [`UNCHANGED`] if the frame is not modified.
     change: u32,
     payload: Choice,
-    /// Set if the job neither matches payloads nor modifies frames.
-    only_passes: bool,
+    /// `None`: the job neither matches payloads nor checks or modifies frames.
+    way: Option<Way>,
+}
+
+/// What a frame meets on its way through a job.
+#[derive(Clone, Debug)]
+enum Way {
+    /// Only checks.
+    Judges(Computed),
+    /// Only a modification.
+    Changes,
+    /// More than one of these, or payloads.
+    Looks(Option<Computed>),
 }
 
 const UNCHANGED: u32 = u32::MAX;
@@ -33,11 +45,17 @@ const UNCHANGED: u32 = u32::MAX;
 impl Actions {
     pub(super) fn of(jobs: &[Job]) -> Self {
         let (mut patterns, mut changes) = (PatternPool::default(), ChangePool::default());
+        let mut judges = JudgePool::default();
         let action = |job: &Job| {
             let change = changes.change_of(job).unwrap_or(UNCHANGED);
             let payload = patterns.choice_of(&job.payload);
-            let only_passes = change == UNCHANGED && payload.is_any();
-            Action { to: number(job.to.0), change, payload, only_passes }
+            let way = match (payload.is_any(), judges.judge_of(job), change) {
+                (true, None, UNCHANGED) => None,
+                (true, Some(judge), UNCHANGED) => Some(Way::Judges(judge)),
+                (true, None, _) => Some(Way::Changes),
+                (_, judge, _) => Some(Way::Looks(judge)),
+            };
+            Action { to: number(job.to.0), change, payload, way }
         };
         let jobs = jobs.iter().map(action).collect();
         Self { jobs, patterns: patterns.finish(), changes: changes.finish() }
@@ -49,23 +67,38 @@ impl Actions {
     pub(super) fn run<const LEN: usize>(&self, job: u32, bytes: &[u8; LEN], visitor: &mut impl Visit) {
         let position = job as usize;
         let Some(action) = self.jobs.get(position) else { return };
-        if !action.only_passes {
-            return self.look_and_change(action, (position, bytes), visitor);
+        match &action.way {
+            None => {}
+            Some(Way::Judges(judge)) => {
+                if verdict(judge, visitor.at(), bytes) == Verdict::Delete {
+                    return visitor.delete(position);
+                }
+            }
+            Some(Way::Changes) => return self.change(action, (position, bytes), visitor),
+            Some(Way::Looks(judge)) => return self.look((action, judge.as_ref()), (position, bytes), visitor),
         }
         visitor.pass(position, BusIndex(action.to as usize), bytes);
     }
 
-    /// Not inlined, so jobs that only forward frames do not reserve its stack space.
     #[inline(never)]
-    fn look_and_change<const LEN: usize>(
+    fn look<const LEN: usize>(
         &self,
-        action: &Action,
+        (action, judge): (&Action, Option<&Computed>),
         (job, bytes): (usize, &[u8; LEN]),
         visitor: &mut impl Visit,
     ) {
         if !action.payload.is_any() && !self.patterns.take(action.payload, bytes) {
             return;
         }
+        if judge.is_some_and(|judge| verdict(judge, visitor.at(), bytes) == Verdict::Delete) {
+            return visitor.delete(job);
+        }
+        self.change(action, (job, bytes), visitor);
+    }
+
+    /// Not inlined, so jobs that only forward frames do not reserve its stack space.
+    #[inline(never)]
+    fn change<const LEN: usize>(&self, action: &Action, (job, bytes): (usize, &[u8; LEN]), visitor: &mut impl Visit) {
         let to = BusIndex(action.to as usize);
         let Some(change) = self.changes.numbered(action.change) else { return visitor.pass(job, to, bytes) };
         if !change.is_in_place() {

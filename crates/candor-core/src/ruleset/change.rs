@@ -6,6 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::judges;
 use super::pool::{Pool, number};
 use crate::frame::{CAN_MAX_RAW_DLC, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
 use crate::job::{Computed, Job, RealtimeNs, Seen, SendAs};
@@ -19,7 +20,7 @@ pub(super) struct Change {
     id: Bits<u32>,
     /// Data of classic frames.
     data: Short,
-    /// Checks, and a change before the modifications.
+    /// Checks from the first one on that changes frames, and a change before the modifications.
     before: Box<[Computed]>,
     /// The last change.
     after: Option<Computed>,
@@ -47,7 +48,7 @@ struct Whole {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Computations {
     start: u32,
-    /// Checks, and a change before the modifications.
+    /// Those before the modifications.
     before: u32,
     /// There is a last change.
     after: bool,
@@ -99,7 +100,7 @@ impl ChangePool {
     /// The number of a job's change. `None` if the job changes nothing.
     pub(super) fn change_of(&mut self, job: &Job) -> Option<u32> {
         let modifications = &job.modifications;
-        if modifications.is_empty() && job.send_as.is_none() && !job.is_computed() {
+        if modifications.is_empty() && job.send_as.is_none() && computations(job).next().is_none() {
             return None;
         }
         let format = job.leaves_as();
@@ -117,7 +118,7 @@ impl ChangePool {
             FrameFormat::Classic => Bits::<u8>::SAME,
             FrameFormat::Fd => modifications.combined(|operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
         };
-        let changes_length = job.checks.iter().chain(&job.computed).chain(&job.protected).any(Computed::changes_length);
+        let changes_length = computations(job).any(Computed::changes_length);
         let is_same_layout = len.is_none() && flags == Bits::<u8>::SAME && job.send_as.is_none() && !changes_length;
         let change = Whole {
             id: modifications.combined(|operand| operand.id).unwrap_or(Bits::<u32>::SAME),
@@ -159,7 +160,7 @@ impl ChangePool {
 
     /// The jobs of a route come one after another and share theirs.
     fn computations_of(&mut self, job: &Job) -> Computations {
-        let all: Vec<_> = job.checks.iter().chain(&job.computed).chain(&job.protected).collect();
+        let all: Vec<_> = computations(job).collect();
         let known = self.computed.len().saturating_sub(all.len());
         let last = &self.computed[known..];
         let is_known = last.len() == all.len() && last.iter().zip(&all).all(|(known, one)| known.is(one));
@@ -290,6 +291,11 @@ impl Changes {
     fn of<'a, T>(&self, values: &'a [T], number: Option<u32>) -> Option<&'a T> {
         values.get(number? as usize)
     }
+}
+
+/// What is computed after the checks of [`judges`].
+fn computations(job: &Job) -> impl Iterator<Item = &Computed> {
+    job.checks.iter().skip(judges::of(job).len()).chain(&job.computed).chain(&job.protected)
 }
 
 /// Runs checks and computed changes until one deletes the frame.
