@@ -75,3 +75,39 @@ pub enum SchemeError {
     #[error("{profile} has payloads of one length, not {min} to {max} bytes")]
     VariableLen { profile: Profile, min: usize, max: usize },
 }
+
+impl SchemeError {
+    /// What to do about it.
+    #[must_use]
+    pub const fn help(&self) -> &'static str {
+        match self {
+            Self::CrcWidth { .. } | Self::CrcParameter { .. } => {
+                "the parameters of a CRC are those of its catalogue entry"
+            }
+            Self::Place { .. } => "a place is a byte, or the first bit and the number of bits",
+            Self::Outside { .. } => "move it into the frame, or give the length of the payload with `len`",
+            Self::Overlap { .. } => "move one of the two",
+            Self::WiderThanCrc { .. } => "give the place as many bits as the CRC has, or choose a wider CRC",
+            Self::Constant { .. } => "write a value that fits into its bits",
+            Self::Len { .. } | Self::LengthField { .. } => "write the length of the payload in bytes with `len`",
+            Self::Range { .. } => "write the first and the last byte with `over`, such as \"0..6\"",
+            Self::CounterBits { .. } => "write the bits of the counter alone",
+            Self::CounterRange { .. } | Self::CounterFirst { .. } => "change `counter-max`, or the bits of the counter",
+            Self::ListWithoutCounter { .. } => "write one value, or add `counter-at`",
+            Self::ListAndCounter { .. } => "write one value for each value of the counter, or a single one",
+            Self::MaxDelta { .. } => {
+                "write a smaller `max-delta`: one that half of the counter's values can tell from a step back"
+            }
+            Self::DataIdCount { needed: 1, .. } => "write one number, such as data-id = 0x123",
+            Self::DataIdCount { .. } => {
+                "write one number for each value of the counter, such as data-id = [1, 2, 3, …]"
+            }
+            Self::DataId { .. } => "write the Data-ID of the sender's configuration",
+            Self::Mode { .. } => "remove `mode`, or choose the profile that the sender has",
+            Self::Offset { .. } | Self::ProfileLen { .. } => {
+                "give the length of the payload with `len`, or change `offset`"
+            }
+            Self::VariableLen { .. } => "write one length with `len`",
+        }
+    }
+}

@@ -54,3 +54,26 @@ pub enum SchemeError {
     #[error("The scheme does not use a sync frame")]
     UnusedSync,
 }
+
+impl SchemeError {
+    /// What to do about it.
+    #[must_use]
+    pub const fn help(&self) -> &'static str {
+        match self {
+            Self::Len { .. } => "change `len`: the payload, the sent freshness value and the MAC fill it",
+            Self::PlainLen { .. } => "change `payload`, or `mac-bits` and `sent-bits`, which follow it",
+            Self::Outside { .. } => "make `len` larger, or `payload`, `mac-bits` or `sent-bits` smaller",
+            Self::Overlap { .. } => "make `payload`, `mac-bits` or `sent-bits` smaller",
+            Self::MacBits { .. } => "change `mac-bits`; AUTOSAR's P01 has 24",
+            Self::DataId { .. } => "write a shorter Data-ID",
+            Self::CounterBits { .. } => "change `counter-bits`, `trip-bits` or `reset-bits`",
+            Self::SentBits { .. } => "make `sent-bits` smaller, or `counter-bits` larger",
+            Self::FlagBits { .. } => "make `flag-bits` smaller, or `reset-bits` larger",
+            Self::Attempts { .. } => "change `attempts`",
+            Self::Start { .. } => "write a smaller `start`",
+            Self::SyncBits { .. } => "give both the same `trip-bits` and `reset-bits`",
+            Self::NoSync => "name the route that checks the sync frame, such as sync = \"sync\"",
+            Self::UnusedSync => "remove `sync`, or write secoc = \"P03\"",
+        }
+    }
+}

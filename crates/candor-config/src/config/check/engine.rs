@@ -82,7 +82,8 @@ fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
             "write engine = \"auto\", which keeps the other routes in the kernel, or \"bpf\" or \"read-write\""
         }
         Because::Protected => {
-            "write engine = \"auto\"; can-gw writes a checksum of one byte with counter = \"follow\" and set = { len = 8 }"
+            "write engine = \"auto\"; can-gw writes a checksum of one byte with set = { len = 8 } and without a counter, or with \
+             counter = \"follow\" for one that has all values of its bits (in P01 it has not)"
         }
         _ => "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"",
     };

@@ -1,5 +1,7 @@
 //! `check` and `protect`: checksums and counters of a route.
 
+pub(super) mod keys;
+
 use std::any::Any;
 
 use crate::config::check::{Checks, conflict, lengths, secoc, value};
@@ -63,7 +65,9 @@ pub(super) fn integrity(
         lengths::exists(code::INTEGRITY, needed, formats, findings);
         lengths::guarded(spec, needed, findings);
         let fits = scheme.len.clone();
-        let made = Check::new(scheme, on_bad).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()?;
+        let made = Check::new(scheme, on_bad)
+            .map_err(|wrong| value::refuse(&wrong, wrong.help(), &check.span, findings))
+            .ok()?;
         let Some(bytes) = substitute else { return Some(computed(made)) };
         let payload = value::bytes(&bytes, findings)?;
         if !fits.contains(&payload.len()) {
@@ -155,7 +159,7 @@ pub(super) fn of_source(check: &CheckSpec, place: &Span, len: usize, findings: &
         findings.error(code::INTEGRITY, &other.span, message, "remove `len`");
         return None;
     }
-    Check::new(scheme, on_bad).map_err(|wrong| value::refuse(&wrong, place, findings)).ok().map(computed)
+    Check::new(scheme, on_bad).map_err(|wrong| value::refuse(&wrong, wrong.help(), place, findings)).ok().map(computed)
 }
 
 /// The bits that a protection by [`Protect`] writes into a byte of the payload.
@@ -184,7 +188,9 @@ fn protect(
     }
     let scheme = scheme(&spec.scheme, (&spec.span, len), findings)?;
     let longest = *scheme.len.end();
-    let made = Protect::new(scheme, counted).map_err(|wrong| value::refuse(&wrong, &spec.span, findings)).ok()?;
+    let made = Protect::new(scheme, counted)
+        .map_err(|wrong| value::refuse(&wrong, wrong.help(), &spec.span, findings))
+        .ok()?;
     Some((computed(made), longest))
 }
 
@@ -237,6 +243,9 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
             conflict(other, message, (&name.span, "a profile"), "remove one of the two", findings);
             return None;
         }
+        if !keys::have_effect(spec, findings) {
+            return None;
+        }
         let profile = Profile::named(&name.value)
             .or_else(|| value::unknown_word(name, "P01\", \"P02\", \"P04\" to \"P07\", \"P11\" or \"P22", findings))?;
         let mode = match &spec.mode {
@@ -247,7 +256,7 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
         let ids: Vec<u32> = spec.data_id.iter().flatten().map(|id| id.value).collect();
         let offset = spec.offset.as_ref().map_or(0, |offset| offset.value.into());
         let settings = Settings { mode, offset, max_delta, resync, ..Settings::new(profile, ids, len) };
-        return settings.scheme().map_err(|wrong| value::refuse(&wrong, place, findings)).ok();
+        return settings.scheme().map_err(|wrong| value::refuse(&wrong, wrong.help(), place, findings)).ok();
     }
     let Some(at) = &spec.at else {
         let help = "write e2e = \"P01\" and a data-id, or checksum = \"SAE-J1850\" and at = 7";
@@ -255,6 +264,9 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
         return None;
     };
     let checksum = checksum(spec, place, findings)?;
+    if !keys::have_effect(spec, findings) {
+        return None;
+    }
     if let (Checksum::Crc(crc), PlaceSpec::Byte(byte)) = (checksum, at)
         && crc.width > 8
     {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::check::{Checks, lengths, value};
+use crate::config::check::{Checks, integrity, lengths, value};
 use crate::config::code;
 use crate::config::names::Names;
 use crate::config::spec::{CheckSpec, EntrySpec, ProtectSpec, RouteSpec, SchemeSpec, SecocSpec, Spec, is_true};
@@ -54,7 +54,9 @@ fn sync(route: &RouteSpec, check: &Table<CheckSpec>, names: &Names, findings: &m
     let scheme = scheme(route, (&check.scheme.secoc, &check.scheme, &check.span), 8, findings)?;
     let key = key(&check.scheme.secoc, &check.span, names, findings)?;
     let options = Options { on_bad, payload: Payload::Secured };
-    Check::new(scheme, key, None, options).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()
+    Check::new(scheme, key, None, options)
+        .map_err(|wrong| value::refuse(&wrong, wrong.help(), &check.span, findings))
+        .ok()
 }
 
 /// False after an error: keys of other schemes, and checks and protections that do not fit together.
@@ -67,7 +69,7 @@ pub(super) fn fits(route: &RouteSpec, findings: &mut Findings) -> bool {
     ];
     for (scheme, secoc, strip) in specs.into_iter().flatten() {
         if secoc.secoc.is_some() {
-            if let Some((key, span)) = keys_of_others(scheme).into_iter().find_map(|(key, span)| Some((key, span?))) {
+            if let Some((key, span)) = integrity::keys::written(scheme).next() {
                 error(span, &format!("Authenticated frames have no `{key}`"), &format!("remove `{key}` or `secoc`"));
             }
         } else {
@@ -92,37 +94,6 @@ pub(super) fn fits(route: &RouteSpec, findings: &mut Findings) -> bool {
         }
     }
     findings.errors() == errors
-}
-
-fn keys_of_others(scheme: &SchemeSpec) -> [(&'static str, Option<&Span>); 16] {
-    fn span<T>(written: &Option<Spanned<T>>) -> Option<&Span> {
-        written.as_ref().map(|written| &written.span)
-    }
-    [
-        ("e2e", span(&scheme.e2e)),
-        ("mode", span(&scheme.mode)),
-        ("offset", span(&scheme.offset)),
-        ("max-delta", span(&scheme.max_delta)),
-        ("resync", span(&scheme.resync)),
-        ("checksum", span(&scheme.checksum)),
-        ("crc", scheme.crc.as_ref().map(|crc| &crc.span)),
-        ("init", span(&scheme.init)),
-        ("negated", span(&scheme.negated)),
-        ("final-xor", span(&scheme.final_xor)),
-        ("at", scheme.at.as_ref().map(place_of)),
-        ("over", span(&scheme.over)),
-        ("counter-at", scheme.counter_at.as_ref().map(place_of)),
-        ("counter-max", span(&scheme.counter_max)),
-        ("before", scheme.before.as_ref().and_then(|list| Some(&list.first()?.span))),
-        ("after", scheme.after.as_ref().and_then(|list| Some(&list.first()?.span))),
-    ]
-}
-
-fn place_of(place: &crate::config::spec::PlaceSpec) -> &Span {
-    match place {
-        crate::config::spec::PlaceSpec::Byte(byte) => &byte.span,
-        crate::config::spec::PlaceSpec::Bits(bits) => &bits.span,
-    }
 }
 
 fn keys_of_secoc(secoc: &SecocSpec) -> [(&'static str, Option<&Span>); 11] {
@@ -164,7 +135,9 @@ pub(super) fn check(
     let key = key(&check.scheme.secoc, &check.span, checks.names, findings)?;
     let payload = if is_true(&check.strip) { Payload::Plain } else { Payload::Secured };
     let made = Check::new(scheme, key, sync, Options { on_bad, payload });
-    made.map(|check| Computed::new(Arc::new(check))).map_err(|wrong| value::refuse(&wrong, &check.span, findings)).ok()
+    made.map(|check| Computed::new(Arc::new(check)))
+        .map_err(|wrong| value::refuse(&wrong, wrong.help(), &check.span, findings))
+        .ok()
 }
 
 /// The protection of a route. `None` after an error.
@@ -192,7 +165,7 @@ pub(super) fn protect(
     let key = key(&protect.scheme.secoc, &protect.span, checks.names, findings)?;
     let made = Protect::new(scheme, key, sync);
     made.map(|protect| Computed::new(Arc::new(protect)))
-        .map_err(|wrong| value::refuse(&wrong, &protect.span, findings))
+        .map_err(|wrong| value::refuse(&wrong, wrong.help(), &protect.span, findings))
         .ok()
 }
 

@@ -194,8 +194,8 @@ pub(super) fn substitute(text: &Text) -> Option<Text> {
 }
 
 /// A scheme that cannot be compiled.
-pub(super) fn refuse(wrong: &impl std::fmt::Display, place: &Span, findings: &mut Findings) {
-    findings.error(code::INTEGRITY, place, wrong.to_string(), "see docs/integrity.md");
+pub(super) fn refuse(wrong: &impl std::fmt::Display, help: &str, place: &Span, findings: &mut Findings) {
+    findings.error(code::INTEGRITY, place, wrong.to_string(), help);
 }
 
 /// A number of up to 64 bits in hex, with or without 0x.

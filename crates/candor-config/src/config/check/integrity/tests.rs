@@ -172,6 +172,27 @@ fn mistakes_are_named() {
     assert_eq!(of("{ e2e = \"P02\", data-id = [1, 2] }"), ["E0427 { e2e = \"P02\", data-id = [1, 2] }"]);
     assert_eq!(of("{ e2e = \"P01\", data-id = 0x123, checksum = \"xor\" }"), ["E0410 \"xor\""]);
     assert_eq!(of("{ at = 7 }"), ["E0427 { at = 7 }"]);
+    for key in [
+        "at = 7",
+        "over = \"0..6\"",
+        "counter-max = 7",
+        "before = \"01\"",
+        "after = \"01\"",
+        "init = \"01\"",
+        "negated = true",
+        "final-xor = \"01\"",
+        "counter-at = 5",
+    ] {
+        let (_, value) = key.split_once(" = ").unwrap();
+        assert_eq!(of(&format!("{{ e2e = \"P01\", data-id = 0x123, {key} }}")), [format!("E0427 {value}")]);
+    }
+    for key in
+        ["data-id = 5", "mode = \"low\"", "offset = 1", "counter-max = 7", "negated = true", "final-xor = \"01\""]
+    {
+        let (_, value) = key.split_once(" = ").unwrap();
+        assert_eq!(of(&format!("{{ checksum = \"xor\", at = 7, {key} }}")), [format!("E0427 {value}")]);
+    }
+    assert_eq!(of("{ checksum = \"SAE-J1850\", at = 7, init = \"01\" }"), ["E0427 \"01\""]);
     assert_eq!(of("{ checksum = \"crc-9\", at = 7 }"), ["E0427 \"crc-9\""]);
     assert_eq!(of("{ checksum = \"CRC-16/CCITT-FALSE\", at = 6 }"), ["E0427 6"]);
     assert_eq!(of("{ checksum = \"xor\" }"), ["E0427 { checksum = \"xor\" }"]);
