@@ -82,6 +82,16 @@ enum Command {
     /// Install python-can and asammdf, which the tests of candor-recording compare with, and print their directory for CANDOR_PYTHON_CAN.
     #[command(name = "python-can")]
     PythonCan,
+    /// Install kubernetes-validate, which a test of candor-lab checks a script with, and print its directory for
+    /// CANDOR_KUBERNETES_VALIDATE.
+    #[command(name = "kubernetes-validate")]
+    KubernetesValidate,
+    /// Unpack Debian's Slurm, which a test of candor-lab starts, and print its directory for CANDOR_SLURM.
+    Slurm,
+    /// Unpack Debian's GNU parallel, which a test of candor-lab starts, and print its directory for CANDOR_PARALLEL.
+    Parallel,
+    /// Unpack the test shell of LAVA, which a test of candor-lab starts, and print its directory for CANDOR_LAVA.
+    Lava,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -146,6 +156,10 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Scapy => peers::SCAPY.run(),
         Command::CanCannelloni => peers::CAN_CANNELLONI.run(),
         Command::PythonCan => peers::PYTHON_CAN.run(),
+        Command::KubernetesValidate => peers::KUBERNETES_VALIDATE.run(),
+        Command::Slurm => peers::debian::SLURM.run(),
+        Command::Parallel => peers::debian::PARALLEL.run(),
+        Command::Lava => peers::debian::LAVA.run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -1,4 +1,6 @@
-//! Python packages that tests compare with, each in an environment of its own.
+//! Python packages that tests compare with, each in an environment of its own, and [programs of Debian](debian).
+
+pub(crate) mod debian;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -111,11 +113,33 @@ pub(crate) const PYTHON_CAN: Peer = Peer {
     sources: None,
 };
 
+/// Validates the jobs of `candor-lab measure --emit k8s` by the schemas of Kubernetes.
+pub(crate) const KUBERNETES_VALIDATE: Peer = Peer {
+    name: "kubernetes-validate",
+    version: "1.37.0",
+    variable: "CANDOR_KUBERNETES_VALIDATE",
+    requirements: &[
+        "attrs==26.1.0",
+        "importlib_resources==7.1.0",
+        "jsonschema==4.26.0",
+        "jsonschema-specifications==2025.9.1",
+        "packaging==26.4",
+        "PyYAML==6.0.4",
+        "referencing==0.37.0",
+        "rpds-py==2026.9.1",
+        "typing_extensions==4.16.0",
+    ],
+    sources: None,
+};
+
 /// The variables of all peers that can be installed, for tests.
 pub(crate) fn variables() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut variables = Vec::new();
-    for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY, CAN_CANNELLONI, PYTHON_CAN] {
+    for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY, CAN_CANNELLONI, PYTHON_CAN, KUBERNETES_VALIDATE] {
         variables.extend(peer.obtain()?.map(|folder| (peer.variable, folder)));
+    }
+    for tree in [debian::SLURM, debian::PARALLEL, debian::LAVA] {
+        variables.extend(tree.variable()?);
     }
     Ok(variables)
 }

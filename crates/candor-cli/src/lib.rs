@@ -39,6 +39,8 @@ pub enum Exit {
     No,
     /// Status 2: the command could not run.
     CouldNotRun,
+    /// Status 75, `EX_TEMPFAIL` of sysexits.h: not now, but the same command may succeed later. Batch systems repeat such tasks.
+    TryAgain,
     /// Status of a command in a guest.
     Guest(u8),
 }
@@ -49,6 +51,7 @@ impl Exit {
             Self::Fine => 0,
             Self::No => 1,
             Self::CouldNotRun => 2,
+            Self::TryAgain => 75,
             Self::Guest(status) => status,
         }
     }

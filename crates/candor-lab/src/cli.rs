@@ -20,7 +20,9 @@ pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
 pub(crate) use convert::ConvertArgs;
 pub(crate) use database::DatabaseArgs;
 pub(crate) use evidence::EvidenceArgs;
-pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset, TimelineArgs};
+pub(crate) use experiment::{
+    BatchScript, GuestLimits, MeasureArgs, MergeArgs, PapersArgs, Preset, TimelineArgs, WantedShard,
+};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use guests::{
     BareMetalArgs, BaselineArgs, DemoCommand, DemoInversionArgs, EvidenceRunsArgs, GuardArgs, GuestArgs, LabCellsArgs,

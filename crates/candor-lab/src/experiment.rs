@@ -20,10 +20,12 @@ mod cells;
 mod check;
 mod parse;
 mod rules;
+mod shard;
 
-pub use blocks::{Block, Shard, ShardError, name_of};
+pub use blocks::{Block, name_of};
 pub use cells::{Bench, Cell, Conditions, Ssh, StampSource, Testbed, Topology, Wire};
 pub use rules::{DATABASE, Decoys, Rules};
+pub use shard::{Shard, ShardError};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

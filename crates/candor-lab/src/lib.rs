@@ -7,6 +7,7 @@ mod names;
 pub mod arch;
 pub mod bare_metal;
 pub mod baseline;
+pub mod batch;
 pub mod board;
 pub mod border;
 pub mod bursts;

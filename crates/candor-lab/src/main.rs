@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         Command::Kernels(args) => cmd::guests::kernels(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Measure(args) => cmd::measure::run(&args),
-        Command::Merge(args) => cmd::measure::merge(&args),
+        Command::Merge(args) => cmd::measure::merge::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
         Command::Profile(args) => cmd::profile::run(&args),
         Command::Report(args) => cmd::report::run(&args),

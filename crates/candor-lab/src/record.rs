@@ -21,7 +21,7 @@ mod sample;
 use std::fs;
 use std::path::Path;
 
-pub use header::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, baseline_of, engine_of_baseline};
+pub use header::{ADAPTER_STAMPS, HOST, Header, KERNEL_STAMPS, baseline_of, engine_of_baseline};
 pub use sample::{Disposition, Inside, Sample};
 
 use crate::stats::Series;

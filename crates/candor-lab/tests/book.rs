@@ -36,15 +36,16 @@ use candor_lab::experiment;
 use require::require;
 
 /// Reasons for not running a block: it builds, installs as root, needs CAN hardware, is interactive or runs until it is stopped,
-/// takes more than ten minutes, uses results that the page does not create, or is a pattern.
-const REASONS: [&str; 7] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern"];
+/// takes more than ten minutes, uses results that the page does not create, is a pattern, or needs a cluster.
+const REASONS: [&str; 8] = ["builds", "installs", "hardware", "runs", "long", "results", "pattern", "cluster"];
 
 const BUS_LOG: &str = "(1700000000.000000) can0 123#1122\n(1700000000.001000) body 12345678##5AABB\n\
                        (1700000000.002000) can0 20000004#0008000000006000\n(1700000000.003000) body 123#R4\n";
 
 /// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
-const FILES: [(&str, &str, &str); 25] = [
+const FILES: [(&str, &str, &str); 26] = [
     ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
+    ("cluster.md", "plan.toml", "plan.toml"),
     ("conformance.md", "two.toml", "two.toml"),
     ("dashboard.md", "body.dbc", "body.dbc"),
     ("dashboard.md", "powertrain.dbc", "powertrain.dbc"),

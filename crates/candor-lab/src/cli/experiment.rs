@@ -1,11 +1,13 @@
 //! Arguments of `candor-lab measure`, `merge`, `papers` and `timeline`.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use candor_core::units::parse_duration;
 use candor_lab::arch::Arch;
-use candor_lab::experiment::Shard;
+use candor_lab::experiment::{Shard, ShardError};
 use clap::{Args, ValueEnum};
 
 use super::guests::ARCHS;
@@ -18,14 +20,18 @@ use super::results::share;
 /// order: in guests, one per CPU at once, or on interfaces of this machine and of a board, one cell after the
 /// other. Results are kept; run the same command again to resume an interrupted measurement. docs/plans.md describes plans.
 ///
-/// Exit status: 0 every cell was measured, 1 the plan is not valid, a cell failed or is invalid, or a budget is exceeded, 2 it
-/// could not run.
+/// In a batch system, --shard auto takes a part from the number of the task, and --emit prints a script that submits all parts and
+/// their merge. docs/how-to/cluster.md has the commands.
+///
+/// Exit status: 0 every cell was measured; 1 a cell failed or is invalid, or a budget is exceeded; 2 the plan is not valid, or it
+/// could not run; 75 cells are missing, because a guest failed or another process measures this part: try again later.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   candor-lab measure --preset quick --dry-run        the cells and the estimated time
   candor-lab measure --preset quick --show-plan > my.toml
   candor-lab measure my.toml                         again to resume
+  candor-lab measure my.toml --emit slurm -n 16 | sh 16 tasks of Slurm, and a merge after them
   candor-lab report my.results --html report.html")]
 pub(crate) struct MeasureArgs {
     /// Plan file; - is standard input.
@@ -45,15 +51,58 @@ pub(crate) struct MeasureArgs {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) limits: GuestLimits,
-    /// Measure only this part of the plan, such as 2/8; `candor-lab merge` combines the parts.
-    #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
-    pub(crate) shard: Shard,
+    /// Measure only this part of the plan, such as 2/8; `candor-lab merge` combines the parts. auto: that of this task of Slurm, Grid
+    /// Engine, GNU parallel, Kubernetes or Nomad; CANDOR_SHARDS is the number of parts, if the system does not tell it.
+    #[arg(long, value_name = "I/N|auto", default_value_t = WantedShard::Given(Shard::WHOLE), hide_default_value = true)]
+    pub(crate) shard: WantedShard,
+    /// Print a script for this batch system that measures the plan in parts and merges them, and exit.
+    #[arg(long, value_name = "SYSTEM", requires = "shards", conflicts_with_all = ["show_plan", "dry_run", "json", "shard"])]
+    pub(crate) emit: Option<BatchScript>,
+    /// Number of parts for --emit.
+    #[arg(short = 'n', long, value_name = "N", requires = "emit", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) shards: Option<u32>,
     /// Compare the cells with the budgets in this file, and exit with 1 if one is exceeded.
     #[arg(long, value_name = "FILE")]
     pub(crate) budget: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The part of a plan to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WantedShard {
+    Given(Shard),
+    /// From the environment of a batch system.
+    Auto,
+}
+
+impl FromStr for WantedShard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Given) }
+    }
+}
+
+impl fmt::Display for WantedShard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Given(shard) => shard.fmt(f),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+/// Batch systems for which there are scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BatchScript {
+    /// A shell script that submits a job array and the merge after it.
+    Slurm,
+    /// An Indexed Job of Kubernetes and a job that merges, as YAML.
+    K8s,
+    /// A shell script that runs GNU parallel, on this machine or by ssh.
+    Parallel,
 }
 
 /// Limits of all guests of a plan together.
@@ -69,15 +118,26 @@ pub(crate) struct GuestLimits {
 
 /// Combine the results of the parts of one plan.
 ///
-/// Exit status: 0 the results are complete, 1 parts are missing, 2 they are not of one plan, or the directory cannot be written.
+/// Every node of a cluster has measured a canary: a short cell, which must be the same on all of them, byte for byte. Cells of a node
+/// that differs from most are not merged. Missing shards are listed in the form that Slurm's --array takes.
+///
+/// Exit status: 0 the results are complete, 1 parts are missing or not trusted, 2 they are not of one plan, or the directory cannot
+/// be written.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab merge plan.shards/* --out plan.results
+  candor-lab merge plan.shards/* --out plan.results --discard    then repeat the shards that are listed")]
 pub(crate) struct MergeArgs {
-    /// Directories with results of `candor-lab measure --shard`.
+    /// Directories with results of `candor-lab measure --shard`. Files are left out.
     #[arg(required = true, value_name = "DIR")]
     pub(crate) parts: Vec<PathBuf>,
     /// Directory for the combined results.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Remove cells that are not trusted from the parts, so that the next run of their shards measures them again.
+    #[arg(long)]
+    pub(crate) discard: bool,
 }
 
 /// Built-in plans.

@@ -104,6 +104,10 @@ pub(crate) struct ReportArgs {
     /// Write a table of all cells as Markdown.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write commands for the test shell of LAVA, `lava-test-case NAME --result pass --measurement 2.9 --units us`: each cell's p50,
+    /// p99, max and lost frames.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lava: Option<PathBuf>,
     /// Write all frames as comma-separated values.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use candor_cli::{Exit, render};
+use candor_lab::batch;
 use candor_lab::cells::{CellOrder, SupervisorOrder};
 use candor_lab::device::{BARE_METAL, Device};
 use candor_lab::experiment::load::Load;
 use candor_lab::load::Running;
-use candor_lab::record::Header;
+use candor_lab::record::{self, Header};
 use candor_lab::supervisor::{Assignment, Ended, Supervised, SupervisorError};
 
 use super::method::Failed;
@@ -83,6 +84,7 @@ impl CellDevice {
             header.platform.extend(platform.map(|(key, value)| (key.to_owned(), value)));
             header.activity_per_second = activity_per_second;
         }
+        header.platform.insert(record::HOST.to_owned(), batch::node(|name| std::env::var(name).ok()));
         Ok(said)
     }
 }

@@ -1,10 +1,15 @@
 //! `candor-lab measure`: measures each cell of a plan once, and resumes after interruptions.
 
 mod budgets;
+mod canary;
 pub(super) mod dry_run;
+mod emit;
+mod expected;
 pub(super) mod guests;
 mod kernel_files;
+mod lease;
 mod machines;
+pub(crate) mod merge;
 mod progress;
 pub(super) mod results;
 pub(super) mod status_table;
@@ -12,23 +17,29 @@ pub(super) mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use candor_core::diagnostic::Diagnostic;
 use candor_lab::arch::Arch;
+use candor_lab::batch;
 use candor_lab::cells::{self, Order, OrderError};
-use candor_lab::experiment::{self, Available, Block, Plan};
+use candor_lab::experiment::{self, Available, Block, Plan, Shard, Testbed};
 use candor_lab::kernel;
 use candor_lab::tools;
 use clap::ValueEnum as _;
 
-use crate::cli::{GuestLimits, MeasureArgs, MergeArgs, Preset};
+use crate::cli::{GuestLimits, MeasureArgs, Preset, WantedShard};
 use candor_cli::Exit;
 use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, Invalid, plural, read_bytes};
+use candor_cli::gateway_file::{Form, Invalid, read_bytes};
 use candor_cli::render::{self, Source};
+use guests::Run;
+use lease::{Holder, Lease, LeaseError, Pace};
 use machines::Machines;
-use results::{Results, ResultsError};
+use progress::Progress;
+use results::{Origin, Results};
 
 const MOST_BYTES: usize = 1 << 20;
 /// A guest keeps its logs in memory.
@@ -44,14 +55,28 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
         return render::answer(&String::from_utf8_lossy(&bytes), Exit::Fine);
     }
     let source = Source::new(name, &bytes);
-    let Some(plan) = check(&source, &bytes, &plan_folder(args), Form::once(args.json))? else { return Ok(Exit::No) };
+    let Some(plan) = check(&source, &bytes, &plan_folder(args), Form::once(args.json))? else {
+        return Ok(Exit::CouldNotRun);
+    };
+    if let Some(system) = args.emit {
+        return emit::script(args, system);
+    }
     let budgets = args.budget.as_ref().map(|path| budgets::read(path, Form::once(args.json))).transpose()?;
     if matches!(budgets, Some(None)) {
-        return Ok(Exit::No);
+        return Ok(Exit::CouldNotRun);
     }
+    let shard = match args.shard {
+        WantedShard::Given(shard) => shard,
+        WantedShard::Auto => {
+            let found = batch::shard(|name| std::env::var(name).ok())?;
+            render::err(&format!("candor-lab: shard {} ({})\n", found.shard, found.from));
+            found.shard
+        }
+    };
     let blocks = plan.blocks();
+    let dealt = deal(&plan, &blocks, shard.of());
     let mine: Vec<&Block<'_>> =
-        (0..).zip(&blocks).filter(|(at, _)| args.shard.has(*at)).map(|(_, block)| block).collect();
+        dealt.iter().zip(&blocks).filter(|(to, _)| **to == shard.number()).map(|(_, block)| block).collect();
     if args.dry_run {
         return dry_run::show(args, &plan, &mine);
     }
@@ -61,21 +86,55 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
         kernel_files::check(&plan, &plan_folder(args))?;
     }
     let results = Results::open(&out, &bytes, &plan.logs)?;
-    let run = fill(&results, &plan, &plan_folder(args), &mine, args.limits)?;
+    let run = match fill(&results, &plan, &plan_folder(args), shard, &mine, args.limits) {
+        Err(error) if matches!(error.downcast_ref(), Some(LeaseError::Held { .. })) => {
+            render::error_chain("candor-lab", &*error);
+            return Ok(Exit::TryAgain);
+        }
+        run => run?,
+    };
     verdict::report(args, &plan, &mine, &results, &run, budgets.flatten().as_ref())
 }
 
-/// Measures the missing blocks of a plan. Its paths are relative to `folder`.
+/// The number of the shard of each block. Machines are those of one shard, because times of two of them cannot be compared.
+fn deal(plan: &Plan, blocks: &[Block<'_>], of: NonZeroU32) -> Vec<u32> {
+    let times = |guests: bool| {
+        let blocks = blocks.iter().filter(move |block| block.conditions.testbed.is_guest() == guests);
+        blocks.map(|block| expected::time(plan, block))
+    };
+    // The machines come last, as one.
+    let alone: Option<Duration> = times(false).reduce(|sum, time| sum + time);
+    let all: Vec<Duration> = times(true).chain(alone).collect();
+    let dealt = Shard::deal(&all, of);
+    let mut guests = dealt.iter();
+    let shard = |block: &Block<'_>| {
+        let shard = if block.conditions.testbed.is_guest() { guests.next() } else { dealt.last() };
+        shard.copied().unwrap_or(1)
+    };
+    blocks.iter().map(shard).collect()
+}
+
+/// Measures the missing blocks of a plan, those of a shard. Paths of the plan are relative to `folder`.
 pub(super) fn fill(
     results: &Results,
     plan: &Plan,
     folder: &Path,
+    shard: Shard,
     blocks: &[&Block<'_>],
     limits: GuestLimits,
-) -> Result<guests::Run, Box<dyn std::error::Error>> {
+) -> Result<Run, Box<dyn std::error::Error>> {
     let orders =
         blocks.iter().map(|block| Ok((*block, Order::of(plan, block)?))).collect::<Result<Vec<_>, OrderError>>()?;
-    let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
+    let done = |order: &(&Block<'_>, Order)| results.has(&order.0.name);
+    if orders.iter().all(done) {
+        let cells = blocks.iter().map(|block| block.cells.len()).sum();
+        Progress::new(cells, cells).finish();
+        return Ok(Run::default());
+    }
+    let node = batch::node(|name| std::env::var(name).ok());
+    let own = Holder { node: node.clone(), host: batch::node(|_| None), pid: std::process::id() };
+    let lease = Lease::take(results.folder(), shard, &own, Pace::USUAL)?;
+    let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(done);
     // A missing program would fail all cells of its guest.
     for (block, order) in todo.iter().filter(|(block, _)| block.conditions.testbed.is_guest()) {
         let arch = block.conditions.arch.unwrap_or_default();
@@ -86,9 +145,19 @@ pub(super) fn fill(
     }
     let files = kernel_files::find(results, plan, folder)?;
     let machines = Machines::ready(plan, folder, &todo)?;
+    let mut origin = (shard != Shard::WHOLE).then_some(Origin { node, shard, canary: None });
+    if let Some(origin) = &mut origin
+        && todo.iter().any(|(block, _)| block.conditions.testbed == Testbed::Icount)
+        && let Some(cell) = canary::cell(plan)
+    {
+        match canary::measure(plan, cell, results, limits, &machines.supervisors, &files, &lease)? {
+            Ok(name) => origin.canary = Some(name),
+            Err(run) => return Ok(run),
+        }
+    }
     let done = done.iter().map(|(block, _)| block.cells.len()).sum();
     // Dropping the machines removes candor from the board, before the report.
-    guests::run(limits, results, &todo, &machines.supervisors, &files, done)
+    guests::run(limits, &results.with_origin(origin), &todo, &machines.supervisors, &files, &lease, done)
 }
 
 /// `None` if the plan is invalid, after reporting why.
@@ -149,51 +218,6 @@ fn folder_of(args: &MeasureArgs) -> PathBuf {
         (_, Some(preset)) => PathBuf::from(format!("{}.results", preset.name())),
         _ => PathBuf::from("results"),
     }
-}
-
-/// `candor-lab merge`: combines parts of one plan that were measured on several machines.
-pub(crate) fn merge(args: &MergeArgs) -> Outcome {
-    let parts = args.parts.iter().map(|part| Results::existing(part)).collect::<Result<Vec<_>, _>>()?;
-    let Some((_, bytes)) = parts.first() else { return Ok(Exit::CouldNotRun) };
-    let (first, plan) = status_table::open(&args.parts[0])?;
-    let logs = first.logs(&plan.replays())?;
-    let files = first.kernel_files()?;
-    for (other, other_bytes) in &parts {
-        let differs = if other_bytes != bytes {
-            Some("plan".to_owned())
-        } else {
-            let others = other.logs(&plan.replays())?;
-            let log = others.into_iter().find(|(file, bytes)| logs.get(file) != Some(bytes)).map(|(file, _)| file);
-            log.map_or_else(
-                || Ok(kernel_files::difference(&files, &other.kernel_files()?)),
-                |log| Ok::<_, ResultsError>(Some(log)),
-            )?
-        };
-        if let Some(what) = differs {
-            let (one, other) = (args.parts[0].display(), other.folder().display());
-            return Err(format!("{other} contains results of another {what} than {one}").into());
-        }
-    }
-    let results = Results::open(&args.out, bytes, &plan.logs)?;
-    if !files.is_empty() {
-        results.keep_kernel_files(&files)?;
-    }
-    let mut missing = 0;
-    for block in plan.blocks() {
-        let mut is_there = results.has(&block.name);
-        for (part, _) in &parts {
-            is_there = is_there || results.copy_from(part, &block.name)?;
-        }
-        missing += if is_there { 0 } else { block.cells.len() };
-    }
-    let (cells, out) = (plan.cells().len(), args.out.display());
-    render::out(&format!("{} of {cells} cells are in {out}\n", cells - missing))?;
-    if missing == 0 {
-        return Ok(Exit::Fine);
-    }
-    let remedy = format!("candor-lab measure {out}/plan.toml --out {out} measures what is missing");
-    render::err(&format!("candor-lab: {} missing; {remedy}\n", plural(missing, "cell")));
-    Ok(Exit::No)
 }
 
 impl Preset {

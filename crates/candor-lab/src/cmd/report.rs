@@ -1,5 +1,7 @@
 //! `candor-lab report`: figures, threats and pages of records, or of a whole plan.
 
+mod lava;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
@@ -68,6 +70,7 @@ fn of_plan(folder: &Path, args: &ReportArgs) -> Result<(), Failed> {
     }
     write("\nReport", args.html.as_deref(), args.json, || matrix_html(&matrix))?;
     write("Markdown", args.markdown.as_deref(), args.json, || matrix_markdown(&matrix))?;
+    write("LAVA", args.lava.as_deref(), args.json, || lava::script(&matrix.cells))?;
     let levels = found.first().into_iter().flat_map(|cell| &cell.levels);
     let mut exports = Exports::begin(args, &levels.map(|(factor, _)| factor.clone()).collect::<Vec<_>>())?;
     if exports.is_empty() {
@@ -111,6 +114,7 @@ fn of_records(args: &ReportArgs) -> Result<(), Failed> {
     let frames = u32::try_from(frames).unwrap_or(u32::MAX);
     let (name, warm_up, seed) = ("Records".to_owned(), header.warm_up_frames, header.seed);
     let matrix = Matrix { name, frames, warm_up, seed, cells };
+    write("LAVA", args.lava.as_deref(), args.json, || lava::script(&matrix.cells))?;
     Ok(write("Markdown", args.markdown.as_deref(), args.json, || matrix_markdown(&matrix))?)
 }
 

@@ -1,12 +1,10 @@
-//! Order of the cells, their division into boots of guests, and shards.
+//! Order of the cells, and their division into boots of guests.
 //!
 //! State that a cell finds in a guest depends on the cells before it: caches of the kernel's allocator, timers, page tables. So
 //! the plan alone decides about a *block*, the cells of one boot: neither the number of machines nor earlier results matter. A
 //! plan gives the same instructions however it is divided and interrupted.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
-use std::str::FromStr;
 
 use crate::experiment::{Cell, Conditions, Plan};
 use candor_core::random::SplitMix64;
@@ -19,43 +17,6 @@ pub struct Block<'p> {
     pub cells: Vec<&'p Cell>,
     /// 16 hexadecimal digits.
     pub name: String,
-}
-
-/// A part of a plan: `2/8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// Position among the shards, from 1.
-    number: NonZeroU32,
-    of: NonZeroU32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("A shard is I/N, such as 2/8: the second of eight parts")]
-pub struct ShardError;
-
-impl Shard {
-    pub const WHOLE: Self = Self { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
-
-    pub fn has(self, position: usize) -> bool {
-        position % self.of.get() as usize == self.number.get() as usize - 1
-    }
-}
-
-impl FromStr for Shard {
-    type Err = ShardError;
-
-    fn from_str(text: &str) -> Result<Self, ShardError> {
-        let (number, of) = text.split_once('/').ok_or(ShardError)?;
-        let read = |text: &str| text.trim().parse::<NonZeroU32>().map_err(|_no_number| ShardError);
-        let shard = Self { number: read(number)?, of: read(of)? };
-        if shard.number <= shard.of { Ok(shard) } else { Err(ShardError) }
-    }
-}
-
-impl std::fmt::Display for Shard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.number, self.of)
-    }
 }
 
 impl Plan {

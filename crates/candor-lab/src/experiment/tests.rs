@@ -69,20 +69,6 @@ fn every_cell_is_in_one_block_of_its_place() {
 }
 
 #[test]
-fn shards_are_disjoint_and_complete() {
-    for of in 1..=5 {
-        let shards: Vec<Shard> = (1..=of).map(|number| format!("{number}/{of}").parse().unwrap()).collect();
-        for position in 0..20 {
-            assert_eq!(shards.iter().filter(|shard| shard.has(position)).count(), 1);
-        }
-    }
-    for text in ["0/2", "3/2", "1", "a/2", "1/0", ""] {
-        assert_eq!(text.parse::<Shard>(), Err(ShardError), "{text}");
-    }
-    assert_eq!("2/8".parse::<Shard>().unwrap().to_string(), "2/8");
-}
-
-#[test]
 fn repeats_are_separate_cells() {
     let plan = plan("repeats = 3\n[factor]\ngateway = [\"kernel\", \"read-write\"]\n");
     assert_eq!(plan.cells().iter().map(|cell| cell.repeat).collect::<Vec<_>>(), [1, 2, 3, 1, 2, 3]);

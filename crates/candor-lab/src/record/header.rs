@@ -25,6 +25,9 @@ pub fn engine_of_baseline(engine: &str) -> Option<&str> {
     engine.strip_prefix(BASELINE)
 }
 
+/// Key of the platform for the name of the tester's machine, whose times cannot be compared with those of another.
+pub const HOST: &str = "host";
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -41,7 +44,8 @@ pub struct Header {
     pub topology: Option<String>,
     /// `uname -r` of the gateway's kernel.
     pub kernel_release: String,
-    /// Kernel package, QEMU and command line of a guest; name and architecture of a board, and the tester's kernel.
+    /// Kernel package, QEMU and command line of a guest; name and architecture of a board, and the tester's kernel;
+    /// `host`, the name of the tester's machine, outside of guests.
     pub platform: BTreeMap<String, String>,
     pub candor_version: String,
     /// In can-utils notation; the first two payload bytes carry the tag.

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Header, Record};
+use crate::record::{HOST, Header, Record};
 use crate::stats::compare::{Change, NoiseFloor, NotCompared, RUNS_NEEDED, Verdict};
 use crate::stats::{CONFIDENCE, LatencyNs, Quantile, Series, TooFew};
 
@@ -187,6 +187,11 @@ fn refusal(a: &[Record], b: &[Record]) -> Option<String> {
     if all().any(|header| header.stamps != first.stamps) {
         return Some(format!("their timestamps have different sources: {} and {}", first.stamps, other.stamps));
     }
+    // Machines that seem to be equal are not.
+    let hosts: BTreeSet<&String> = all().filter_map(|header| header.platform.get(HOST)).collect();
+    if let [one, other, ..] = hosts.into_iter().collect::<Vec<_>>()[..] {
+        return Some(format!("their times are of different hosts: {one} and {other}"));
+    }
     None
 }
 
@@ -319,6 +324,18 @@ mod tests {
         assert_eq!(why, "n too small: p99 needs 368 frames, there are 100");
         assert!(matches!(max.1, Figure::Counted { a: 8099, b: 8102, .. }), "{max:?}");
         assert_eq!(difference.held_to(1.0), Held::Unknown);
+    }
+
+    #[test]
+    fn times_of_two_hosts_are_not_compared() {
+        let on = |host: &str, around| {
+            let mut runs = times(around, 6);
+            runs.iter_mut().for_each(|run| drop(run.header.platform.insert(HOST.to_owned(), host.to_owned())));
+            runs
+        };
+        assert!(matches!(Difference::of(&on("n1", 8000), &on("n1", 9000)), Difference::Figures { .. }));
+        let Difference::Refused(why) = Difference::of(&on("n1", 8000), &on("n2", 9000)) else { panic!("compared") };
+        assert_eq!(why, "their times are of different hosts: n1 and n2");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod bare_metal;
 mod border;
 mod bounds;
+mod cluster;
 mod dashboard;
 mod demo;
 mod lateness;

@@ -39,7 +39,7 @@ fn all_frames_arrived(results: &Value, frames: u32) {
 }
 
 /// All files in a directory with their contents.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -227,7 +227,7 @@ fn highest_rate_without_loss_is_reproducible() {
 fn mistakes_in_a_plan_are_reported_before_anything_runs() {
     let Some(lab) = Lab::find() else { return };
     let plan = lab.write("plan.toml", "[factor]\ngateway = [\"kernal\"]\n");
-    measure(&lab, &plan, &[]).exits_with(1).reports("did you mean \"kernel\"?");
+    measure(&lab, &plan, &[]).exits_with(2).reports("did you mean \"kernel\"?");
     let dry = measure(&lab, &lab.write("plan.toml", PLAN), &["--dry-run"]).exits_with(0);
     assert!(dry.stdout.contains("4 cells of 60 frames in 2 guests"), "{}", dry.stdout);
     assert!(!lab.path("plan.results").exists());

@@ -12,6 +12,7 @@ use candor_lab::guest::{self, ClockShift, GuestSpec};
 use candor_lab::job::WIRE_LISTENERS;
 use candor_lab::observer::Observer;
 
+use super::lease::Lease;
 use super::machines::Supervisors;
 use super::progress::{Event, Progress};
 use super::results::{KernelFiles, Results};
@@ -65,6 +66,7 @@ pub(super) fn run(
     todo: &[Ordered<'_, '_>],
     supervisors: &Supervisors,
     files: &KernelFiles,
+    lease: &Lease,
     done: usize,
 ) -> Result<Run, Box<dyn std::error::Error>> {
     let total = done + todo.iter().map(|(block, _)| block.cells.len()).sum::<usize>();
@@ -91,10 +93,17 @@ pub(super) fn run(
         scope.spawn(|| {
             let sender = sender;
             in_parallel(jobs, &guests, |(block, order)| {
+                if let Err(lost) = lease.check() {
+                    return note(block, Err(lost.into()));
+                }
                 let exit = one(limits, results, block, order, &candor, files, &sender);
                 note(block, exit.map(|exit| (exit.boot, exit.wall)));
             });
             for ordered in alone {
+                if let Err(lost) = lease.check() {
+                    note(ordered.0, Err(lost.into()));
+                    continue;
+                }
                 let begin = Instant::now();
                 let outcome = supervisors.one(limits, results, ordered, &sender);
                 note(ordered.0, outcome.map(|()| (Duration::ZERO, begin.elapsed())).map_err(Failure::from));
@@ -119,13 +128,13 @@ fn one(
     events: &Sender<Event>,
 ) -> Result<guest::GuestExit, Failure> {
     let part = results.begin(&block.name).map_err(|error| error.to_string())?;
-    let spec = specification(limits, block, order, candor, files, part)?;
+    let spec = specification(limits, block, order, candor, files, part.clone())?;
     let mut output = GuestOutput { events, lines: JsonLines::default(), states: Vec::new() };
     let exit = guest::run(&spec, &mut output)?;
     if exit.status != 0 {
         return Err(format!("the guest's command ended with status {}", exit.status).into());
     }
-    results.finish_block(block, order, &output.states)?;
+    results.finish_block(&part, block, order, &output.states)?;
     Ok(exit)
 }
 

@@ -105,7 +105,7 @@ impl Supervisors {
             let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
             return Err(if last.is_empty() { format!("the tester ended with {status}") } else { last.to_owned() });
         }
-        results.finish_block(block, &order, &states)
+        results.finish_block(&part, block, &order, &states)
     }
 }
 

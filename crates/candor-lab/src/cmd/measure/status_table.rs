@@ -207,8 +207,9 @@ mod tests {
             ("b", vec![cell(&names[3], State::Ok)]),
             ("a", vec![cell(&names[2], State::Failed("no room".to_owned())), cell(&"unknown".to_owned(), State::Ok)]),
         ] {
-            fs::write(results.begin(block).unwrap().join(format!("{}.record.csv", names[3])), &record).unwrap();
-            results.finish(block, &Block { candor_version: "1".to_owned(), cells }).unwrap();
+            let part = results.begin(block).unwrap();
+            fs::write(part.join(format!("{}.record.csv", names[3])), &record).unwrap();
+            results.finish(&part, block, &Block { candor_version: "1".to_owned(), cells }).unwrap();
         }
         let cells = read(&find_all(&plan, &results).unwrap()).unwrap();
         assert_eq!(cells.iter().map(|cell| &cell.name).collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());

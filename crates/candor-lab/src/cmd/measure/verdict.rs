@@ -50,7 +50,11 @@ pub(super) fn report(
     let verdict = budgets.map(|budgets| Verdict::of(budgets, &there.iter().map(|cell| cost(cell)).collect::<Vec<_>>()));
     let keeps_budgets = verdict.as_ref().is_none_or(Verdict::is_kept);
     let is_fine = cells.iter().all(|cell| cell.state == Some(State::Ok)) && keeps_budgets;
-    let exit = if is_fine { Exit::Fine } else { Exit::No };
+    let exit = match status_table::missing(&cells) {
+        0 if is_fine => Exit::Fine,
+        0 => Exit::No,
+        _ => Exit::TryAgain,
+    };
     if args.json {
         let names: Vec<&str> = there.iter().map(|cell| cell.name.as_str()).collect();
         let view = View {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use candor_lab::experiment::{self, Available, Plan};
+use candor_lab::experiment::{self, Available, Plan, Shard};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -60,7 +60,7 @@ impl Experiment {
         let plan = plan(&text)?;
         let results = Results::open(&folder, text.as_bytes(), &plan.logs)?;
         let blocks = plan.blocks();
-        let run = fill(&results, &plan, Path::new(""), &blocks.iter().collect::<Vec<_>>(), limits)?;
+        let run = fill(&results, &plan, Path::new(""), Shard::WHOLE, &blocks.iter().collect::<Vec<_>>(), limits)?;
         render::err(&run.failures());
         if !run.broken.is_empty() {
             render::err("candor-lab: run the same command again to retry the missing cells\n");

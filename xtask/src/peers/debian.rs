@@ -1,0 +1,82 @@
+//! Debian packages whose programs tests start, unpacked and not installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::{step, tools};
+
+/// Programs of Debian, of the release of this machine. apt checks their signatures.
+pub(crate) struct Tree {
+    name: &'static str,
+    /// What tests read its directory from.
+    variable: &'static str,
+    packages: &'static [&'static str],
+}
+
+/// Runs the scripts of `candor-lab measure --emit slurm`.
+pub(crate) const SLURM: Tree = Tree {
+    name: "slurm",
+    variable: "CANDOR_SLURM",
+    packages: &[
+        "slurmctld",
+        "slurmd",
+        "slurm-client",
+        "slurm-wlm-basic-plugins",
+        "libhwloc15",
+        "liblua5.1-0",
+        "libmunge2",
+    ],
+};
+
+/// Runs those of `--emit parallel`.
+pub(crate) const PARALLEL: Tree = Tree { name: "parallel", variable: "CANDOR_PARALLEL", packages: &["parallel"] };
+
+/// Has the `lava-test-case` of LAVA's test shell.
+pub(crate) const LAVA: Tree = Tree { name: "lava", variable: "CANDOR_LAVA", packages: &["lava-dispatcher"] };
+
+impl Tree {
+    /// `cargo xtask slurm` and the commands of the others: prints what the variable must be.
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        match self.obtain()? {
+            Some(folder) => println!("{}", folder.display()),
+            None => println!("{}: left out", self.name),
+        }
+        Ok(())
+    }
+
+    /// The variable and the directory, which is like `/`. `None`, after printing why, if it cannot be made.
+    pub(crate) fn variable(&self) -> anyhow::Result<Option<(&'static str, PathBuf)>> {
+        Ok(self.obtain()?.map(|folder| (self.variable, folder)))
+    }
+
+    fn obtain(&self) -> anyhow::Result<Option<PathBuf>> {
+        let folder = step::metadata()?.target_directory.join("tools").join(format!("debian-{}", self.name));
+        let folder = folder.into_std_path_buf();
+        if folder.exists() {
+            return Ok(Some(folder));
+        }
+        println!("xtask: unpacking {} of Debian", self.name);
+        if let Err(error) = self.unpack(&folder) {
+            tools::left_out(self.name, &format!("{error:#}; needs apt, and an archive of Debian packages"))?;
+            return Ok(None);
+        }
+        Ok(Some(folder))
+    }
+
+    fn unpack(&self, folder: &Path) -> anyhow::Result<()> {
+        let part = folder.with_extension("part");
+        let (packages, root) = (part.join("packages"), part.join("root"));
+        if part.exists() {
+            std::fs::remove_dir_all(&part)?;
+        }
+        std::fs::create_dir_all(&packages)?;
+        step::run(Command::new("apt-get").args(["--quiet=2", "download"]).args(self.packages).current_dir(&packages))?;
+        for package in std::fs::read_dir(&packages)? {
+            step::run(Command::new("dpkg-deb").arg("--extract").arg(package?.path()).arg(&root))?;
+        }
+        std::fs::rename(&root, folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(std::fs::remove_dir_all(&part)?)
+    }
+}
