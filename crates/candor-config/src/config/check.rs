@@ -19,6 +19,7 @@ mod payload;
 mod realtime;
 mod remap;
 mod route;
+mod scheme_keys;
 mod secoc;
 mod selection;
 mod signals;

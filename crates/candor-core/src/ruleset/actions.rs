@@ -69,11 +69,10 @@ impl Actions {
         let Some(action) = self.jobs.get(position) else { return };
         match &action.way {
             None => {}
-            Some(Way::Judges(judge)) => {
-                if verdict(judge, visitor.at(), bytes) == Verdict::Delete {
-                    return visitor.delete(position);
-                }
+            Some(Way::Judges(judge)) if verdict(judge, visitor.at(), bytes) == Verdict::Delete => {
+                return visitor.delete(position);
             }
+            Some(Way::Judges(_)) => {}
             Some(Way::Changes) => return self.change(action, (position, bytes), visitor),
             Some(Way::Looks(judge)) => return self.look((action, judge.as_ref()), (position, bytes), visitor),
         }

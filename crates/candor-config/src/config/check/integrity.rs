@@ -1,10 +1,8 @@
 //! `check` and `protect`: checksums and counters of a route.
 
-pub(super) mod keys;
-
 use std::any::Any;
 
-use crate::config::check::{Checks, conflict, lengths, secoc, value};
+use crate::config::check::{Checks, conflict, lengths, scheme_keys, secoc, value};
 use crate::config::code;
 use crate::config::spec::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, RouteSpec, SchemeSpec, is_true};
 use crate::plan::{Formats, Selection};
@@ -243,7 +241,7 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
             conflict(other, message, (&name.span, "a profile"), "remove one of the two", findings);
             return None;
         }
-        if !keys::have_effect(spec, findings) {
+        if !scheme_keys::have_effect(spec, findings) {
             return None;
         }
         let profile = Profile::named(&name.value)
@@ -264,7 +262,7 @@ fn scheme(spec: &SchemeSpec, (place, len): (&Span, usize), findings: &mut Findin
         return None;
     };
     let checksum = checksum(spec, place, findings)?;
-    if !keys::have_effect(spec, findings) {
+    if !scheme_keys::have_effect(spec, findings) {
         return None;
     }
     if let (Checksum::Crc(crc), PlaceSpec::Byte(byte)) = (checksum, at)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::check::{Checks, integrity, lengths, value};
+use crate::config::check::{Checks, lengths, scheme_keys, value};
 use crate::config::code;
 use crate::config::names::Names;
 use crate::config::spec::{CheckSpec, EntrySpec, ProtectSpec, RouteSpec, SchemeSpec, SecocSpec, Spec, is_true};
@@ -69,7 +69,7 @@ pub(super) fn fits(route: &RouteSpec, findings: &mut Findings) -> bool {
     ];
     for (scheme, secoc, strip) in specs.into_iter().flatten() {
         if secoc.secoc.is_some() {
-            if let Some((key, span)) = integrity::keys::written(scheme).next() {
+            if let Some((key, span)) = scheme_keys::written(scheme).next() {
                 error(span, &format!("Authenticated frames have no `{key}`"), &format!("remove `{key}` or `secoc`"));
             }
         } else {

@@ -6,7 +6,7 @@ use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::Spanned;
 
 /// The written keys of schemes that do not authenticate.
-pub(in crate::config::check) fn written(scheme: &SchemeSpec) -> impl Iterator<Item = (&'static str, &Span)> {
+pub(super) fn written(scheme: &SchemeSpec) -> impl Iterator<Item = (&'static str, &Span)> {
     fn span<T>(written: &Option<Spanned<T>>) -> Option<&Span> {
         written.as_ref().map(|written| &written.span)
     }
