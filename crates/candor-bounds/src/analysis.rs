@@ -120,6 +120,19 @@ impl Network {
         let clock = Clock::new(assumptions.lengths, &self.messages);
         Ok(Analysis::new(self.clone(), assumptions, &clock))
     }
+
+    /// What cannot hold whatever the bounds are, as [`Analysis::judgements`] without an analysis.
+    ///
+    /// # Errors
+    /// All [`Network::problems`], if there are any.
+    pub fn judgements(&self, assumptions: Assumptions) -> Result<Vec<Judgement>, Vec<Problem>> {
+        let problems = self.problems();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let clock = Clock::new(assumptions.lengths, &self.messages);
+        Ok(Analysis::prepare(self.clone(), assumptions, &clock).judgements())
+    }
 }
 
 impl Analysis {

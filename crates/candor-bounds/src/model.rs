@@ -55,7 +55,7 @@ pub struct Node {
 }
 
 /// The order in which the frames of a node go to its controller.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// The frame that would win arbitration first: a priority queue, or candor's `queue = "arbitration"`.
     Arbitration,

@@ -20,6 +20,12 @@ impl Ns {
         Self(us.saturating_mul(1_000))
     }
 
+    /// The next whole microsecond, for tables: equal times stay equal, and no bound is shown as shorter than it is.
+    #[must_use]
+    pub const fn up_to_us(self) -> Self {
+        Self(self.0.div_ceil(1000).saturating_mul(1000))
+    }
+
     /// The time from `earlier`; 0 if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {

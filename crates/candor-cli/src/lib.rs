@@ -1,6 +1,7 @@
 //! Exit codes, output and gateway files, shared by the programs `candor` and `candor-lab`.
 #![forbid(unsafe_code)]
 
+pub mod assumed;
 mod bounded;
 pub mod gateway_file;
 pub mod generate;

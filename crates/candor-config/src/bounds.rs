@@ -5,16 +5,18 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use candor_bounds::{
-    Band, Basis, Bus, BusId, Controller, Latency, Message, MessageId, Network, Node, NodeId, Ns, Origin, Problem, Queue,
+    Band, Basis, Bus, BusId, Controller, Judgement, Latency, Message, MessageId, Network, Node, NodeId, Ns, Origin,
+    Problem, Queue, Term,
 };
 
+pub use candor_bounds::{Assumptions, Lengths};
 use candor_core::frame::{Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::rule::convert;
 use candor_egress::policy::{Fair, Outgoing, Policy};
-use candor_signals::MessageId as DatabaseId;
+use candor_signals::{MessageId as DatabaseId, SendMode};
 
-use crate::plan::{BusIndex, Plan, Queueing, Traffic};
+use crate::plan::{BusIndex, ComposedFrame, Plan, Queueing, Sending, Traffic};
 
 /// What the file does not say.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +27,14 @@ pub struct Question {
     pub quantile: Option<f64>,
     /// Frames that the controllers of this machine hold, the one on the wire included.
     pub controller: NonZeroU32,
+    /// Of frames and faults.
+    pub assumptions: Assumptions,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self { latency: None, quantile: None, controller: NonZeroU32::MIN, assumptions: Assumptions::default() }
+    }
 }
 
 /// A network, and what its parts are called.
@@ -47,13 +57,21 @@ impl<'p> Model<'p> {
         let controller = Controller::Fifo(question.controller);
         let (network, buses, senders, nodes) = Default::default();
         let mut model = Self { plan, network, buses, senders, nodes, controller };
-        for traffic in traffic(plan) {
+        let all = traffic(plan, question);
+        // In the order of the file.
+        for bus in (0..plan.buses().len()).map(BusIndex) {
+            let brings = |one: &Traffic| copies(plan, one).iter().any(|(to, _)| *to == bus);
+            if all.iter().any(|one| one.bus == bus || !one.is_of_this_machine() && brings(one)) {
+                model.add_bus(bus)?;
+            }
+        }
+        for traffic in all {
             let bus = model.add_bus(traffic.bus)?;
             let node = match traffic.sender.as_deref() {
                 Some(Traffic::THIS_MACHINE) => model.this_machine(bus)?,
-                sender => model.sender_node(bus, sender),
+                sender => model.sender_node(bus, sender, &traffic.sending),
             };
-            let is_own = traffic.sender.as_deref() == Some(Traffic::THIS_MACHINE);
+            let is_own = traffic.is_of_this_machine();
             let socket = 1 + u32::try_from(model.network.messages.len()).unwrap_or(0);
             let (period, jitter) = (Ns::from(traffic.period), Ns::from(traffic.jitter));
             let origin = Origin::Queued { period, jitter };
@@ -72,11 +90,15 @@ impl<'p> Model<'p> {
             model.network.messages.push(message);
             // Frames that this machine sends are not received by it.
             if !is_own {
-                model.forward(number, &message, &traffic, question)?;
+                model.forward(number, &traffic, question)?;
             }
         }
         if model.network.messages.is_empty() {
-            return Err("the file has no traffic: add [[traffic]] tables, or a database with cycle times".to_owned());
+            return Err(
+                "the file has no traffic: add [[traffic]] tables, which candor learn traffic writes of a log, or a \
+                        database with cycle times"
+                    .to_owned(),
+            );
         }
         Ok(model)
     }
@@ -95,27 +117,25 @@ impl<'p> Model<'p> {
         let timed = self.plan.routes().iter().filter(|route| route.timing.is_some());
         let timed =
             timed.map(|route| format!("route {}: counted as if each frame was sent when it is received", route.name));
-        let composed = self.plan.frames().iter();
-        let composed = composed
-            .map(|frame| format!("composed frame {}: only as traffic tables or a database describe it", frame.name));
+        let is_known = |frame: &ComposedFrame| {
+            shortest(frame).is_some() || self.plan.traffic().iter().any(|one| (one.bus, one.id) == (frame.to, frame.id))
+        };
+        let composed = self.plan.frames().iter().filter(|frame| !is_known(frame));
+        let composed = composed.map(|frame| {
+            format!("composed frame {}: no shortest time between two frames; describe it in [[traffic]]", frame.name)
+        });
         let modes = self.plan.modes().iter().map(|mode| format!("mode {}: its routes are left out", mode.name));
         timed.chain(composed).chain(modes).collect()
     }
 
     /// Adds the messages that routes make of a message.
-    fn forward(
-        &mut self,
-        number: MessageId,
-        message: &Message,
-        traffic: &Traffic,
-        question: &Question,
-    ) -> Result<(), String> {
+    fn forward(&mut self, number: MessageId, traffic: &Traffic, question: &Question) -> Result<(), String> {
         for job in crate::lower(self.plan) {
-            let Some(frame) = forwarded(&job, message, traffic.bus) else { continue };
+            let Some(frame) = forwarded(&job, traffic) else { continue };
             let Some(longest) = question.latency else {
                 let route = &self.plan.route(job.route).name;
                 return Err(format!(
-                    "route {route} forwards messages: give its longest latency, such as --latency 200us"
+                    "[[route]] {route} forwards messages: give its longest latency, such as --latency 200us"
                 ));
             };
             let basis = question.quantile.map_or(Basis::Budget, Basis::Measured);
@@ -144,7 +164,7 @@ impl<'p> Model<'p> {
             return Ok(BusId(at));
         }
         let bus = &self.plan.buses()[index.0];
-        let no_rate = || format!("bus {} has traffic and no bitrate: add bitrate = \"500kbit/s\"", bus.name);
+        let no_rate = || format!("[bus.{}] has traffic and no bitrate: add bitrate = \"500kbit/s\"", bus.name);
         let nominal = bus.bitrate.ok_or_else(no_rate)?;
         self.buses.push(index);
         self.network.buses.push(Bus { nominal, data: bus.data_bitrate });
@@ -157,9 +177,9 @@ impl<'p> Model<'p> {
         NodeId(self.senders.len() - 1)
     }
 
-    /// Another node, which always competes with its most urgent frame.
-    fn sender_node(&mut self, bus: BusId, sender: Option<&str>) -> NodeId {
-        let new = |model: &mut Self| model.add_node(bus, Queue::Arbitration, Controller::Abortable, sender);
+    /// Another node.
+    fn sender_node(&mut self, bus: BusId, sender: Option<&str>, Sending { queue, controller }: &Sending) -> NodeId {
+        let new = |model: &mut Self| model.add_node(bus, queue.clone(), *controller, sender);
         let Some(name) = sender else { return new(self) };
         if let Some(node) = self.nodes.get(&(bus, name.to_owned())) {
             return *node;
@@ -181,7 +201,9 @@ impl<'p> Model<'p> {
             Some(Queueing::Bands(policy)) => Queue::Bands(policy.bands().iter().map(band).collect()),
             Some(Queueing::Tree(_)) => {
                 let name = &self.plan.buses()[self.buses[bus.0].0].name;
-                return Err(format!("[egress.{name}] is a tree, for which there are no bounds: write bands or queue"));
+                return Err(format!(
+                    "[egress.{name}]: there are no bounds for a tree; write bands or queue in its place"
+                ));
             }
         };
         let node = self.add_node(bus, queue, self.controller, Some(Traffic::THIS_MACHINE));
@@ -205,6 +227,19 @@ impl<'p> Model<'p> {
         let frame = Outgoing { id, len, priority: 0, mark: 0, from, groups: &[] };
         self.policy(bus).map_or(0, |policy| policy.band_of(&frame))
     }
+}
+
+/// With three decimals, rounded up.
+#[must_use]
+pub fn milliseconds(time: Ns) -> String {
+    time.up_to_us().to_string()
+}
+
+/// With one decimal, rounded up.
+#[must_use]
+pub fn percent(ppm: u64) -> String {
+    let tenths = ppm.div_ceil(1000);
+    format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
 /// In hexadecimal, with 3 or 8 digits.
@@ -233,6 +268,40 @@ impl Model<'_> {
         self.senders.iter().enumerate().filter_map(is_own)
     }
 
+    /// Messages that this machine sends on a bus.
+    pub fn sent_here(&self, bus: &str) -> Vec<MessageId> {
+        let is_own = |message: &MessageId| {
+            let node = self.network.messages[message.0].node;
+            self.senders[node.0].as_deref() == Some(Traffic::THIS_MACHINE)
+                && self.bus(self.network.nodes[node.0].bus) == bus
+        };
+        (0..self.network.messages.len()).map(MessageId).filter(is_own).collect()
+    }
+
+    /// What cannot hold, with the sum that shows it.
+    pub fn sum(&self, judgement: &Judgement) -> String {
+        const MOST_TERMS: usize = 5;
+        match judgement {
+            Judgement::DeadlineShorterThanFrame { message, deadline, frame } => format!(
+                "{}: its frame alone takes {}, its deadline is {}",
+                self.name(*message),
+                milliseconds(*frame),
+                milliseconds(*deadline)
+            ),
+            Judgement::Overload { bus, load } => {
+                let term = |term: &Term| {
+                    let (frame, period) = (milliseconds(term.frame), milliseconds(term.period));
+                    format!("{} {frame} / {period}", id_text(self.network.messages[term.message.0].id))
+                };
+                let terms: Vec<_> = load.terms.iter().take(MOST_TERMS).map(term).collect();
+                let others = load.terms.len().saturating_sub(MOST_TERMS);
+                let others = if others > 0 { format!(" + {others} others") } else { String::new() };
+                let (bus, percent, terms) = (self.bus(*bus), percent(load.ppm), terms.join(" + "));
+                format!("bus {bus}: more traffic than it can carry: {percent} = {terms}{others}")
+            }
+        }
+    }
+
     /// What prevents an analysis, in words.
     pub fn problems(&self, problems: &[Problem]) -> String {
         let text = |problem: &Problem| match problem {
@@ -254,9 +323,20 @@ fn band(band: &candor_egress::policy::Band) -> Band {
     Band { rate, share: band.share, turns: band.queue.fair() != Fair::No }
 }
 
+/// Bus and identifier of all frames that this machine makes of one of these.
+#[must_use]
+pub fn copies(plan: &Plan, message: &Traffic) -> Vec<(BusIndex, RawId)> {
+    let copy = |job: Job| forwarded(&job, message).map(|frame| (job.to, frame.id));
+    crate::lower(plan).into_iter().filter_map(copy).collect()
+}
+
 /// The frame that a job makes of a message, whatever its payload is. `None` if it does not take it.
-fn forwarded(job: &Job, message: &Message, from: BusIndex) -> Option<Frame> {
-    if job.is_xl || job.from != from || job.format != message.format || !job.filter.normalise().matches(message.id) {
+fn forwarded(job: &Job, message: &Traffic) -> Option<Frame> {
+    if job.is_xl
+        || job.from != message.bus
+        || job.format != message.format
+        || !job.filter.normalise().matches(message.id)
+    {
         return None;
     }
     let payload = [0; candor_core::frame::CANFD_MAX_DLEN];
@@ -275,14 +355,45 @@ fn forwarded(job: &Job, message: &Message, from: BusIndex) -> Option<Frame> {
     Some(frame)
 }
 
-/// That of the file, and messages with a cycle time of its databases that the file does not have.
-fn traffic(plan: &Plan) -> Vec<Traffic> {
+/// The shortest time between two frames, if it is known. Its timers do not wait for the bus.
+fn shortest(frame: &ComposedFrame) -> Option<Duration> {
+    let send = &frame.composition.send;
+    let delay = Some(send.min_delay).filter(|delay| send.delays_all && !delay.is_zero());
+    let has_only_cycle = send.mode == SendMode::Periodic && send.fast.is_none();
+    delay.or_else(|| send.cycle.filter(|_| has_only_cycle))
+}
+
+/// That of the file, then frames that this machine composes, then messages with a cycle time of databases. A bus and an
+/// identifier are in it once.
+fn traffic(plan: &Plan, question: &Question) -> Vec<Traffic> {
     let mut all = plan.traffic().to_vec();
+    let is_new = |all: &[Traffic], bus, id| !all.iter().any(|known| (known.bus, known.id) == (bus, id));
+    for frame in plan.frames() {
+        let (Some(period), Ok(len)) = (shortest(frame), u8::try_from(frame.composition.initial.len())) else {
+            continue;
+        };
+        if is_new(&all, frame.to, frame.id) {
+            all.push(Traffic {
+                bus: frame.to,
+                id: frame.id,
+                format: frame.format,
+                bit_rate_switch: frame.bit_rate_switch,
+                len,
+                period,
+                // From the timer to the queue.
+                jitter: question.latency.unwrap_or_default(),
+                deadline: period,
+                deadline_forwarded: period,
+                sender: Some(Traffic::THIS_MACHINE.to_owned()),
+                sending: Sending::default(),
+            });
+        }
+    }
     for bus in (0..plan.buses().len()).map(BusIndex) {
         for message in plan.databases(bus).iter().flat_map(|database| &database.messages) {
             let Some((id, period)) = message.id.map(DatabaseId::raw).zip(message.timing.cycle) else { continue };
             let Ok(len) = u8::try_from(message.len) else { continue };
-            if len > 64 || all.iter().any(|known| (known.bus, known.id) == (bus, id)) {
+            if len > 64 || !is_new(&all, bus, id) {
                 continue;
             }
             let is_fd = len > 8 || message.format.as_ref().is_some_and(|format| format.contains("FD"));
@@ -297,6 +408,7 @@ fn traffic(plan: &Plan) -> Vec<Traffic> {
                 deadline: period,
                 deadline_forwarded: period,
                 sender: message.senders.first().cloned(),
+                sending: Sending::default(),
             });
         }
     }

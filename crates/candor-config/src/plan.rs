@@ -5,6 +5,7 @@
 //! outgoing format of its route, and the engine can run every route on some kernel.
 
 mod modes;
+mod traffic;
 
 use std::any::Any;
 use std::num::NonZeroU32;
@@ -27,6 +28,7 @@ use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule
 use candor_signals::{Codec, Database, SendMode};
 pub(crate) use modes::Modes;
 pub use modes::{Announcement, Mode, ModeFrame};
+pub use traffic::{Sending, Traffic};
 
 /// A CAN network and its interface on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -383,31 +385,6 @@ impl ComposedFrame {
     }
 }
 
-/// A message that another node or program sends; for bounds only.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Traffic {
-    pub bus: BusIndex,
-    /// With `CAN_EFF_FLAG` for 29 bits.
-    pub id: RawId,
-    pub format: FrameFormat,
-    pub bit_rate_switch: bool,
-    /// Longest payload in bytes.
-    pub len: u8,
-    /// Or the shortest time between two frames.
-    pub period: Duration,
-    pub jitter: Duration,
-    pub deadline: Duration,
-    /// Of its copies on other buses.
-    pub deadline_forwarded: Duration,
-    /// [`Traffic::THIS_MACHINE`], or the name of a node. `None`: a node for this message alone.
-    pub sender: Option<String>,
-}
-
-impl Traffic {
-    /// The sender whose frames are sent by the queues of this machine.
-    pub const THIS_MACHINE: &str = "candor";
-}
-
 /// A message that signals of a composed frame are taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSource {
@@ -454,6 +431,16 @@ impl Plan {
     /// What others send, for bounds.
     pub fn traffic(&self) -> &[Traffic] {
         &self.traffic
+    }
+
+    /// True if a file of buses and traffic has no gateway.
+    pub fn is_only_traffic(&self) -> bool {
+        let has_queues = !self.egress.is_empty() || !self.modes().is_empty();
+        !self.traffic.is_empty()
+            && self.routes.is_empty()
+            && self.frames.is_empty()
+            && self.watched.is_empty()
+            && !has_queues
     }
 
     pub const fn realtime(&self) -> &Realtime {

@@ -15,7 +15,7 @@ mod results;
 mod tester;
 mod wire;
 
-pub(crate) use bounds::BoundsArgs;
+pub(crate) use bounds::{BoundsArgs, GatewayQueue};
 pub(crate) use bus::{AdapterSpec, BusSpec, check_buses};
 pub(crate) use convert::ConvertArgs;
 pub(crate) use database::DatabaseArgs;
@@ -28,7 +28,7 @@ pub(crate) use guests::{
     BareMetalArgs, BaselineArgs, DemoCommand, DemoInversionArgs, EvidenceRunsArgs, GuardArgs, GuestArgs, LabCellsArgs,
     LabHoldArgs, LabKernelsArgs, LabLoadArgs, LabRunArgs, LabShellArgs, PreflightArgs,
 };
-pub(crate) use learn::{LearnAllowArgs, LearnChecksumArgs, LearnCommand, LearnDetectArgs};
+pub(crate) use learn::{BusLog, LearnAllowArgs, LearnChecksumArgs, LearnCommand, LearnDetectArgs, LearnTrafficArgs};
 pub(crate) use methods::{
     LabBurstsArgs, LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSoakArgs, LabStreamArgs, LabSystemCallsArgs,
     PaperSetUps,
@@ -128,6 +128,11 @@ fn named<T: Copy + Send + Sync + 'static>(values: Values<T>) -> impl TypedValueP
         let found = values.iter().find(|(known, ..)| *known == name);
         found.map(|&(.., value)| value).ok_or("there is no such value")
     })
+}
+
+fn engine() -> impl TypedValueParser<Value = Engine> {
+    let names = Engine::all().map(|engine| PossibleValue::new(engine.name()));
+    PossibleValuesParser::new(names).try_map(|name| Engine::named(&name).ok_or("no such engine"))
 }
 
 fn user_engines() -> impl TypedValueParser<Value = UserEngine> {

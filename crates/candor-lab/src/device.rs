@@ -60,6 +60,13 @@ impl Gateway {
         Self { program: Program::Gateway, arguments, stop: Vec::new(), shown: file.display().to_string() }
     }
 
+    /// With this engine in place of the one in the file.
+    #[must_use]
+    pub fn with_engine(mut self, engine: &str) -> Self {
+        self.arguments.push(format!("--engine={engine}").into());
+        self
+    }
+
     /// Any program that forwards frames until it is stopped, or that sets up the kernel and exits. `stop` is run at the
     /// end.
     pub fn of_command(start: &[String], stop: &[String]) -> Self {

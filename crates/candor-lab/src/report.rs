@@ -14,7 +14,7 @@ mod parts;
 mod summary;
 mod threat;
 
-pub use bounds::{BoundsPage, bounds_html};
+pub use bounds::{Beside, BoundsPage, bounds_html};
 pub use chart::{Curve, Curves, Picture, Rule, TimeUnit};
 pub use claims::{ClaimLine, ClaimPage, ClaimTable, Judgement, Seen, index_html, index_markdown, page_html};
 pub use evidence::{EvidenceLine, EvidencePage, evidence_html};

@@ -35,6 +35,7 @@ fn help_states_the_exit_status() {
         "learn allow",
         "learn checksum",
         "learn detect",
+        "learn traffic",
         "evidence",
         "bounds",
     ] {

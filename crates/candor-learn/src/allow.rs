@@ -15,7 +15,7 @@ mod selector;
 
 pub use constant::Constant;
 pub use differ::{Difference, differences};
-pub use guard::Guard;
+pub use guard::{Guard, duration};
 pub use judge::{Judge, Key};
 pub use observed::{Gaps, Observed, observe};
 pub use range::Range;

@@ -43,6 +43,7 @@
 #![warn(missing_docs)]
 
 pub mod allow;
+mod arrivals;
 mod candidate;
 mod counter;
 mod crc;
@@ -58,6 +59,8 @@ mod scheme;
 mod traffic;
 mod written;
 
+pub use allow::duration;
+pub use arrivals::Arrivals;
 pub use candidate::Ambiguity;
 pub use counter::FoundCounter;
 pub use hypothesis::Hypothesis;

@@ -11,7 +11,7 @@ mod state;
 mod verify;
 mod watch;
 
-pub(crate) use bounds::{AssumedArgs, BoundsArgs};
+pub(crate) use bounds::BoundsArgs;
 pub(crate) use check::{CheckArgs, WARNINGS};
 pub(crate) use dump::DumpArgs;
 pub(crate) use egress::{

@@ -134,6 +134,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     });
     egress::are_forwarded(&plan, spec, findings);
     realtime::has_effect(&plan, spec, findings);
+    traffic::can_hold(&plan, spec, findings);
     Some(plan)
 }
 
@@ -198,7 +199,9 @@ fn has_sections(spec: &Spec, findings: &mut Findings) {
         findings.error(code::NO_BUS, &(0..0), "The file has no bus", help);
     }
     let is_watching = spec.buses.specs.iter().any(|bus| bus.watch.iter().flatten().next().is_some());
-    if !spec.sections.route && !spec.sections.egress && !spec.sections.frame && !is_watching {
+    // Without a gateway, there are bounds of its buses.
+    let has_traffic = !spec.traffic.is_empty();
+    if !spec.sections.route && !spec.sections.egress && !spec.sections.frame && !is_watching && !has_traffic {
         let help = "add a table [[route]] with name = \"…\", from = \"BUS\" and to = \"BUS\", or `watch` to a bus";
         findings.error(code::NO_ROUTE, &(0..0), "The file has no route", help);
     }

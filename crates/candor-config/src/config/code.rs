@@ -94,6 +94,7 @@ candor_core::codes! {
     ROUNDED = "W0519";
     ALARM_COMES_BACK = "W0520";
     NOT_ANNOUNCED = "W0521";
+    CANNOT_HOLD = "W0522";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

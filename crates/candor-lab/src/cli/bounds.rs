@@ -1,11 +1,14 @@
 //! Arguments of `candor-lab bounds`.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use candor_core::units::{parse_duration, parse_duration_or_zero};
-use clap::Args;
+use candor_cli::assumed::AssumedArgs;
+use candor_config::engine::Engine;
+use candor_core::units::parse_duration;
+use clap::{Args, ValueEnum};
+
+use super::engine;
 
 /// Search for late frames on simulated buses, and compare them with the bounds of `candor bounds`.
 ///
@@ -23,17 +26,15 @@ Examples:
   candor-lab bounds car.toml --latency 500us
   candor-lab bounds car.toml --latency 500us --controller 3 --guest --html bounds.html
   candor-lab bounds car.toml --latency 500us --schedules worst.json
+  candor-lab bounds car.toml --latency 500us --queues fifo,bands,arbitration
+  candor-lab bounds car.toml --latency 500us --guest --engines kernel,bpf,mmap-adaptive
   candor-lab bounds car.toml --latency 500us --replay worst.json")]
 pub(crate) struct BoundsArgs {
     /// Gateway file with traffic tables, or databases with cycle times.
     #[arg(value_name = "FILE")]
     pub(crate) gateway: PathBuf,
-    /// Longest time from the end of a frame on one bus to its copy in the queue of the next. Required if a message is forwarded.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_or_zero)]
-    pub(crate) latency: Option<Duration>,
-    /// Frames that the controllers of the gateway hold, the one on the wire included.
-    #[arg(long, value_name = "FRAMES", default_value = "1")]
-    pub(crate) controller: NonZeroU32,
+    #[command(flatten)]
+    pub(crate) assumed: AssumedArgs,
     /// Schedules to try for each message, in addition to its critical instant.
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub(crate) plays: u32,
@@ -49,6 +50,13 @@ pub(crate) struct BoundsArgs {
     /// Write a page with loads, bounds, deadlines, observations and worst cases to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Compare queues of the gateway: file (that of the file), fifo (one queue in the order in which frames come), bands (those that
+    /// candor bounds --propose finds), arbitration (the most urgent frame first).
+    #[arg(long, value_name = "QUEUES", value_delimiter = ',', value_enum, default_value = "file")]
+    pub(crate) queues: Vec<GatewayQueue>,
+    /// Compare engines of the gateway in the guest, which candor engines lists (default: that of the file).
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine(), requires = "guest", hide_possible_values = true)]
+    pub(crate) engines: Vec<Engine>,
     /// Play the worst schedules with the gateway itself, in a guest.
     #[arg(long)]
     pub(crate) guest: bool,
@@ -61,7 +69,30 @@ pub(crate) struct BoundsArgs {
     /// Play on this machine: in the guest.
     #[arg(long, hide = true, requires = "replay")]
     pub(crate) here: bool,
+    /// Engine of the gateway with --here.
+    #[arg(long, hide = true, requires = "here", value_parser = engine())]
+    pub(crate) engine: Option<Engine>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How the gateway queues its frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GatewayQueue {
+    File,
+    Fifo,
+    Bands,
+    Arbitration,
+}
+
+impl GatewayQueue {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Fifo => "fifo",
+            Self::Bands => "bands",
+            Self::Arbitration => "arbitration",
+        }
+    }
 }

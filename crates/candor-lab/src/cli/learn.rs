@@ -1,6 +1,7 @@
 //! Arguments of `candor-lab learn`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -12,6 +13,7 @@ pub(crate) enum LearnCommand {
     Checksum(LearnChecksumArgs),
     Allow(LearnAllowArgs),
     Detect(LearnDetectArgs),
+    Traffic(LearnTrafficArgs),
 }
 
 /// Find the checksum and the counter of an identifier in a log, and print them as keys of a gateway file.
@@ -117,4 +119,56 @@ pub(crate) struct LearnDetectArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Write the messages of logs as traffic tables of a gateway file, for candor bounds.
+///
+/// Each identifier becomes a table [[traffic]] with its longest payload, and its period and jitter, or its shortest gap. All frames
+/// of the logs keep to them. Comments say what was seen, and what a log does not show.
+///
+/// The bus of a log is that after =. Without it, each interface of the log is a bus: with --gateway the one that has this interface
+/// there, otherwise one with the name of the interface. With --gateway, messages that FILE already has in [[traffic]] are left out,
+/// and those that FILE forwards or composes.
+///
+/// The ending of a log names its format (candor-lab convert --help); other files, and standard input, are logs of candump.
+///
+/// Exit status: 0 there is at least one table, 1 none, or FILE is not valid, 2 a log could not be read.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor-lab learn traffic drive.log=powertrain >> car.toml
+  candor-lab learn traffic engine.pcapng=powertrain doors.log=body --gateway car.toml >> car.toml
+  (cat car.toml; candor-lab learn traffic both.log --gateway car.toml) | candor bounds - --latency 200us")]
+pub(crate) struct LearnTrafficArgs {
+    /// Recordings, each with the name of its bus; - reads standard input.
+    #[arg(required = true, value_name = "LOG[=BUS]")]
+    pub(crate) logs: Vec<BusLog>,
+    /// Only frames of this interface, if a log has several.
+    #[arg(long, value_name = "IF")]
+    pub(crate) interface: Option<String>,
+    /// Gateway file whose buses these are.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) gateway: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `LOG` or `LOG=BUS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BusLog {
+    pub(crate) path: PathBuf,
+    pub(crate) bus: Option<String>,
+}
+
+impl FromStr for BusLog {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.rsplit_once('=') {
+            Some(("", _) | (_, "")) => Err("write LOG=BUS, such as drive.log=powertrain".to_owned()),
+            Some((path, bus)) => Ok(Self { path: path.into(), bus: Some(bus.to_owned()) }),
+            None => Ok(Self { path: text.into(), bus: None }),
+        }
+    }
 }

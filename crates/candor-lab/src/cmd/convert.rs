@@ -1,6 +1,6 @@
 //! `candor-lab convert`.
 
-mod files;
+pub(super) mod files;
 
 use std::error::Error;
 use std::fmt::Write as _;

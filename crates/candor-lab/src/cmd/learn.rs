@@ -4,6 +4,7 @@ pub(super) mod allow;
 pub(super) mod checksum;
 pub(super) mod detect;
 mod log;
+pub(super) mod traffic;
 
 use candor_cli::Outcome;
 
@@ -14,6 +15,7 @@ pub(crate) fn run(command: &LearnCommand) -> Outcome {
         LearnCommand::Allow(args) => allow::run(args),
         LearnCommand::Detect(args) => detect::run(args),
         LearnCommand::Checksum(args) => checksum::run(args),
+        LearnCommand::Traffic(args) => traffic::run(args),
     }
 }
 

@@ -41,6 +41,7 @@ fn schemas_match_the_code() {
     assert_published::<learn::allow::View<'_>>("candor-lab learn allow");
     assert_published::<learn::checksum::View<'_>>("candor-lab learn checksum");
     assert_published::<learn::detect::View<'_>>("candor-lab learn detect");
+    assert_published::<OfFile<learn::traffic::View>>("candor-lab learn traffic");
     assert_published::<OfFile<Either<verdict::View<'_>, dry_run::View>>>("candor-lab measure");
     assert_published::<Either<Vec<ClaimView<'_>>, Vec<FigureView<'_>>>>("candor-lab papers");
     assert_published::<OfFile<precision::View<'_>>>("candor-lab precision");

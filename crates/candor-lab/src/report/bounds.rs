@@ -4,6 +4,7 @@
 //! Equal input gives equal bytes.
 
 use candor_bounds::{Analysis, Bound, BusId, MessageId, Network, Ns, Origin, Slot, Stage, Timeline, Use};
+use candor_config::bounds::percent;
 use maud::{Markup, html as markup};
 
 use super::claims;
@@ -33,6 +34,18 @@ pub struct BoundsPage<'a> {
     pub observed: &'a [Option<Ns>],
     /// How it was observed.
     pub how: &'a str,
+    /// Queues or engines of the gateway to compare.
+    pub beside: &'a [Beside],
+}
+
+/// A queue or an engine of the gateway.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    pub name: String,
+    /// By message; empty if they are those of the page.
+    pub bounds: Vec<Option<Ns>>,
+    /// By message.
+    pub observed: Vec<Option<Ns>>,
 }
 
 /// A page without external references.
@@ -70,6 +83,14 @@ pub fn bounds_html(of: &BoundsPage<'_>) -> String {
                 } }
             }
         }
+        @if of.beside.len() > 1 { section {
+            h2 { "Side by side" }
+            p.note { "Bound and longest observed response of each message in ms, by queue or engine of the gateway." }
+            div.scroll { table {
+                (columns(1, &beside_names(of)))
+                tbody { @for (message, bound) in &all { (beside_row(of, *message, bound)) } }
+            } }
+        } }
         section {
             h2 { "Worst cases" }
             p.note { "Who uses the bus from the critical instant to the end of the frame." }
@@ -92,10 +113,31 @@ pub fn bounds_html(of: &BoundsPage<'_>) -> String {
     page(&name, &format!("{}{STYLE}", claims::STYLE), "wide", &main, &markup! {})
 }
 
+fn beside_names<'a>(of: &BoundsPage<'a>) -> Vec<&'a str> {
+    let mut names = vec!["message", "deadline"];
+    names.extend(of.beside.iter().map(|one| one.name.as_str()));
+    names
+}
+
+fn beside_row(of: &BoundsPage<'_>, message: MessageId, bound: &Bound) -> Markup {
+    let text = |time: Option<Ns>, none: &str| time.map_or_else(|| none.to_owned(), ms);
+    let one = |one: &Beside| {
+        let at = message.0;
+        let bound = one.bounds.get(at).copied().unwrap_or(bound.response);
+        format!("{} / {}", text(bound, "no bound"), text(one.observed.get(at).copied().flatten(), "–"))
+    };
+    markup! {
+        tr.first {
+            th scope="row" { (name(of, message)) }
+            td.n { (ms(bound.deadline)) }
+            @for beside in of.beside { td.n { (one(beside)) } }
+        }
+    }
+}
+
+/// As in the text of `candor bounds`, without the unit.
 fn ms(time: Ns) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three decimals of milliseconds")]
-    let ms = time.0 as f64 / 1e6;
-    format!("{ms:.3}")
+    time.up_to_us().to_string().replace(" ms", "")
 }
 
 /// A part of a whole, at most 1.
@@ -127,7 +169,7 @@ fn load(of: &BoundsPage<'_>, bus: BusId, name: &str) -> Markup {
     let terms: Vec<_> = terms.collect();
     let class = if load.ppm > 1_000_000 { "load over" } else { "load" };
     markup! {
-        p { strong { (name) } " " (format!("{}.{:02} %", load.ppm / 10_000, load.ppm / 100 % 100)) }
+        p { strong { (name) } " " (percent(load.ppm)) }
         svg.(class) viewBox=(format!("0 0 {WIDTH} 18")) role="img" {
             rect.frame x="0" y="1" width=(WIDTH) height="16" {}
             @for (number, (term, x, width)) in terms.iter().enumerate() {

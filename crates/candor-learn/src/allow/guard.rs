@@ -132,8 +132,9 @@ fn two_digits(number: u64, up: bool) -> u64 {
     if up { number.div_ceil(unit) * unit } else { number / unit * unit }
 }
 
-/// In the largest unit in which it is a whole number.
-pub(super) fn duration(ns: u64) -> String {
+/// A time in ns as a gateway file has it, in the largest unit in which it is a whole number: `10ms`.
+#[must_use]
+pub fn duration(ns: u64) -> String {
     let units = [(SECOND, "s"), (1_000_000, "ms"), (1000, "us")];
     let found = units.into_iter().find(|(unit, _)| ns >= *unit && ns.is_multiple_of(*unit));
     found.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))

@@ -1,11 +1,8 @@
 //! Arguments of `candor bounds`.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use candor_config::bounds::Question;
-use candor_core::units::parse_duration_or_zero;
+use candor_cli::assumed::AssumedArgs;
 use clap::Args;
 
 /// Compute how late each message can be, on its bus and through the gateway.
@@ -20,7 +17,10 @@ use clap::Args;
 Examples:
   candor bounds car.toml --latency 200us
   candor bounds car.toml --latency 180us --quantile 0.999 --controller 3
-  candor bounds car.toml --latency 200us --errors 1 --json")]
+  candor bounds car.toml --latency 200us --propose
+  candor bounds car.toml --latency 200us --faults 30/s
+  candor bounds car.toml --latency 200us --errors 1 --json
+  candor learn traffic drive.log --gateway car.toml >> car.toml")]
 pub(crate) struct BoundsArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
@@ -29,41 +29,41 @@ pub(crate) struct BoundsArgs {
     /// Also compute the growth of traffic, the bit rates and the latency that still hold.
     #[arg(long)]
     pub(crate) limits: bool,
+    /// Propose bands for the queues of this machine, and other identifiers for buses whose deadlines do not hold.
+    #[arg(long)]
+    pub(crate) propose: bool,
+    /// Faults that destroy a frame, on each bus, at random: also the probability that a frame of a message misses its deadline.
+    #[arg(long, value_name = "NUMBER/s|NUMBER/ms", value_parser = fault_rate)]
+    pub(crate) faults: Option<f64>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What bounds assume of the machine and the buses.
-#[derive(Args, Debug)]
-pub(crate) struct AssumedArgs {
-    /// Longest time from the end of a frame on one bus to its copy in the queue of the next: a budget, unless there is a
-    /// --quantile. Required for bounds of forwarded messages.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_or_zero)]
-    pub(crate) latency: Option<Duration>,
-    /// --latency is this quantile of a measurement, 0 to 1: bounds do not hold for slower frames.
-    #[arg(long, value_name = "Q", requires = "latency", value_parser = quantile)]
-    pub(crate) quantile: Option<f64>,
-    /// Frames that the controllers of this machine hold, the one on the wire included (default: 1).
-    #[arg(long, value_name = "FRAMES")]
-    pub(crate) controller: Option<NonZeroU32>,
-    /// Number of error frames on each bus that a frame can meet (default: 0).
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=1000))]
-    pub(crate) errors: Option<u32>,
+/// Per second.
+fn fault_rate(text: &str) -> Result<f64, String> {
+    let help = || "write a number and its unit, such as 0.03/ms, 30/s, 5/min or 1/h".to_owned();
+    let (number, unit) = text.split_once('/').ok_or_else(help)?;
+    let seconds = match unit.trim() {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(help()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_not| help())?;
+    let rate = number / seconds;
+    if rate.is_finite() && (0.0..=1e9).contains(&rate) { Ok(rate) } else { Err(help()) }
 }
 
-impl AssumedArgs {
-    pub(crate) const fn is_given(&self) -> bool {
-        self.latency.is_some() || self.controller.is_some() || self.errors.is_some()
-    }
+#[cfg(test)]
+mod tests {
+    use super::fault_rate;
 
-    pub(crate) fn question(&self) -> Question {
-        let controller = self.controller.unwrap_or(NonZeroU32::MIN);
-        Question { latency: self.latency, quantile: self.quantile, controller }
+    #[test]
+    fn fault_rates_have_units() {
+        let near = |text: &str, rate: f64| fault_rate(text).is_ok_and(|found| (found - rate).abs() < 1e-9);
+        assert!(near("0.03/ms", 30.0) && near("30/s", 30.0) && near("6/min", 0.1) && near("0/s", 0.0));
+        assert!(["30", "30/d", "-1/s", "x/s", "inf/s", "/s"].iter().all(|text| fault_rate(text).is_err()));
     }
-}
-
-fn quantile(text: &str) -> Result<f64, String> {
-    let quantile: f64 = text.parse().map_err(|_not| "write a number from 0 to 1".to_owned())?;
-    if (0.0..=1.0).contains(&quantile) { Ok(quantile) } else { Err("write a number from 0 to 1".to_owned()) }
 }

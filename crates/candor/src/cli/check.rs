@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use candor_cli::assumed::AssumedArgs;
 use candor_config::{config, import};
 use candor_egress::{lint, text};
 use clap::Args;
 
-use super::{AssumedArgs, VerifyArgs};
+use super::VerifyArgs;
 
 /// `--deny warnings`.
 pub(crate) const WARNINGS: &str = "warnings";

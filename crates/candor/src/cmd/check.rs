@@ -34,10 +34,10 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     }
     let denied = file.checked.as_ref().map_or(0, |loaded| count_denied(&loaded.warnings));
     if args.assumed.is_given() && !args.bounds {
-        return Err("--latency, --controller and --errors need --bounds".to_owned().into());
+        return Err("--latency, --controller, --errors, --error-bits and --lengths need --bounds".to_owned().into());
     }
     let deadlines = match &file.checked {
-        Ok(loaded) if args.bounds => Some(Deadlines::of(&loaded.plan, &args.assumed)?),
+        Ok(loaded) if args.bounds => Some(Deadlines::of(&loaded.plan, file.source.name(), &args.assumed)?),
         _ => None,
     };
     let holds = deadlines.as_ref().is_none_or(|deadlines| deadlines.missed.is_empty());

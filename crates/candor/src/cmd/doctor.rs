@@ -4,6 +4,7 @@
 //! needs of the file, so tests can simulate any machine.
 
 mod check;
+mod deadlines;
 mod egress;
 mod interface;
 mod kernel;

@@ -85,6 +85,9 @@ fn forward(
     report: &Report,
     mut metrics: Metrics,
 ) -> Outcome {
+    if plan.is_only_traffic() {
+        return Err(format!("{} has only traffic, for candor bounds: there is nothing to run", origin.name).into());
+    }
     // Installed before the first frame and removed after the last one.
     let egress = Egress::start(&plan, report)?;
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };

@@ -1,16 +1,22 @@
 //! `[[traffic]]`: what other nodes and programs send, for bounds of response times.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::bounds::{Model, Question};
 use crate::config::check::{Checks, value};
 use crate::config::code;
 use crate::config::spec::{Spec, TrafficSpec, is_true};
-use crate::plan::{Bus, BusIndex, Traffic};
+use crate::plan::{Bus, BusIndex, Plan, Sending, Traffic};
+use candor_bounds::{Controller, Judgement, Origin, Queue};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
-use candor_core::document::{Text, quote};
+use candor_core::document::{Spanned, Text, quote};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, FrameFormat, RawId};
+
+/// Makes a queue.
+type NewQueue = fn() -> Queue;
 
 /// As many messages as a node can have identifiers of 11 bits.
 const MOST_MESSAGES: usize = 2048;
@@ -41,8 +47,106 @@ pub(super) fn traffic(
             );
         }
     }
-    let messages = messages.into_iter().collect::<Option<Vec<_>>>()?;
+    let mut messages = messages.into_iter().collect::<Option<Vec<_>>>()?;
+    senders(spec, &mut messages, findings);
     (findings.errors() == errors).then_some(messages)
+}
+
+/// Reports buses with more traffic than they can carry, and deadlines that are shorter than their frames.
+pub(super) fn can_hold(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    if plan.traffic().is_empty() {
+        return;
+    }
+    // Loads do not depend on the latency.
+    let question = Question { latency: Some(Duration::ZERO), ..Question::default() };
+    let Ok(model) = Model::of(plan, &question) else { return };
+    for judgement in model.network.judgements(question.assumptions).unwrap_or_default() {
+        // The message with the largest share.
+        let message = match &judgement {
+            Judgement::DeadlineShorterThanFrame { message, .. } => Some(*message),
+            Judgement::Overload { load, .. } => load.terms.first().map(|term| term.message),
+        };
+        let Some(mut message) = message else { continue };
+        while let Origin::Forwarded { from, .. } = model.network.messages[message.0].origin {
+            message = from;
+        }
+        let id = model.network.messages[message.0].id;
+        let bus = model.buses[model.network.bus_of(message).0];
+        let is_it = |known: &Traffic| (known.bus, known.id) == (bus, id);
+        let written = plan.traffic().iter().position(is_it).and_then(|at| spec.traffic.get(at));
+        let place = written.map_or(0..0, |written| written.span.clone());
+        let finding = Diagnostic::warning(code::CANNOT_HOLD, place, upper(&model.sum(&judgement)));
+        findings.report(
+            finding.help("send less often, shorter frames or at a higher bit rate; `candor bounds` has all bounds"),
+        );
+    }
+}
+
+fn upper(text: &str) -> String {
+    // `bus`, or an identifier in hexadecimal digits.
+    text.strip_prefix("bus ").map_or_else(|| text.to_owned(), |rest| format!("Bus {rest}"))
+}
+
+/// Gives all messages of a sender what one of them has written about it.
+fn senders(spec: &Spec, messages: &mut [Traffic], findings: &mut Findings) {
+    // By bus and sender.
+    let mut known: BTreeMap<(BusIndex, String), (Sending, &Span)> = BTreeMap::new();
+    for (written, message) in spec.traffic.iter().zip(&*messages) {
+        let (Some(sender), Some(place)) = (&message.sender, place_of_sending(written)) else { continue };
+        if sender == Traffic::THIS_MACHINE {
+            let help = "write the queue of this machine in [egress.BUS], and give --controller to candor bounds";
+            findings.error(code::TRAFFIC, place, "Frames of this machine have the queue of `[egress.BUS]`", help);
+            continue;
+        }
+        let key = (message.bus, sender.clone());
+        if let Some((sending, other)) = known.get(&key) {
+            if *sending != message.sending {
+                let text = format!("The sender {} has another queue or controller here", quote(sender));
+                let finding = Diagnostic::error(code::TRAFFIC, place.clone(), text).also((*other).clone(), "than here");
+                findings.report(finding.help("write it once for each sender and bus, or name another sender"));
+            }
+        } else {
+            known.insert(key, (message.sending.clone(), place));
+        }
+    }
+    for message in messages {
+        let key = message.sender.clone().map(|sender| (message.bus, sender));
+        if let Some((sending, _)) = key.and_then(|key| known.get(&key)) {
+            message.sending = sending.clone();
+        }
+    }
+}
+
+/// The first key about the sender's queue or controller.
+fn place_of_sending(written: &Table<TrafficSpec>) -> Option<&Span> {
+    let queue = written.queue.as_ref().map(|queue| &queue.span);
+    let frames = [&written.controller, &written.mailboxes].into_iter().flatten().map(|frames| &frames.span);
+    queue.into_iter().chain(frames).next()
+}
+
+/// `None` after an error.
+fn sending(written: &Table<TrafficSpec>, findings: &mut Findings) -> Option<Sending> {
+    let queues: [(&str, NewQueue); 2] = [("priority", || Queue::Arbitration), ("fifo", Queue::fifo)];
+    let queue = match &written.queue {
+        None => Queue::Arbitration,
+        Some(text) => value::word(text, (code::TRAFFIC, "queue", ""), &queues, findings)?(),
+    };
+    let frames =
+        |written: &Option<Spanned<u8>>| written.as_ref().and_then(|frames| NonZeroU32::new(frames.value.into()));
+    let controller = match (frames(&written.controller), frames(&written.mailboxes)) {
+        (None, None) if queue == Queue::Arbitration => Controller::Abortable,
+        (None, None) => Controller::Fifo(NonZeroU32::MIN),
+        (Some(frames), None) => Controller::Fifo(frames),
+        (None, Some(frames)) => Controller::Mailboxes(frames),
+        (Some(_), Some(_)) => {
+            let (one, other) = (written.controller.as_ref()?, written.mailboxes.as_ref()?);
+            let text = "`mailboxes` does not go with `controller`";
+            let finding = Diagnostic::error(code::TRAFFIC, other.span.clone(), text);
+            findings.report(finding.also(one.span.clone(), "its controller").help("remove one of the two"));
+            return None;
+        }
+    };
+    Some(Sending { queue, controller })
 }
 
 /// `None` after an error.
@@ -87,6 +191,7 @@ fn message(
             findings.error(code::TRAFFIC, place, message, "add `data-bitrate` to the bus");
         }
     }
+    let sending = sending(written, findings);
     let switch = written.bit_rate_switch.is_none() || is_true(&written.bit_rate_switch);
     let is_whole = !written.is_incomplete && findings.errors() == errors;
     let period = period.flatten().filter(|_| is_whole)?;
@@ -102,6 +207,7 @@ fn message(
         deadline,
         deadline_forwarded: forwarded.flatten().unwrap_or(deadline),
         sender: written.sender.as_ref().map(|sender| sender.value.clone()),
+        sending: sending?,
     })
 }
 

@@ -45,6 +45,18 @@ keys! {
     "sender" => sender: Option<Text> = Key::new("the name of a node, such as \"ABS\"")
         .about("the node that sends it. `\"candor\"` is this machine, whose frames are sent by the queue of `[egress.BUS]`")
         .default("a node for this message alone");
+    "queue" => queue: Option<Text> = Key::words(&["priority", "fifo"])
+        .about("order in which the sender sends its frames: the most urgent first, or as they came. Equal for all messages of \
+            a `sender`, some of which may leave it out, as may `controller` and `mailboxes`")
+        .default("`\"priority\"`");
+    "controller" => controller: Option<Spanned<u8>> = Key::new("a number of frames, such as 3")
+        .range(1, 64)
+        .about("frames that the controller of the sender holds and sends in the order in which they came")
+        .default("1 with `\"fifo\"`; with `\"priority\"`, the controller exchanges a frame for a more urgent one");
+    "mailboxes" => mailboxes: Option<Spanned<u8>> = Key::new("a number of frames, such as 3")
+        .range(1, 64)
+        .about("in place of `controller`: frames that the controller of the sender holds, of which it sends the most urgent first")
+        .default("none");
     "frames" => frames: Option<Text> = Key::words(&["classic", "fd"])
         .about("CAN CC or CAN FD")
         .default("`\"classic\"`");

@@ -107,8 +107,72 @@ impl Schedules {
                 }
                 queued.push(Queued { message: MessageId(message), released: Ns(released_ns), at: Ns(queued_ns) });
             }
+            if let Some(why) = not_of_the_file(&queued, model) {
+                return Err(wrong(format!("schedule of {message}: {why}")));
+            }
             all.push(Kept { message: MessageId(at), how, schedule: Schedule { frames: queued, seed } });
         }
         Ok(Self(all))
+    }
+}
+
+/// The first frame, by message, that comes earlier or later than the gateway file says: bounds do not hold for it.
+fn not_of_the_file(frames: &[Queued], model: &Model<'_>) -> Option<String> {
+    let mut frames: Vec<_> = frames.iter().collect();
+    frames.sort_by_key(|one| (one.message, one.released));
+    let jitter_and_period = |message: MessageId| match model.network.messages[message.0].origin {
+        Origin::Queued { period, jitter } => (jitter, period),
+        Origin::Forwarded { .. } => (Ns(0), Ns(0)),
+    };
+    let late = frames.iter().find_map(|one| {
+        let (jitter, _) = jitter_and_period(one.message);
+        let late = one.at.since(one.released);
+        let name = model.name(one.message);
+        (late > jitter).then(|| {
+            format!("{name}: the frame released at {} is queued {late} later, and its jitter is {jitter}", one.released)
+        })
+    });
+    let early = || {
+        frames.windows(2).filter(|pair| pair[0].message == pair[1].message).find_map(|pair| {
+            let (_, period) = jitter_and_period(pair[0].message);
+            let (before, released) = (pair[0].released, pair[1].released);
+            let (name, gap) = (model.name(pair[0].message), released.since(before));
+            (gap < period).then(|| {
+                format!("{name}: the frame released at {released} is {gap} after the one before it, and its period is {period}")
+            })
+        })
+    };
+    late.or_else(early)
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_config::bounds::Question;
+    use candor_config::config;
+
+    use super::*;
+
+    const FILE: &str = "[bus.a]\ninterface = \"can0\"\nbitrate = \"500kbit/s\"\n\
+        [[traffic]]\nbus = \"a\"\nid = \"123\"\nlength = 8\nperiod = \"10ms\"\njitter = \"1ms\"\n";
+
+    #[test]
+    fn schedules_keep_the_period_and_the_jitter_of_the_file() {
+        let loaded = config::load(FILE.as_bytes()).unwrap();
+        let model = Model::of(&loaded.plan, &Question::default()).unwrap();
+        let frame = |released: u64, late: u64| Queued {
+            message: MessageId(0),
+            released: Ns::from_us(released),
+            at: Ns::from_us(released + late),
+        };
+        let refused = |frames: &[Queued]| not_of_the_file(frames, &model);
+        assert_eq!(refused(&[frame(10_000, 0), frame(0, 1000)]), None);
+        assert_eq!(
+            refused(&[frame(0, 0), frame(9_999, 0)]).unwrap(),
+            "123 on bus a: the frame released at 9.999 ms is 9.999 ms after the one before it, and its period is 10.000 ms"
+        );
+        assert_eq!(
+            refused(&[frame(5_000, 1001)]).unwrap(),
+            "123 on bus a: the frame released at 5.000 ms is queued 1.001 ms later, and its jitter is 1.000 ms"
+        );
     }
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 use candor_bounds::simulation::{Queued, Response, Schedule};
 use candor_bounds::{Controller, MessageId, Network, NodeId, Ns, Origin, Queue};
 use candor_bus::{BusNs, Event, Order, Timing};
+use candor_config::engine::Engine;
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::bits::LongestFrames;
 use candor_core::frame::Frame;
@@ -42,6 +43,8 @@ const REPLY: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scene<'a> {
     pub(super) file: &'a Path,
+    /// In place of the one in the file.
+    pub(super) engine: Option<Engine>,
     pub(super) plan: &'a Plan,
     pub(super) buses: &'a [BusIndex],
     pub(super) network: &'a Network,
@@ -88,7 +91,12 @@ fn perform(
     schedules: &[Schedule],
     running: (&VirtualBuses, &EndingSignals),
 ) -> Result<Vec<Vec<Option<Response>>>, Failure> {
-    let gateway = Device::start(&std::env::current_exe()?, &Gateway::of_file(scene.file))?;
+    let gateway = Gateway::of_file(scene.file);
+    let gateway = match scene.engine {
+        None => gateway,
+        Some(engine) => gateway.with_engine(engine.name()),
+    };
+    let gateway = Device::start(&std::env::current_exe()?, &gateway)?;
     let mut all = Vec::with_capacity(schedules.len());
     for schedule in schedules {
         all.push(scene.play_one(longest, schedule, running)?);

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use candor_bounds::{Analysis, MessageId, Ns};
+use candor_bounds::{MessageId, Ns};
 use candor_cli::gateway_file::plural;
 use candor_cli::table::{cells, table};
-use candor_config::bounds::Model;
+use candor_config::bounds::{Model, milliseconds};
 use serde::Serialize;
 
-use super::Observed;
-use super::schedules::{Kept, Way};
+use super::schedules::Way;
+use super::{Guests, Observed, Variant};
 
 /// All messages. Times are in nanoseconds.
 #[derive(Debug, Serialize)]
@@ -19,8 +19,13 @@ pub(in crate::cmd) struct View<'a> {
     file: &'a str,
     /// No response is longer than its bound.
     holds: bool,
+    /// Error frames that bounds assume. Simulated buses have none.
+    error_frames: u32,
     /// Of the guest; null without `--guest`.
     kernel_release: Option<&'a str>,
+    /// Of the gateway in the guest, in the order of `guests_ns`.
+    engines: Vec<&'static str>,
+    /// By queue and message.
     messages: Vec<Line>,
 }
 
@@ -30,6 +35,8 @@ pub(in crate::cmd) struct View<'a> {
 struct Line {
     message: String,
     bus: String,
+    /// Of the gateway: `file`, `fifo`, `bands` or `arbitration`.
+    queue: &'static str,
     deadline_ns: u64,
     /// null: there is no bound.
     bound_ns: Option<u64>,
@@ -37,7 +44,9 @@ struct Line {
     simulated_ns: Option<u64>,
     /// Longest response with the gateway in a guest; null without `--guest`.
     guest_ns: Option<u64>,
-    /// The longer of both, divided by the bound.
+    /// The same by engine.
+    guests_ns: Vec<Option<u64>>,
+    /// The longest of all, divided by the bound.
     ratio: Option<f64>,
     /// How the schedule of `simulated_ns` was found.
     how: Option<Way>,
@@ -49,29 +58,19 @@ impl<'a> View<'a> {
     pub(super) fn of(
         file: &'a str,
         model: &Model<'_>,
-        (analysis, kept, observed): (&Analysis, &[Kept], &[Observed]),
-        kernel_release: Option<&'a str>,
+        variants: &[Variant],
+        guests: &'a Guests,
+        error_frames: u32,
     ) -> Self {
-        let line = |(message, bound): (MessageId, candor_bounds::Bound)| {
-            let Observed { simulated, in_guest } = observed[message.0];
-            let most = simulated.max(in_guest);
-            let is_exceeded = most.zip(bound.response).is_some_and(|(most, bound)| most > bound);
-            #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-            let ratio = most.zip(bound.response).map(|(most, bound)| most.0 as f64 / bound.0.max(1) as f64);
-            Line {
-                message: model.name(message),
-                bus: model.bus(model.network.bus_of(message)).to_owned(),
-                deadline_ns: bound.deadline.0,
-                bound_ns: bound.response.map(|bound| bound.0),
-                simulated_ns: simulated.map(|time| time.0),
-                guest_ns: in_guest.map(|time| time.0),
-                ratio,
-                how: kept.iter().find(|kept| kept.message == message).map(|kept| kept.how),
-                is_exceeded,
-            }
-        };
-        let messages: Vec<_> = analysis.bounds().map(line).collect();
-        Self { file, holds: messages.iter().all(|line| !line.is_exceeded), kernel_release, messages }
+        let messages: Vec<_> = variants.iter().flat_map(|variant| lines(model, variant)).collect();
+        Self {
+            file,
+            holds: messages.iter().all(|line| !line.is_exceeded),
+            error_frames,
+            kernel_release: guests.kernel_release.as_deref(),
+            engines: guests.engines.clone(),
+            messages,
+        }
     }
 
     pub(super) fn is_exceeded(&self) -> bool {
@@ -86,42 +85,28 @@ impl<'a> View<'a> {
         part(unbounded, "without a bound") + &part(unobserved, "without an observation")
     }
 
+    /// Queues, in their order.
+    fn queues(&self) -> Vec<&'static str> {
+        let mut queues: Vec<_> = self.messages.iter().map(|line| line.queue).collect();
+        queues.dedup();
+        queues
+    }
+
     pub(super) fn text(&self) -> String {
-        let has_guest = self.kernel_release.is_some();
-        let mut rows = vec![cells(["message", "deadline", "bound", "simulated", "guest", "ratio", "found by", ""])];
-        let ms = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), |ns| milliseconds(Ns(ns)));
-        for line in &self.messages {
-            let how = match line.how {
-                Some(Way::Critical) => "critical instant",
-                Some(Way::Random) => "random schedule",
-                Some(Way::Directed) => "directed search",
-                None => "",
-            };
-            let ratio = line.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.3}"));
-            rows.push(vec![
-                line.message.clone(),
-                milliseconds(Ns(line.deadline_ns)),
-                line.bound_ns.map_or_else(|| "none".to_owned(), |ns| milliseconds(Ns(ns))),
-                ms(line.simulated_ns),
-                ms(line.guest_ns),
-                ratio,
-                how.to_owned(),
-                if line.is_exceeded { "EXCEEDED".to_owned() } else { String::new() },
-            ]);
-        }
-        if !has_guest {
-            rows.iter_mut().for_each(|row| drop(row.remove(4)));
-        }
-        let mut text = table(&rows, 1..if has_guest { 6 } else { 5 });
+        let mut text = if self.queues().len() > 1 { self.side_by_side() } else { self.one_queue() };
         if let Some(release) = self.kernel_release {
             let _ = writeln!(text, "\nguest: Linux {release}");
+        }
+        if self.error_frames > 0 {
+            let frames = plural(usize::try_from(self.error_frames).unwrap_or(usize::MAX), "error frame");
+            let _ = writeln!(text, "\nbounds are for {frames} on each bus; observed buses have none");
         }
         let exceeded = self.messages.iter().filter(|line| line.is_exceeded).count();
         let _ = match exceeded {
             0 => writeln!(
                 text,
                 "\nNo bound of {} is exceeded{}",
-                plural(self.messages.len(), "message"),
+                plural(self.messages.len() / self.queues().len().max(1), "message"),
                 self.not_compared()
             ),
             _ => writeln!(
@@ -132,8 +117,86 @@ impl<'a> View<'a> {
         };
         text
     }
+
+    fn one_queue(&self) -> String {
+        let mut header = cells(["message", "deadline", "bound", "simulated"]);
+        match &*self.engines {
+            [_] => header.push("guest".to_owned()),
+            engines => header.extend(engines.iter().map(|engine| format!("guest, {engine}"))),
+        }
+        header.extend(cells(["ratio", "found by", ""]));
+        let mut rows = vec![header];
+        for line in &self.messages {
+            let how = match line.how {
+                Some(Way::Critical) => "critical instant",
+                Some(Way::Random) => "random schedule",
+                Some(Way::Directed) => "directed search",
+                None => "",
+            };
+            let ratio = line.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.3}"));
+            let mut row =
+                vec![line.message.clone(), milliseconds(Ns(line.deadline_ns)), line.bound(), ms(line.simulated_ns)];
+            row.extend(line.guests_ns.iter().copied().map(ms));
+            row.extend([ratio, how.to_owned(), line.mark().to_owned()]);
+            rows.push(row);
+        }
+        table(&rows, 1..5 + self.engines.len())
+    }
+
+    fn side_by_side(&self) -> String {
+        let queues = self.queues();
+        let mut header = cells(["message", "deadline"]);
+        header.extend(queues.iter().flat_map(|queue| [(*queue).to_owned(), "simulated".to_owned()]));
+        header.push(String::new());
+        let mut rows = vec![header];
+        let of_queue = self.messages.len() / queues.len().max(1);
+        for at in 0..of_queue {
+            let lines: Vec<&Line> = self.messages.iter().skip(at).step_by(of_queue).collect();
+            let Some(first) = lines.first() else { break };
+            let mut row = vec![first.message.clone(), milliseconds(Ns(first.deadline_ns))];
+            row.extend(lines.iter().flat_map(|line| [line.bound(), ms(line.simulated_ns)]));
+            row.push(lines.iter().map(|line| line.mark()).find(|mark| !mark.is_empty()).unwrap_or_default().to_owned());
+            rows.push(row);
+        }
+        table(&rows, 1..2 + 2 * queues.len())
+    }
 }
 
-fn milliseconds(time: Ns) -> String {
-    format!("{}.{:03} ms", time.0 / 1_000_000, time.0 / 1000 % 1000)
+impl Line {
+    fn bound(&self) -> String {
+        self.bound_ns.map_or_else(|| "none".to_owned(), |ns| milliseconds(Ns(ns)))
+    }
+
+    const fn mark(&self) -> &'static str {
+        if self.is_exceeded { "EXCEEDED" } else { "" }
+    }
+}
+
+fn lines(model: &Model<'_>, variant: &Variant) -> Vec<Line> {
+    let Variant { queue, analysis, kept, observed, .. } = variant;
+    let line = |(message, bound): (MessageId, candor_bounds::Bound)| {
+        let one: &Observed = &observed[message.0];
+        let most = one.most();
+        let is_exceeded = most.zip(bound.response).is_some_and(|(most, bound)| most > bound);
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        let ratio = most.zip(bound.response).map(|(most, bound)| most.0 as f64 / bound.0.max(1) as f64);
+        Line {
+            message: model.name(message),
+            bus: model.bus(model.network.bus_of(message)).to_owned(),
+            queue: queue.name(),
+            deadline_ns: bound.deadline.0,
+            bound_ns: bound.response.map(|bound| bound.0),
+            simulated_ns: one.simulated.map(|time| time.0),
+            guest_ns: one.in_guest.iter().copied().flatten().max().map(|time| time.0),
+            guests_ns: one.in_guest.iter().map(|time| time.map(|time| time.0)).collect(),
+            ratio,
+            how: kept.iter().find(|kept| kept.message == message).map(|kept| kept.how),
+            is_exceeded,
+        }
+    };
+    analysis.bounds().map(line).collect()
+}
+
+fn ms(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "–".to_owned(), |ns| milliseconds(Ns(ns)))
 }

@@ -32,7 +32,7 @@ pub(super) fn is_standard(path: &Path) -> bool {
 }
 
 /// As in messages.
-pub(super) fn name(path: &Path) -> String {
+pub(in crate::cmd) fn name(path: &Path) -> String {
     if is_standard(path) { "-".to_owned() } else { path.display().to_string() }
 }
 
@@ -43,13 +43,13 @@ pub(super) fn are_same(one: &Path, other: &Path) -> bool {
 }
 
 /// What is read, and how much it is if that is known.
-pub(super) struct Opened<'a> {
-    pub(super) input: Counting<'a>,
-    pub(super) size: Option<u64>,
+pub(in crate::cmd) struct Opened<'a> {
+    pub(in crate::cmd) input: Counting<'a>,
+    pub(in crate::cmd) size: Option<u64>,
 }
 
 /// Opens a recording; standard input is copied first if its format must seek.
-pub(super) fn open<'a>(path: &Path, format: Format, read: &'a AtomicU64) -> Result<Opened<'a>, Failure> {
+pub(in crate::cmd) fn open<'a>(path: &Path, format: Format, read: &'a AtomicU64) -> Result<Opened<'a>, Failure> {
     let inner = match (is_standard(path), format.seeks_in_input()) {
         (false, _) => Inner::File(File::open(path).map_err(failed("open", path))?),
         (true, false) => Inner::Standard(io::stdin()),
@@ -69,7 +69,7 @@ pub(super) fn open<'a>(path: &Path, format: Format, read: &'a AtomicU64) -> Resu
 
 /// Counts what is read of a file, for the progress.
 #[derive(Debug)]
-pub(super) struct Counting<'a> {
+pub(in crate::cmd) struct Counting<'a> {
     inner: Inner,
     path: PathBuf,
     read: &'a AtomicU64,

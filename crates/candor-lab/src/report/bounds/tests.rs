@@ -37,6 +37,11 @@ fn a_page_shows_loads_bounds_observations_and_stages() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let (buses, messages) = (names(&["powertrain", "body"]), names(&["Speed", "Gear", "Speed to body"]));
     let observed = [analysis.bound(MessageId(0)).response, None, None];
+    let beside = ["queue fifo", "queue bands"].map(|name| Beside {
+        name: name.to_owned(),
+        bounds: vec![Some(Ns::from_us(1234)), None, None],
+        observed: observed.to_vec(),
+    });
     let page = BoundsPage {
         file: "gateway.toml",
         version: "0.1.0",
@@ -46,6 +51,7 @@ fn a_page_shows_loads_bounds_observations_and_stages() {
         messages: &messages,
         observed: &observed,
         how: "the longest response that was observed",
+        beside: &beside,
     };
     let html = bounds_html(&page);
     assert_eq!(html, bounds_html(&page));
@@ -56,6 +62,9 @@ fn a_page_shows_loads_bounds_observations_and_stages() {
         "1.000",
         "gateway, at most 0.300 ms",
         "class=\"observed\"",
+        "Side by side",
+        "queue bands",
+        "1.234 / ",
     ] {
         assert!(html.contains(text), "{text}");
     }
@@ -79,6 +88,7 @@ fn missed_deadlines_and_missing_bounds_are_marked() {
         messages: &names,
         observed: &[],
         how,
+        beside: &[],
     };
     let html = bounds_html(&page);
     for text in ["deadlines can be missed.", "no bound", "load over", "missed"] {

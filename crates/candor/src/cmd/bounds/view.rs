@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use candor_bounds::{Analysis, Assumptions, Bound, BusId, MessageId, Ns, Origin, Rule, Stage};
+use candor_bounds::{Analysis, Assumptions, Bound, BusId, Lengths, MessageId, Ns, Origin, Problem, Rule, Stage};
 use serde::Serialize;
 
 use super::id_text;
+use super::propose::Proposals;
 use crate::cli::BoundsArgs;
-use candor_config::bounds::Model;
+use candor_config::bounds::{Model, milliseconds, percent};
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -22,6 +23,18 @@ pub(in crate::cmd) struct View<'a> {
     /// With `--limits`.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<Limits>,
+    /// With `--propose`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposals: Option<Proposals>,
+}
+
+/// What was asked for in addition.
+#[derive(Debug)]
+pub(super) struct Answers {
+    pub(super) limits: Option<Limits>,
+    pub(super) proposals: Option<Proposals>,
+    /// By message: the probability that a frame misses its deadline.
+    pub(super) misses: Option<Vec<f64>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -30,6 +43,10 @@ struct Assumed {
     controller_frames: u32,
     error_frames: u32,
     error_frame_bits: u32,
+    /// `exact` or `published`.
+    lengths: &'static str,
+    /// Of `--faults`, or `null`.
+    faults_per_s: Option<f64>,
     /// `null` without `--latency`.
     latency_ns: Option<u64>,
     /// `null` if the latency is a budget.
@@ -63,6 +80,8 @@ pub(super) struct Message<'a> {
     deadline_ns: u64,
     slack_ns: Option<i64>,
     holds: bool,
+    /// Upper bound of the probability that a frame misses its deadline. `null` without `--faults`.
+    miss_probability: Option<f64>,
     rule: &'static str,
     /// End of each part of the way, from the release.
     stages_ns: Vec<Option<u64>>,
@@ -88,19 +107,18 @@ struct LowestBitRate {
 }
 
 impl Limits {
-    pub(super) fn of(model: &Model<'_>, assumptions: Assumptions) -> Result<Self, String> {
+    pub(super) fn of(model: &Model<'_>, assumptions: Assumptions) -> Result<Self, Vec<Problem>> {
         let network = &model.network;
-        let told = |problems: Vec<candor_bounds::Problem>| model.problems(&problems);
-        let growth = network.highest_load(assumptions).map_err(told)?;
+        let growth = network.highest_load(assumptions)?;
         let buses = (0..network.buses.len()).map(BusId).map(|bus| {
-            let rate = network.lowest_bit_rate(bus, assumptions).map_err(told)?;
+            let rate = network.lowest_bit_rate(bus, assumptions)?;
             Ok(LowestBitRate { bus: model.bus(bus).to_owned(), bitrate: rate.map(|rate| rate.bits_per_second()) })
         });
         Ok(Self {
             growth_per_mille: growth.as_ref().map(|growth| growth.per_mille),
             breaks: growth.into_iter().flat_map(|growth| growth.breaks).map(|message| model.name(message)).collect(),
-            lowest_bit_rates: buses.collect::<Result<_, String>>()?,
-            longest_latency_ns: network.longest_latency(assumptions).map_err(told)?.map(|latency| latency.0),
+            lowest_bit_rates: buses.collect::<Result<_, Vec<Problem>>>()?,
+            longest_latency_ns: network.longest_latency(assumptions)?.map(|latency| latency.0),
         })
     }
 
@@ -132,14 +150,16 @@ impl<'a> View<'a> {
         model: &'a Model<'_>,
         analysis: &Analysis,
         args: &BoundsArgs,
-        limits: Option<Limits>,
+        answers: Answers,
     ) -> Self {
         let bus = |bus: BusId| Bus {
             name: model.bus(bus),
             bitrate: model.network.buses[bus.0].nominal.bits_per_second(),
             load_ppm: analysis.load(bus).ppm,
         };
-        let Assumptions { error_frames, error_frame_bits, .. } = analysis.assumptions();
+        let Assumptions { error_frames, error_frame_bits, lengths } = analysis.assumptions();
+        let Answers { limits, proposals, misses } = answers;
+        let miss = |MessageId(at): MessageId| misses.as_ref().and_then(|misses| misses.get(at).copied());
         let latency = args.assumed.latency.map(|latency| Ns::from(latency).0);
         Self {
             file,
@@ -148,13 +168,19 @@ impl<'a> View<'a> {
                 controller_frames: args.assumed.question().controller.get(),
                 error_frames,
                 error_frame_bits,
+                lengths: if lengths == Lengths::Published { "published" } else { "exact" },
+                faults_per_s: args.faults,
                 latency_ns: latency,
                 latency_quantile: args.assumed.quantile,
             },
             buses: (0..model.network.buses.len()).map(BusId).map(bus).collect(),
-            messages: analysis.bounds().map(|(message, bound)| Message::of(model, analysis, message, &bound)).collect(),
+            messages: analysis
+                .bounds()
+                .map(|(message, bound)| Message::of(model, analysis, (message, &bound), miss(message)))
+                .collect(),
             left_out: model.left_out(),
             limits,
+            proposals,
         }
     }
 
@@ -166,6 +192,15 @@ impl<'a> View<'a> {
         self.messages.iter()
     }
 
+    pub(super) const fn has_misses(&self) -> bool {
+        self.assumptions.faults_per_s.is_some()
+    }
+
+    /// What `--propose` found.
+    pub(super) fn proposed(&self) -> String {
+        self.proposals.as_ref().map_or_else(String::new, Proposals::text)
+    }
+
     pub(super) fn remarks(&self) -> Vec<String> {
         let mut lines = self.limits.as_ref().map_or_else(Vec::new, Limits::remarks);
         let Assumed { latency_ns, latency_quantile, controller_frames, .. } = self.assumptions;
@@ -175,6 +210,12 @@ impl<'a> View<'a> {
                 |quantile| format!("a measured quantile of {quantile}: bounds do not hold for slower frames"),
             );
             lines.push(format!("latency of the gateway: {}, {basis}", milliseconds(latency)));
+        }
+        if self.assumptions.lengths == "published" {
+            lines.push("lengths of frames: the longest with any identifier".to_owned());
+        }
+        if let Some(rate) = self.assumptions.faults_per_s {
+            lines.push(format!("faults: {rate} per second on each bus; missed: probability for a frame, at most"));
         }
         let frames = if controller_frames == 1 { "frame" } else { "frames" };
         lines.push(format!("controllers of this machine: {controller_frames} {frames}"));
@@ -193,7 +234,12 @@ impl<'a> View<'a> {
 }
 
 impl<'a> Message<'a> {
-    fn of(model: &'a Model<'_>, analysis: &Analysis, message: MessageId, bound: &Bound) -> Self {
+    fn of(
+        model: &'a Model<'_>,
+        analysis: &Analysis,
+        (message, bound): (MessageId, &Bound),
+        miss_probability: Option<f64>,
+    ) -> Self {
         let one = &model.network.messages[message.0];
         let first = |mut at: MessageId| loop {
             match model.network.messages[at.0].origin {
@@ -223,6 +269,7 @@ impl<'a> Message<'a> {
             deadline_ns: bound.deadline.0,
             slack_ns: bound.slack_ns(),
             holds: bound.holds(),
+            miss_probability,
             rule: rule(bound.rule),
             stages_ns: analysis.stages(message).into_iter().map(until).collect(),
         }
@@ -248,6 +295,7 @@ impl<'a> Message<'a> {
             known(self.bound_ns),
             milliseconds(Ns(self.deadline_ns)),
             slack,
+            self.miss_probability.map_or_else(String::new, |probability| format!("{probability:.1e}")),
             mark.to_owned(),
         ]
     }
@@ -267,15 +315,4 @@ const fn rule(rule: Rule) -> &'static str {
         Rule::Node => "node",
         Rule::Priority => "priority",
     }
-}
-
-/// With three decimals, rounded up.
-pub(super) fn milliseconds(time: Ns) -> String {
-    Ns(time.0.div_ceil(1000).saturating_mul(1000)).to_string()
-}
-
-/// With one decimal, rounded up.
-pub(super) fn percent(ppm: u64) -> String {
-    let tenths = ppm.div_ceil(1000);
-    format!("{}.{} %", tenths / 10, tenths % 10)
 }

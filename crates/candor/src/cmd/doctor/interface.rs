@@ -86,6 +86,7 @@ pub(super) fn of_link(
     checks.extend(sends.then(|| queue(link, network.root(link))));
     checks.extend(sends.then(|| qdisc(link, network.root(link))));
     checks.push(driver(machine, link));
+    checks.extend(wanted.and_then(|wanted| deadlines(machine, link, needs, wanted)));
     checks.extend(boot(machine, link));
     checks.extend(napi(machine, threads, link));
     checks.extend(interrupt::check(machine, threads, needs, link));
@@ -270,6 +271,14 @@ fn napi(machine: &Machine, threads: &[InterruptThread], link: &Link) -> Option<C
         ),
         None => check::NAPI.ok("in a thread with a real-time policy"),
     })
+}
+
+/// With what the driver buffers, and the queue if it is the kernel's.
+fn deadlines(machine: &Machine, link: &Link, needs: &Needs, wanted: &Wanted) -> Option<Check> {
+    let plan = needs.traffic.as_deref()?;
+    let buffered = machine.link(&format!("/sys/class/net/{}/device/driver", link.name)).and_then(|name| depth(&name));
+    let has_egress = plan.egress().iter().any(|egress| plan.bus(egress.bus).name == wanted.bus.name);
+    super::deadlines::check(plan, &wanted.bus.name, buffered, (!has_egress).then_some(link.tx_queue_len))
 }
 
 /// The driver of a controller, and the frames that it buffers beyond any queue.

@@ -1,5 +1,7 @@
 //! Requirements of a gateway file on the machine; without a file, those of any gateway.
 
+use std::sync::Arc;
+
 use candor_config::engine::UserEngine;
 use candor_config::placement::{KernelAbilities, Placement, Side};
 use candor_config::plan::{Bus, BusIndex, Engine, Formats, Plan, RouteIndex, SendAs};
@@ -34,6 +36,8 @@ pub(super) struct Needs {
     pub(super) hops: u8,
     /// `None` without a file.
     pub(super) interfaces: Option<Vec<Wanted>>,
+    /// A file that describes traffic.
+    pub(super) traffic: Option<Arc<Plan>>,
 }
 
 /// An interface of a file.
@@ -57,6 +61,7 @@ impl Needs {
             has_arbitration: false,
             hops: 0,
             interfaces: None,
+            traffic: None,
         }
     }
 
@@ -88,6 +93,7 @@ impl Needs {
             has_arbitration: plan.has_arbitration(),
             hops: plan.routes().iter().filter_map(|route| route.hop_limit).max().unwrap_or_default(),
             interfaces: Some(used.map(|bus| Wanted::of(plan, bus)).collect()),
+            traffic: (!plan.traffic().is_empty()).then(|| Arc::new(plan.clone())),
         }
     }
 

@@ -1,7 +1,9 @@
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::config::load;
-use crate::plan::{BusIndex, Traffic};
+use crate::plan::{BusIndex, Sending, Traffic};
+use candor_bounds::{Controller, Queue};
 use candor_core::frame::{CAN_EFF_FLAG, FrameFormat, RawId};
 
 const GATEWAY: &str = "[bus.a]\ninterface = \"can0\"\nbitrate = \"500kbit/s\"\n[bus.b]\ninterface = \"can1\"\n\
@@ -34,6 +36,7 @@ fn a_message_has_the_defaults_of_its_keys() {
         deadline: ms(10),
         deadline_forwarded: ms(10),
         sender: None,
+        sending: Sending::default(),
     };
     let second = Traffic {
         bus: BusIndex(1),
@@ -46,6 +49,7 @@ fn a_message_has_the_defaults_of_its_keys() {
         deadline: ms(5),
         deadline_forwarded: ms(5),
         sender: Some("ABS".to_owned()),
+        sending: Sending::default(),
     };
     assert_eq!(plan.traffic(), [first, second]);
 }
@@ -66,4 +70,21 @@ fn what_cannot_be_is_an_error() {
     assert_eq!(other("id = \"+12\"\nlength = 8"), ["E0432"]);
     let twice = "id = \"123\"\nlength = 8\n[[traffic]]\nbus = \"a\"\nperiod = \"10ms\"\nid = \"123\"\nlength = 8";
     assert_eq!(other(twice), ["E0432"]);
+}
+
+#[test]
+fn all_messages_of_a_sender_have_its_queue() {
+    let message = |id: &str, rest: &str| {
+        format!("[[traffic]]\nbus = \"a\"\nid = \"{id}\"\nlength = 8\nperiod = \"10ms\"\n{rest}\n")
+    };
+    let with = |one: &str, other: &str| message("100", one) + &message("200", other);
+    let sent = with("sender = \"ABS\"\nqueue = \"fifo\"\nmailboxes = 3", "sender = \"ABS\"");
+    let plan = load(format!("{GATEWAY}{sent}").as_bytes()).unwrap().plan;
+    let three = NonZeroU32::new(3).unwrap();
+    let fifo = Sending { queue: Queue::fifo(), controller: Controller::Mailboxes(three) };
+    assert_eq!(plan.traffic().iter().map(|one| &one.sending).collect::<Vec<_>>(), [&fifo, &fifo]);
+    assert_eq!(codes(&with("sender = \"ABS\"\nqueue = \"fifo\"", "sender = \"ABS\"\ncontroller = 2")), ["E0432"]);
+    assert_eq!(codes(&with("controller = 2\nmailboxes = 2", "")), ["E0432"]);
+    assert_eq!(codes(&with("sender = \"candor\"\nqueue = \"fifo\"", "")), ["E0432"]);
+    assert!(codes(&with("queue = \"fifo\"", "controller = 2")).is_empty(), "two nodes");
 }
