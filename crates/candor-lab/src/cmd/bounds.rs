@@ -111,7 +111,7 @@ pub(crate) fn run(args: &BoundsArgs) -> Outcome {
         for engine in engines {
             let (release, responses) = in_guest(args, &first.kept, &model, engine)?;
             guests.kernel_release = Some(release);
-            guests.engines.push(engine.unwrap_or(loaded.plan.engine()).name());
+            guests.engines.push(engine.unwrap_or_else(|| loaded.plan.engine()).name());
             for (at, one) in first.observed.iter_mut().enumerate() {
                 let of_schedules = responses.iter().filter_map(|all| all.get(at).copied().flatten());
                 one.in_guest.push(of_schedules.map(|response| response.time).max());

@@ -4,6 +4,8 @@ mod file;
 mod logs;
 mod view;
 
+use std::time::Duration;
+
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
 use candor_learn::Arrivals;
@@ -26,6 +28,20 @@ struct Learned {
     gaps: Option<Gaps>,
     /// Why there is no `[[traffic]]` for it.
     left_out: Option<String>,
+}
+
+impl Learned {
+    /// Period or shortest gap, and jitter. `None` with one frame.
+    fn timing(&self) -> Option<(Duration, Duration)> {
+        match self.arrivals {
+            Arrivals::Cyclic { period_ns, jitter_ns } => {
+                Some((Duration::from_nanos(period_ns), Duration::from_nanos(jitter_ns)))
+            }
+            // A file has no gap of 0.
+            Arrivals::Sporadic { min_gap_ns } => Some((Duration::from_nanos(min_gap_ns.max(1000)), Duration::ZERO)),
+            Arrivals::Once => None,
+        }
+    }
 }
 
 pub(crate) fn run(args: &LearnTrafficArgs) -> Outcome {

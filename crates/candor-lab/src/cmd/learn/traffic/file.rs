@@ -5,7 +5,6 @@ use candor_config::plan::{BusIndex, Plan, Sending, Traffic};
 use candor_core::frame::RawId;
 
 use super::Learned;
-use super::view::tables;
 
 /// The file of `--gateway`.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +50,7 @@ impl Known<'_> {
 
     /// Leaves out what the file has already, and what this machine sends.
     pub(super) fn leave_out(&self, learned: &mut [Learned]) {
-        let of = |one: &Learned| self.index(&one.bus).zip(tables(one));
+        let of = |one: &Learned| self.index(&one.bus).zip(one.timing());
         let traffic: Vec<Traffic> = learned
             .iter()
             .filter_map(|one| {

@@ -109,7 +109,7 @@ fn the_printed_tables_are_those_of_a_gateway_file() {
     known.leave_out(&mut learned);
     assert!(learned.iter().all(|one| one.left_out.is_some()));
     let question = candor_config::bounds::Question {
-        latency: Some(std::time::Duration::from_millis(1)),
+        latency: Some(Duration::from_millis(1)),
         ..candor_config::bounds::Question::default()
     };
     let model = candor_config::bounds::Model::of(&loaded.plan, &question).unwrap();

@@ -67,21 +67,9 @@ struct Message {
     traffic: Option<String>,
 }
 
-/// Period or shortest gap, and jitter. `None` with one frame.
-pub(super) fn tables(one: &Learned) -> Option<(Duration, Duration)> {
-    match one.arrivals {
-        Arrivals::Cyclic { period_ns, jitter_ns } => {
-            Some((Duration::from_nanos(period_ns), Duration::from_nanos(jitter_ns)))
-        }
-        // A file has no gap of 0.
-        Arrivals::Sporadic { min_gap_ns } => Some((Duration::from_nanos(min_gap_ns.max(1000)), Duration::ZERO)),
-        Arrivals::Once => None,
-    }
-}
-
 /// The lines of a gateway file.
 fn table(one: &Learned) -> Option<String> {
-    let (period, jitter) = tables(one)?;
+    let (period, jitter) = one.timing()?;
     let text = |time: Duration| duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let key = if matches!(one.arrivals, Arrivals::Cyclic { .. }) { "period" } else { "min-gap" };
     let mut table =
