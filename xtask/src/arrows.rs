@@ -38,7 +38,6 @@ const ARROWS: &[Crate] = &[
     uses("candor-egress", &["core", "bpf", "io", "netlink"]),
     uses("candor-config", &["core", "bounds", "bpf", "e2e", "egress", "guard", "secoc", "signals"]),
     uses("candor-cli", &["core", "config", "io"]),
-    uses("candor-net", &["cli", "config", "core", "io", "link"]),
     uses("candor-engine", &["core", "bpf", "config", "egress", "guard", "io", "netlink", "signals"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "bounds", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),

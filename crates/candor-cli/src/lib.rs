@@ -5,8 +5,7 @@ pub mod assumed;
 mod bounded;
 pub mod gateway_file;
 pub mod generate;
-pub mod key_file;
-pub mod link;
+mod key_file;
 pub mod render;
 #[cfg(feature = "schema")]
 pub mod schema;

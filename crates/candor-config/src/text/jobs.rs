@@ -46,7 +46,6 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         egress: Vec::new(),
         modes: Modes::default(),
         traffic: Vec::new(),
-        links: Vec::new(),
     }
 }
 

@@ -13,7 +13,6 @@ use candor_io::signal::{Sender, Signal};
 use serde_json::Value;
 
 use super::egress::Egress;
-use super::links::Links;
 use super::report::Report;
 use super::report::events::ModeView;
 use super::warnings;
@@ -95,7 +94,7 @@ impl<'a> Reloader<'a> {
     pub(super) fn reload(
         &mut self,
         gateway: &mut Gateway,
-        around: (&mut Egress<'_>, &mut Links<'_>),
+        egress: &mut Egress<'_>,
         report: &Report,
         sender: Option<Sender>,
     ) -> Result<(), Box<dyn Error>> {
@@ -112,7 +111,7 @@ impl<'a> Reloader<'a> {
             return Ok(());
         }
         let before = gateway.plan().clone();
-        let (answer, contents) = self.try_to(gateway, around, report)?;
+        let (answer, contents) = self.try_to(gateway, egress, report)?;
         let taken = answer["taken"] == true;
         report.audit(&Audit {
             cause: Cause::Reload,
@@ -189,7 +188,7 @@ impl<'a> Reloader<'a> {
     fn try_to(
         &self,
         gateway: &mut Gateway,
-        (egress, links): (&mut Egress<'_>, &mut Links<'_>),
+        egress: &mut Egress<'_>,
         report: &Report,
     ) -> Result<(Value, Vec<Content>), Box<dyn Error>> {
         let name = self.file.display().to_string();
@@ -212,27 +211,15 @@ impl<'a> Reloader<'a> {
         };
         report.warn(render::digest(&file.source, &warnings(loaded), false));
         let plan = plan_for(&loaded.plan, self.engine);
-        // Interfaces before their queues.
-        let links_before = match links.change(&plan) {
-            Ok(before) => before,
-            Err(error) => return Ok((report.not_reloaded(&name, &in_full(&error)), contents)),
-        };
         // Queues first, so that they exist before new routes send.
         let before = match egress.change(&plan) {
             Ok(before) => before,
-            Err(error) => {
-                links.back(links_before);
-                return Ok((report.not_reloaded(&name, &in_full(&error)), contents));
-            }
+            Err(error) => return Ok((report.not_reloaded(&name, &in_full(&error)), contents)),
         };
         let answer = match gateway.reload(plan, &mut |notice| report.notice(&notice))? {
-            Reload::Done(reloaded) => {
-                links.settle(gateway.plan());
-                report.reloaded(gateway, &name, &reloaded)
-            }
+            Reload::Done(reloaded) => report.reloaded(gateway, &name, &reloaded),
             Reload::Refused(error) => {
                 egress.back(before);
-                links.back(links_before);
                 report.not_reloaded(&name, &in_full(&error))
             }
             _ => Value::Null,
