@@ -43,7 +43,8 @@ const BUS_LOG: &str = "(1700000000.000000) can0 123#1122\n(1700000000.001000) bo
                        (1700000000.002000) can0 20000004#0008000000006000\n(1700000000.003000) body 123#R4\n";
 
 /// Files that pages use without showing them: page, name, and an example, a file of another page, or text.
-const FILES: [(&str, &str, &str); 26] = [
+const FILES: [(&str, &str, &str); 27] = [
+    ("bounds.md", "drive.log", "../crates/candor-lab/tests/cmd/drive.log"),
     ("cangw.md", "gateway.sh", "cangw -A -s vcan0 -d vcan1 -e -f 123:C00007FF\n"),
     ("cluster.md", "plan.toml", "plan.toml"),
     ("conformance.md", "two.toml", "two.toml"),
@@ -296,7 +297,7 @@ fn run_on_host(place: &Place, programs: &Path) {
     for page in &pages {
         let folder = tempfile::tempdir().unwrap();
         symlink(root().join("examples"), folder.path().join("examples")).unwrap();
-        if ["measure-a-kernel.md", "plans.md"].contains(&&*page.name) {
+        if ["cluster.md", "measure-a-kernel.md", "plans.md"].contains(&&*page.name) {
             for (name, source) in RESULTS {
                 symlink(root().join("crates/candor-lab/tests/cmd").join(source), folder.path().join(name)).unwrap();
             }

@@ -179,7 +179,8 @@ fn a_broken_connection_leaves_nothing_on_the_board() {
         let ended = child.wait_with_output().unwrap();
         if broken == "connection" {
             let text = String::from_utf8_lossy(&ended.stderr);
-            assert_eq!(ended.status.code(), Some(1), "{text}");
+            // The board may be reached again later.
+            assert_eq!(ended.status.code(), Some(75), "{text}");
             assert!(text.contains("the connection to root@127.0.0.1 is gone"), "{text}");
         }
         wait_until("the processes end", || leftovers().is_empty());

@@ -219,5 +219,9 @@ fn replays_a_log() {
     bench.scene.file("drive.log", &log().replace("200#", "201#"));
     bench.run().assert(2, &["results of another drive.log"]);
     bench.scene.file("drive.log", &log().replace("200#", "200"));
-    bench.run().assert(1, &["P0310", "line 2"]);
+    let refused = bench.run();
+    assert_eq!(refused.status, 2, "{refused:?}");
+    let finding = &refused.json()["findings"][0];
+    assert_eq!(finding["code"], "P0310", "{refused:?}");
+    assert!(finding["message"].as_str().unwrap().contains("line 2"), "{finding:#}");
 }
