@@ -38,7 +38,8 @@ const ARROWS: &[Crate] = &[
     uses("candor-egress", &["core", "bpf", "io", "netlink"]),
     uses("candor-config", &["core", "bounds", "bpf", "e2e", "egress", "guard", "secoc", "signals"]),
     uses("candor-cli", &["core", "config", "io"]),
-    uses("candor-engine", &["core", "bpf", "config", "egress", "guard", "io", "netlink", "signals"]),
+    uses("candor-userspace", &["core", "bpf", "config", "egress", "io", "netlink"]),
+    uses("candor-engine", &["core", "bpf", "config", "egress", "guard", "io", "netlink", "signals", "userspace"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "bounds", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
     uses(

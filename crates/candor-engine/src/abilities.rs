@@ -9,9 +9,9 @@ use candor_core::job::Job;
 use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 
-use crate::preflight::Interfaces;
-use crate::running_kernel::running_kernel;
-use crate::system_error::SystemError;
+use candor_userspace::preflight::Interfaces;
+use candor_userspace::running_kernel::running_kernel;
+use candor_userspace::system_error::SystemError;
 
 /// can-gw or the kernel's version cannot be queried.
 #[derive(Debug, thiserror::Error)]

@@ -17,7 +17,7 @@ use candor_io::signal::{self, Signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::run_dir::{Instance, RunDir, RunDirError, process_exists};
+use candor_userspace::run_dir::{Instance, RunDir, RunDirError, process_exists};
 
 const PRIVATE_FILE: u32 = 0o600;
 /// A request that is older was made for an earlier signal.

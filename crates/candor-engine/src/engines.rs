@@ -6,7 +6,7 @@ use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_io::can::{self, PollObstacle, Support};
 use candor_io::{packet, uring};
 
-use crate::system_error::SystemError;
+use candor_userspace::system_error::SystemError;
 
 /// Kernel features and privileges that the user-space engines need, as found by trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use crate::bpf::BpfError;
 use crate::kernel::KernelError;
 use crate::placement::PlacementError;
-use crate::preflight::InterfaceError;
-use crate::realtime::RealtimeError;
-use crate::run_dir::RunDirError;
-use crate::system_error::SystemError;
-use crate::user::UserError;
+use candor_userspace::preflight::InterfaceError;
+use candor_userspace::realtime::RealtimeError;
+use candor_userspace::run_dir::RunDirError;
+use candor_userspace::system_error::SystemError;
+use candor_userspace::user::UserError;
 
 /// A gateway that cannot start or cannot continue.
 #[derive(Debug, thiserror::Error)]

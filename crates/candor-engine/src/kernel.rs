@@ -1,6 +1,6 @@
 //! The kernel engine: installs the jobs of a plan in can-gw, all or none, and removes them at the end.
 //!
-//! can-gw does not record owners, so candor keeps ownership records ([`crate::run_dir`]): written before the first job
+//! can-gw does not record owners, so candor keeps ownership records ([`candor_userspace::run_dir`]): written before the first job
 //! is added, locked while the process lives, removed after the last job is gone. Jobs of a dead candor are adopted or
 //! removed.
 //!
@@ -22,12 +22,12 @@ use candor_core::job::Job;
 use candor_netlink::cangw::{self, CangwError, JobCounters};
 use candor_netlink::client::Client;
 
-use crate::counters::{Followed, RouteCounters};
-use crate::ended::Ended;
 use crate::fights::Fights;
-use crate::notice::Notice;
-use crate::preflight::Interfaces;
-use crate::run_dir::{Entry, RunDir};
+use candor_userspace::counters::{Followed, RouteCounters};
+use candor_userspace::ended::Ended;
+use candor_userspace::notice::Notice;
+use candor_userspace::preflight::Interfaces;
+use candor_userspace::run_dir::{Entry, RunDir};
 use installed::Installed;
 use takeover::Takeover;
 

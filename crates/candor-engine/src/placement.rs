@@ -9,10 +9,10 @@ use candor_netlink::client::Client;
 use crate::abilities::{self, AbilitiesError};
 use crate::bpf;
 use crate::engines::{Lack, UserAbilities};
-use crate::notice::Notice;
-use crate::preflight::Interfaces;
-use crate::running_kernel::running_kernel;
-use crate::system_error::SystemError;
+use candor_userspace::notice::Notice;
+use candor_userspace::preflight::Interfaces;
+use candor_userspace::running_kernel::running_kernel;
+use candor_userspace::system_error::SystemError;
 
 /// Routes that cannot run with the engine of the plan, or with any engine.
 #[derive(Debug, thiserror::Error)]

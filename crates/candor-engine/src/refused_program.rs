@@ -3,7 +3,7 @@
 use candor_config::plan::{Engine, Plan};
 
 use crate::bpf::BpfError;
-use crate::notice::Notice;
+use candor_userspace::notice::Notice;
 
 /// Tries until the kernel refuses no program, or until another failure. With the engine `"auto"`, the route of a refused program
 /// then runs elsewhere, and `notify` says so.

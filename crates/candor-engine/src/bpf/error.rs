@@ -4,7 +4,7 @@ use candor_egress::netlink::TcError;
 use candor_io::bpf::LoadError;
 use candor_netlink::client::{Errno, NetlinkError};
 
-use crate::owner::Owner;
+use candor_userspace::owner::Owner;
 
 /// Programs that cannot be made, attached, kept or removed.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +99,7 @@ impl BpfError {
     /// True if the cause passes by itself.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
-            Self::Attach(TcError::Netlink(error)) | Self::List(error) => crate::temporary::netlink(error),
+            Self::Attach(TcError::Netlink(error)) | Self::List(error) => candor_userspace::temporary::netlink(error),
             _ => false,
         }
     }

@@ -27,7 +27,7 @@ use candor_netlink::client::{Client, Errno};
 use super::error::BpfError;
 use super::label::{Digest, Label};
 use super::load::{DeletedFrames, Loaded, MeasuredLatencies, OwnCounter, load, load_one};
-use crate::counters::{Drops, RouteCounters};
+use candor_userspace::counters::{Drops, RouteCounters};
 
 const GUARD: u16 = 0xC900;
 const FIRST: u16 = 0xCA00;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use candor_config::placement::{KernelAbilities, Placement, Side};
 use candor_config::plan::{BusIndex, Plan, RouteIndex};
 
-use crate::notice::Notice;
+use candor_userspace::notice::Notice;
 
 /// One file for each way to compare identifiers; error frames never pass a program.
 const LISTS: [&str; 5] = ["all", "fil", "inv", "sff", "eff"];

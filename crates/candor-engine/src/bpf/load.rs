@@ -11,7 +11,7 @@ use candor_io::bpf::{self, MapKind};
 use candor_io::clock;
 
 use super::error::BpfError;
-use crate::latency::{CLASSES, Latencies};
+use candor_userspace::latency::{CLASSES, Latencies};
 
 /// Name of all maps.
 const MAP: &std::ffi::CStr = c"candor_route";

@@ -10,8 +10,8 @@ use candor_netlink::client::Client;
 
 use super::error::BpfError;
 use super::filters::{Installed, Source};
-use crate::counters::RouteCounters;
-use crate::run_dir::OwnedJob;
+use candor_userspace::counters::RouteCounters;
+use candor_userspace::run_dir::OwnedJob;
 
 /// Adds the counters of these filters, by route.
 pub(super) fn add(sum: &mut HashMap<String, RouteCounters>, installed: &[Installed]) {

@@ -6,8 +6,8 @@ use candor_bpf::gateway::idle;
 use candor_config::placement::NoPrograms;
 use candor_io::bpf;
 
-use crate::running_kernel::running_kernel;
-use crate::system_error::SystemError;
+use candor_userspace::running_kernel::running_kernel;
+use candor_userspace::system_error::SystemError;
 
 /// `None` if this process can attach programs that forward frames, as far as that shows before the first one.
 ///

@@ -8,9 +8,9 @@ use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, RawId};
 use candor_io::can::{CanSocket, InterfaceIndex, MAX_FILTERS, Options};
 
-use crate::notice::Notice;
-use crate::preflight::{self, Interfaces};
-use crate::user::{ErrnoSet, UserError, is_gone};
+use candor_userspace::notice::Notice;
+use candor_userspace::preflight::{self, Interfaces};
+use candor_userspace::user::{ErrnoSet, UserError, is_gone};
 
 #[derive(Debug)]
 pub(super) struct Port {

@@ -18,9 +18,9 @@ use candor_signals::compose::{Composer, Composition, Origin, Outgoing, Time};
 
 use super::Control;
 use super::port::{Port, id_of};
-use crate::counters::{Drops, FrameCounters};
-use crate::system_error::SystemError;
-use crate::user::{Count, Disposition, UserError, is_passing};
+use candor_userspace::counters::{Drops, FrameCounters};
+use candor_userspace::system_error::SystemError;
+use candor_userspace::user::{Count, Disposition, UserError, is_passing};
 
 /// Offset of the payload in `struct can_frame` and `struct canfd_frame`.
 const PAYLOAD: usize = 8;

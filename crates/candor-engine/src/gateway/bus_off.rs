@@ -17,8 +17,8 @@ use candor_io::can::InterfaceIndex;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, CanState, Link};
 
-use crate::notice::{Notice, Restart};
-use crate::preflight::Interfaces;
+use candor_userspace::notice::{Notice, Restart};
+use candor_userspace::preflight::Interfaces;
 
 #[derive(Debug, Default)]
 pub(super) struct BusOff {
@@ -71,7 +71,7 @@ impl BusOff {
             match event(off, link, now) {
                 Event::Wait => {}
                 Event::Leave => {
-                    let restart = Restart::of(plan.bus(bus).restart_after, link);
+                    let restart = restart(plan.bus(bus).restart_after, link);
                     let off = match restart {
                         Restart::Candor { after } => Off::Held { index: link.index, until: now + after },
                         Restart::Driver { .. } | Restart::Manual => Off::Left { came: handed_over(bus) },
@@ -148,13 +148,11 @@ fn failure(link: &Link, result: Result<(), NetlinkError>) -> Option<Notice> {
     Some(Notice::RestartFailed { interface: link.name.clone(), why: error.to_string() })
 }
 
-impl Restart {
-    fn of(restart_after: Option<Duration>, link: &Link) -> Self {
-        match (restart_after, link.can.and_then(|can| can.restart_ms)) {
-            (Some(after), _) => Self::Candor { after },
-            (None, Some(ms)) => Self::Driver { after: Duration::from_millis(u64::from(ms.get())) },
-            (None, None) => Self::Manual,
-        }
+fn restart(restart_after: Option<Duration>, link: &Link) -> Restart {
+    match (restart_after, link.can.and_then(|can| can.restart_ms)) {
+        (Some(after), _) => Restart::Candor { after },
+        (None, Some(ms)) => Restart::Driver { after: Duration::from_millis(u64::from(ms.get())) },
+        (None, None) => Restart::Manual,
     }
 }
 

@@ -8,8 +8,8 @@ use candor_core::frame::{CANFD_MTU, Frame};
 use candor_guard::Claims;
 use candor_io::can::{CanSocket, InterfaceIndex, Options};
 
-use crate::preflight::Interfaces;
-use crate::user::{UserError, is_gone, not_of_this_process};
+use candor_userspace::preflight::Interfaces;
+use candor_userspace::user::{UserError, is_gone, not_of_this_process};
 
 /// More than all nodes of a bus, so that a flood of claims does not keep the gateway from its other work.
 const MOST_AT_ONCE: usize = 1024;

@@ -10,7 +10,7 @@ use candor_core::job::RealtimeNs;
 use candor_guard::{Evidence, Rule};
 use candor_io::can::{CanSocket, Loopback, Options};
 
-use crate::preflight::Interfaces;
+use candor_userspace::preflight::Interfaces;
 
 /// The longest time between two looks.
 const LOOK: Duration = Duration::from_millis(250);

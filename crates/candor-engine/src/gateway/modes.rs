@@ -16,11 +16,11 @@ use candor_io::errno::ENETDOWN;
 
 use super::guards::send;
 use super::{Gateway, GoneRoute, Reload};
-use crate::counters::RouteCounters;
 use crate::error::GatewayError;
-use crate::notice::Notice;
-use crate::preflight::Interfaces;
-use crate::run_dir::Entry;
+use candor_userspace::counters::RouteCounters;
+use candor_userspace::notice::Notice;
+use candor_userspace::preflight::Interfaces;
+use candor_userspace::run_dir::Entry;
 
 /// Time between two looks at the frames that enter and leave modes: a flood of them takes no more time than none.
 const LOOK: Duration = Duration::from_millis(250);

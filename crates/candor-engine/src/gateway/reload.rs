@@ -11,17 +11,17 @@ use candor_core::job::Job;
 use super::{Announced, Gateway, composed, for_threads, of_side, owned, shared};
 use crate::bpf::{BpfError, BpfGateway};
 use crate::composed::{self as frames, ComposedFrames};
-use crate::counters::{BusCounters, RouteCounters};
 use crate::error::GatewayError;
 use crate::kernel::KernelGateway;
-use crate::notice::Notice;
-use crate::owner::Owner;
 use crate::placement;
-use crate::preflight::{self, Interfaces};
-use crate::realtime::Held;
 use crate::refused_program::without_refused;
-use crate::run_dir::{Entry, OwnedJob, RunDir};
-use crate::user::{EngineConfig, Prepared, Ready, UserGateway};
+use candor_userspace::counters::{BusCounters, RouteCounters};
+use candor_userspace::notice::Notice;
+use candor_userspace::owner::Owner;
+use candor_userspace::preflight::{self, Interfaces};
+use candor_userspace::realtime::Held;
+use candor_userspace::run_dir::{Entry, OwnedJob, RunDir};
+use candor_userspace::user::{EngineConfig, Prepared, Ready, UserGateway};
 
 #[derive(Debug)]
 #[non_exhaustive]

@@ -7,8 +7,8 @@ use candor_netlink::client::NetlinkError;
 
 use crate::reconcile::ReconcileError;
 use crate::refusal::Refusal;
-use crate::run_dir::RunDirError;
-use crate::temporary;
+use candor_userspace::run_dir::RunDirError;
+use candor_userspace::temporary;
 
 /// Jobs that cannot be installed, kept or removed.
 #[derive(Debug, thiserror::Error)]

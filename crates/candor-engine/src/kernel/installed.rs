@@ -7,7 +7,7 @@ use candor_netlink::cangw::{self, CangwError, CangwJob, JobCounters};
 use candor_netlink::client::{Client, NetlinkError};
 
 use crate::refusal::Refusal;
-use crate::run_dir::Entry;
+use candor_userspace::run_dir::Entry;
 
 /// Owned jobs. Dropping this removes them, so that an error or a panic leaves nothing.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use candor_netlink::cangw::{CangwError, CangwJob};
 use super::{JobRoute, KernelGateway};
 use crate::fights::{MEMORY, PATIENCE};
 use crate::kernel::KernelError;
-use crate::notice::Notice;
-use crate::preflight::Interfaces;
+use candor_userspace::notice::Notice;
+use candor_userspace::preflight::Interfaces;
 
 /// Exists while can-gw is loaded or built in.
 const MODULE: &str = "/sys/module/can_gw";

@@ -10,12 +10,12 @@ use candor_core::job::Job;
 use candor_netlink::cangw::{CangwJob, JobCounters};
 
 use super::{JobRoute, KernelGateway};
-use crate::counters::{Followed, RouteCounters};
 use crate::kernel::KernelError;
-use crate::notice::Notice;
-use crate::preflight::Interfaces;
 use crate::reconcile::{self, Action, Mine};
-use crate::run_dir::{OwnedJob, RunDir};
+use candor_userspace::counters::{Followed, RouteCounters};
+use candor_userspace::notice::Notice;
+use candor_userspace::preflight::Interfaces;
+use candor_userspace::run_dir::{OwnedJob, RunDir};
 
 impl KernelGateway {
     /// Changes the jobs to those of another plan, and returns the final counters of the old ones. After an error they

@@ -2,7 +2,7 @@
 
 use candor_netlink::cangw::{CangwJob, JobCounters};
 
-use crate::run_dir::Instance;
+use candor_userspace::run_dir::Instance;
 
 /// Treatment of the jobs found at the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,8 +101,8 @@ mod tests {
     use candor_io::can::InterfaceIndex;
 
     use super::*;
-    use crate::owner::Owner;
-    use crate::run_dir::{OwnedJob, Since};
+    use candor_userspace::owner::Owner;
+    use candor_userspace::run_dir::{OwnedJob, Since};
 
     fn job(id: u32) -> CangwJob {
         let [source, destination] = [1, 2].map(|index| InterfaceIndex::new(index).unwrap());

@@ -15,11 +15,11 @@ use super::programs::Programs;
 use super::target::{FileTarget, Intent, Target};
 use super::{Action, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
 use crate::bpf::BpfError;
-use crate::notice::Notice;
-use crate::owner::Owner;
 use crate::refusal::Refusal;
 use crate::refused_program::without_refused;
-use crate::run_dir::{Change, Instance, RunDir, RunDirError, Since};
+use candor_userspace::notice::Notice;
+use candor_userspace::owner::Owner;
+use candor_userspace::run_dir::{Change, Instance, RunDir, RunDirError, Since};
 
 /// Attempts to revert while another program changes jobs.
 const UNDO_ATTEMPTS: usize = 3;

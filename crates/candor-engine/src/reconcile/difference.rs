@@ -12,9 +12,9 @@ use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::Target;
 use super::{Action, Reconciliation, Situation, Standing};
-use crate::owner::Owner;
-use crate::preflight::InterfaceError;
-use crate::run_dir::OwnedJob;
+use candor_userspace::owner::Owner;
+use candor_userspace::preflight::InterfaceError;
+use candor_userspace::run_dir::OwnedJob;
 
 /// Difference between a gateway file and the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

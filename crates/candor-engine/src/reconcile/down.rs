@@ -6,9 +6,9 @@ use candor_netlink::client::Client;
 use super::error::ReconcileError;
 use super::owners::{claim, going};
 use crate::bpf;
-use crate::notice::Notice;
-use crate::owner::Owner;
-use crate::run_dir::{Instance, OwnedJob, RunDir};
+use candor_userspace::notice::Notice;
+use candor_userspace::owner::Owner;
+use candor_userspace::run_dir::{Instance, OwnedJob, RunDir};
 
 /// Result of [`down`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

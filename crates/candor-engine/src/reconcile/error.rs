@@ -4,11 +4,11 @@ use candor_netlink::cangw::CangwError;
 use candor_netlink::client::NetlinkError;
 
 use crate::bpf::BpfError;
-use crate::owner::Owner;
 use crate::placement::PlacementError;
-use crate::preflight::InterfaceError;
 use crate::refusal::Refusal;
-use crate::run_dir::RunDirError;
+use candor_userspace::owner::Owner;
+use candor_userspace::preflight::InterfaceError;
+use candor_userspace::run_dir::RunDirError;
 
 /// A comparison or change of the kernel's jobs that failed.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::Target;
 use super::{Action, Foreign, Standing};
-use crate::run_dir::{OwnedJob, RunDir};
+use candor_userspace::run_dir::{OwnedJob, RunDir};
 
 /// Installed and wanted jobs of a process.
 #[derive(Debug)]

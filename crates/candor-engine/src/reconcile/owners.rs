@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use candor_config::placement::Side;
 use candor_netlink::cangw::ExactJob;
 
-use crate::job_identity::{Counts, Identity};
-use crate::owner::Owner;
-use crate::run_dir::{Change, Instance, OwnedJob, RunDir};
+use candor_userspace::job_identity::{Counts, Identity};
+use candor_userspace::owner::Owner;
+use candor_userspace::run_dir::{Change, Instance, OwnedJob, RunDir};
 
 /// Owners from the point of view of one of them.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ mod tests {
     use candor_netlink::cangw::CangwJob;
 
     use super::*;
-    use crate::run_dir::{Change, Since};
+    use candor_userspace::run_dir::{Change, Since};
 
     fn job(id: u32) -> ExactJob {
         let index = |number| InterfaceIndex::new(number).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use candor_netlink::cangw::ExactJob;
 
 use super::{Action, Reconciliation, Situation, Standing};
-use crate::job_identity::{Counts, Group, Identity};
+use candor_userspace::job_identity::{Counts, Group, Identity};
 
 /// A group, as positions in the lists of the situation.
 pub(super) struct Part<'a> {

@@ -9,9 +9,9 @@ use super::difference::{Line, LineKind, Names};
 use super::error::ReconcileError;
 use super::target::FileTarget;
 use crate::bpf::{self, BpfError, BpfGateway, Fate};
-use crate::notice::Notice;
-use crate::owner::Owner;
-use crate::run_dir::{Instance, OwnedJob, RunDir};
+use candor_userspace::notice::Notice;
+use candor_userspace::owner::Owner;
+use candor_userspace::run_dir::{Instance, OwnedJob, RunDir};
 
 /// The eBPF programs of a file, compared with what is attached.
 pub(super) struct Programs {

@@ -16,10 +16,10 @@ use super::error::ReconcileError;
 use super::owners::claim;
 use crate::bpf::{self, InProgram};
 use crate::control_file;
-use crate::job_identity::Identity;
-use crate::notice::Notice;
-use crate::owner::Owner;
-use crate::run_dir::{Instance, OwnedJob, RunDir, Since};
+use candor_userspace::job_identity::Identity;
+use candor_userspace::notice::Notice;
+use candor_userspace::owner::Owner;
+use candor_userspace::run_dir::{Instance, OwnedJob, RunDir, Since};
 
 /// All jobs and owners of this network namespace that this user may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use candor_netlink::client::Client;
 use super::error::{InUserSpace, ReconcileError};
 use crate::abilities;
 use crate::bpf;
-use crate::notice::Notice;
 use crate::placement::{self, PlacementError};
-use crate::preflight::{self, Interfaces};
-use crate::run_dir::OwnedJob;
+use candor_userspace::notice::Notice;
+use candor_userspace::preflight::{self, Interfaces};
+use candor_userspace::run_dir::OwnedJob;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {

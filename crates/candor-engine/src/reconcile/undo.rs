@@ -3,7 +3,7 @@
 use candor_netlink::cangw::ExactJob;
 
 use super::{Foreign, Reconciliation, Situation, Standing, Step, reconcile};
-use crate::job_identity::{Counts, Identity};
+use candor_userspace::job_identity::{Counts, Identity};
 
 /// The state before a change.
 ///

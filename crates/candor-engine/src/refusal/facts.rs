@@ -6,8 +6,8 @@ use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 
 use crate::abilities;
-use crate::running_kernel::running_kernel;
 use candor_io::machine::{Capability, Machine};
+use candor_userspace::running_kernel::running_kernel;
 
 /// State of the machine after a refusal, as far as readable.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use candor_netlink::client::Transport;
 use candor_netlink::codec::MessageWriter;
 
 use super::*;
-use crate::run_dir::RunDir;
+use candor_userspace::run_dir::RunDir;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -124,7 +124,8 @@ fn of_equal_jobs_the_one_that_goes_on_is_followed() {
     for last in [1000, 1010] {
         kernel.answer(dump.clone());
         kernel.answer(dump.clone());
-        let followed = crate::counters::Followed::since(JobCounters { handled: last, ..JobCounters::default() });
+        let followed =
+            candor_userspace::counters::Followed::since(JobCounters { handled: last, ..JobCounters::default() });
         let listed = installed.list(|_position, now| followed.growth(now)).unwrap();
         assert_eq!(listed[0].unwrap().handled, 1007, "after {last}");
     }

@@ -4,7 +4,7 @@ use candor_io::errno::{EAGAIN, EINVAL, EMSGSIZE, ENETDOWN, ENOBUFS, ENODEV, ENXI
 
 /// The outcome of a frame that passed the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Disposition {
+pub enum Disposition {
     /// Accepted by the transmit queue.
     Sent,
     /// The transmit queue was full (`ENOBUFS`, `EAGAIN`).
@@ -22,10 +22,10 @@ pub(crate) enum Disposition {
 
 impl Disposition {
     /// Number of counters of a route.
-    pub(crate) const PLACES: usize = 6;
+    pub const PLACES: usize = 6;
 
     /// Index of its counter. Gone counts as down.
-    pub(crate) const fn place(self) -> usize {
+    pub const fn place(self) -> usize {
         match self {
             Self::Sent => 0,
             Self::Full => 1,
@@ -37,7 +37,7 @@ impl Disposition {
     }
 
     /// The meaning of an errno of `send()`.
-    pub(crate) const fn of_errno(errno: i32) -> Self {
+    pub const fn of_errno(errno: i32) -> Self {
         match errno {
             EAGAIN | ENOBUFS => Self::Full,
             ENETDOWN => Self::Down,

@@ -60,7 +60,7 @@ pub enum RunDirError {
 
 impl RunDirError {
     /// A full disk, most likely.
-    pub(crate) const fn is_temporary(&self) -> bool {
+    pub const fn is_temporary(&self) -> bool {
         matches!(self, Self::File(_))
     }
 }

@@ -32,12 +32,12 @@ pub const LATENCY_BOUNDS: [Duration; CLASSES - 1] = {
     bounds
 };
 
-pub(crate) const CLASSES: usize = BOUNDS_US.len() + 1;
+pub const CLASSES: usize = BOUNDS_US.len() + 1;
 
 const BOUNDS_US: [u64; 16] =
     [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000];
 
-pub(crate) fn class(latency: Duration) -> usize {
+pub fn class(latency: Duration) -> usize {
     // Linear from the shortest, where nearly all are.
     LATENCY_BOUNDS.iter().position(|bound| latency <= *bound).unwrap_or(CLASSES - 1)
 }

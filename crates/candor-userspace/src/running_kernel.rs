@@ -9,7 +9,7 @@ use candor_io::version::{Version, version};
 use crate::system_error::SystemError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RunningKernel {
+pub struct RunningKernel {
     release: String,
     /// `None` if the release has no version.
     version: Option<Version>,
@@ -48,7 +48,7 @@ const FQ_CONVERTS_STAMPS: (u32, u32) = (7, 2);
 const REDIRECTS_FRAMES: (u32, u32) = (7, 0);
 
 /// Release and version from `/proc`.
-pub(crate) fn running_kernel() -> Result<RunningKernel, SystemError> {
+pub fn running_kernel() -> Result<RunningKernel, SystemError> {
     RunningKernel::read().map_err(SystemError::while_doing("Reading the kernel's version from /proc"))
 }
 
@@ -72,23 +72,23 @@ impl RunningKernel {
     }
 
     /// True if it is known to compute a CRC8 with positions from the end inside the frame.
-    pub(crate) fn computes_relative_crc8(&self) -> bool {
+    pub fn computes_relative_crc8(&self) -> bool {
         let Some((major, minor, patch)) = self.version.filter(|_| !self.is_candidate) else { return false };
         major >= 7 || RELATIVE_CRC8.iter().any(|&(x, y, first)| (x, y) == (major, minor) && patch >= first)
     }
 
     /// True if can-gw has jobs for FD frames. Earlier kernels store the flag and create a job for classic frames.
-    pub(crate) fn has_fd_jobs(&self) -> bool {
+    pub fn has_fd_jobs(&self) -> bool {
         self.version.is_some_and(|(major, minor, _)| (major, minor) >= FD_JOBS)
     }
 
     /// True if a filter can redirect CAN frames.
-    pub(crate) fn redirects_frames(&self) -> bool {
+    pub fn redirects_frames(&self) -> bool {
         self.version.is_some_and(|(major, minor, _)| (major, minor) >= REDIRECTS_FRAMES)
     }
 
     /// True if the qdisc `fq` takes a kept timestamp for a transmit time far in the future, and drops the frame.
-    pub(crate) fn fq_drops_stamps(&self) -> bool {
+    pub fn fq_drops_stamps(&self) -> bool {
         self.version.is_none_or(|(major, minor, _)| (major, minor) < FQ_CONVERTS_STAMPS)
     }
 }

@@ -23,7 +23,7 @@ use candor_io::machine::{Capability, Machine};
 const SIMILAR: f64 = 0.75;
 
 #[derive(Debug)]
-pub(crate) struct Interfaces {
+pub struct Interfaces {
     /// By bus; `None` if no route uses it.
     seen: Vec<Option<Seen>>,
     hazards: Vec<Notice>,
@@ -41,7 +41,7 @@ struct Seen {
 
 impl Interfaces {
     /// Finds the interface of every used bus, with notices about it.
-    pub(crate) fn find(client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
+    pub fn find(client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
         let mut seen = Vec::new();
         let mut notices = Vec::new();
         for (index, bus) in plan.buses().iter().enumerate() {
@@ -58,7 +58,7 @@ impl Interfaces {
 
     /// Interfaces for a reload, with notices that were not reported before. A missing interface stays missing if it
     /// was.
-    pub(crate) fn find_again(&self, client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
+    pub fn find_again(&self, client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
         let now = link::list(client).map_err(InterfaceError::List)?;
         let known: Vec<_> = self.seen.iter().flatten().collect();
         let mut notices = Vec::new();
@@ -138,28 +138,28 @@ impl Interfaces {
     }
 
     /// State of the interface of a used bus, at the last refresh.
-    pub(crate) fn link(&self, bus: BusIndex) -> &Link {
+    pub fn link(&self, bus: BusIndex) -> &Link {
         &self.seen(bus).link
     }
 
     /// Interface index of a bus, also while the interface is gone.
-    pub(crate) fn index(&self, bus: BusIndex) -> InterfaceIndex {
+    pub fn index(&self, bus: BusIndex) -> InterfaceIndex {
         self.link(bus).index
     }
 
     /// Interface index of a bus; `None` while the interface is gone.
-    pub(crate) fn present(&self, bus: BusIndex) -> Option<InterfaceIndex> {
+    pub fn present(&self, bus: BusIndex) -> Option<InterfaceIndex> {
         Some(self.seen(bus)).filter(|seen| seen.is_there).map(|seen| seen.link.index)
     }
 
     /// The present interfaces with their buses.
-    pub(crate) fn there(&self) -> impl Iterator<Item = (BusIndex, &Link)> {
+    pub fn there(&self) -> impl Iterator<Item = (BusIndex, &Link)> {
         let used = self.seen.iter().enumerate().filter_map(|(bus, seen)| Some((BusIndex(bus), seen.as_ref()?)));
         used.filter(|(_bus, seen)| seen.is_there).map(|(bus, seen)| (bus, &seen.link))
     }
 
     /// The jobs in the form of can-gw, whichever engine runs them.
-    pub(crate) fn kernel_jobs(&self, jobs: &[&Job]) -> Vec<CangwJob> {
+    pub fn kernel_jobs(&self, jobs: &[&Job]) -> Vec<CangwJob> {
         jobs.iter().map(|job| CangwJob::new(job, self.index(job.from), self.index(job.to))).collect()
     }
 
@@ -167,7 +167,7 @@ impl Interfaces {
     ///
     /// Interfaces are identified by index, which survives renaming. After one has disappeared, an interface with the
     /// name in the file replaces it, unless another bus uses that.
-    pub(crate) fn refresh(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), InterfaceError> {
+    pub fn refresh(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), InterfaceError> {
         let now = link::list(client).map_err(InterfaceError::List)?;
         let mut notices = Vec::new();
         let mut moved = false;
@@ -208,12 +208,12 @@ impl Interfaces {
     }
 }
 
-pub(crate) fn interface_gone(bus: &Bus, interface: &str) -> InterfaceError {
+pub fn interface_gone(bus: &Bus, interface: &str) -> InterfaceError {
     InterfaceError::Gone { bus: bus.name.clone(), interface: interface.into() }
 }
 
 /// Checks the capability for `restart-after`.
-pub(crate) fn may_restart(plan: &Plan) -> Result<(), InterfaceError> {
+pub fn may_restart(plan: &Plan) -> Result<(), InterfaceError> {
     match plan.buses().iter().find(|bus| bus.restart_after.is_some()) {
         Some(bus) if Machine::here().own().has(Capability::NetAdmin) == Some(false) => {
             Err(InterfaceError::RestartNotPermitted { bus: bus.name.clone() })
@@ -223,7 +223,7 @@ pub(crate) fn may_restart(plan: &Plan) -> Result<(), InterfaceError> {
 }
 
 /// Checks for CAN in the kernel.
-pub(crate) fn can_is_there() -> Result<(), InterfaceError> {
+pub fn can_is_there() -> Result<(), InterfaceError> {
     match support()? {
         Support::None => Err(InterfaceError::NoCan),
         Support::WithoutRaw | Support::Raw => Ok(()),
@@ -231,7 +231,7 @@ pub(crate) fn can_is_there() -> Result<(), InterfaceError> {
 }
 
 /// Checks for CAN_RAW sockets.
-pub(crate) fn can_raw_is_there() -> Result<(), InterfaceError> {
+pub fn can_raw_is_there() -> Result<(), InterfaceError> {
     match support()? {
         Support::None | Support::WithoutRaw => Err(InterfaceError::NoCanRaw),
         Support::Raw => Ok(()),

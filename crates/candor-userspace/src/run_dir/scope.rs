@@ -10,7 +10,7 @@ use crate::system_error::SystemError;
 
 /// Boot and network namespace, with which jobs end.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Scope {
+pub(super) struct Scope {
     pub(super) boot_id: String,
     pub(super) netns: u64,
     /// Distinguishes a namespace from a later one with the same inode number; Linux 5.14.

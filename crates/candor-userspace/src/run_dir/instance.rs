@@ -22,7 +22,7 @@ pub struct Since {
 }
 
 impl Since {
-    pub(crate) fn now() -> Result<Self, SystemError> {
+    pub fn now() -> Result<Self, SystemError> {
         let failed = SystemError::while_doing("Reading the clock");
         let (real, boot) = (clock::realtime().map_err(failed)?, clock::boottime().map_err(failed)?);
         Ok(Self { unix_s: real.0 / NS_PER_S, boot_s: boot.0 / NS_PER_S })
@@ -33,22 +33,22 @@ const NS_PER_S: i64 = 1_000_000_000;
 
 /// A job of a route, in the kernel or in user space.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OwnedJob {
-    pub(crate) route: String,
+pub struct OwnedJob {
+    pub route: String,
     /// Interface names at installation.
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) side: Side,
-    pub(crate) job: ExactJob,
+    pub from: String,
+    pub to: String,
+    pub side: Side,
+    pub job: ExactJob,
 }
 
 impl OwnedJob {
-    pub(crate) fn is_bpf(&self) -> bool {
+    pub fn is_bpf(&self) -> bool {
         self.side == Side::Bpf
     }
 
     /// The jobs of a plan with the interfaces of this machine, in plan order.
-    pub(crate) fn list(plan: &Plan, interfaces: &Interfaces, jobs: &[Job], side: impl Fn(&Job) -> Side) -> Vec<Self> {
+    pub fn list(plan: &Plan, interfaces: &Interfaces, jobs: &[Job], side: impl Fn(&Job) -> Side) -> Vec<Self> {
         let owned = |job: &Job| {
             let (from, to) = (interfaces.link(job.from), interfaces.link(job.to));
             Self {
@@ -64,28 +64,28 @@ impl OwnedJob {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Instance {
-    pub(crate) owner: Owner,
-    pub(crate) since: Since,
+pub struct Instance {
+    pub owner: Owner,
+    pub since: Since,
     /// Who signed an applied file, if it needed a signature. For a process, its control file says it.
-    pub(crate) signer: Option<Signer>,
+    pub signer: Option<Signer>,
     /// In file order.
-    pub(crate) jobs: Vec<OwnedJob>,
+    pub jobs: Vec<OwnedJob>,
     /// An interrupted change, after which any of its jobs may be installed or not.
-    pub(crate) change: Option<Change>,
+    pub change: Option<Change>,
 }
 
 /// State before a change of applied jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Change {
-    pub(crate) before: Vec<OwnedJob>,
+pub struct Change {
+    pub before: Vec<OwnedJob>,
     /// Equal foreign jobs, which are not the owner's.
-    pub(crate) strangers: Vec<ExactJob>,
+    pub strangers: Vec<ExactJob>,
 }
 
 impl Instance {
     /// Process id; `None` for an applied file.
-    pub(crate) const fn pid(&self) -> Option<u32> {
+    pub const fn pid(&self) -> Option<u32> {
         match self.owner {
             Owner::Process { pid, .. } => Some(pid),
             Owner::Applied { .. } => None,
@@ -93,15 +93,15 @@ impl Instance {
     }
 
     /// All jobs that it may have, including those of an interrupted change.
-    pub(crate) fn all_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
+    pub fn all_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
         self.jobs.iter().chain(self.change.iter().flat_map(|change| &change.before))
     }
 
-    pub(crate) fn has_programs_on(&self, interface: InterfaceIndex) -> bool {
+    pub fn has_programs_on(&self, interface: InterfaceIndex) -> bool {
         self.all_jobs().any(|owned| owned.is_bpf() && owned.job.job().source == interface)
     }
 
-    pub(crate) fn kernel_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
+    pub fn kernel_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
         self.jobs.iter().filter(|job| job.side == Side::Kernel)
     }
 }

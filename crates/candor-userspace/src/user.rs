@@ -37,12 +37,12 @@ mod thread;
 mod wanted;
 mod worker;
 
-pub(crate) use config::EngineConfig;
-pub(crate) use count::Count;
-pub(crate) use disposition::Disposition;
+pub use config::EngineConfig;
+pub use count::Count;
+pub use disposition::Disposition;
 pub use error::UserError;
-pub(crate) use port::{ErrnoSet, is_gone, is_passing, not_of_this_process};
-pub(crate) use reload::Prepared;
+pub use port::{ErrnoSet, is_gone, is_passing, not_of_this_process};
+pub use reload::{Prepared, Replaced};
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ use worker::Orders;
 
 /// Forwarding threads, which end when this is dropped.
 #[derive(Debug)]
-pub(crate) struct UserGateway {
+pub struct UserGateway {
     config: EngineConfig,
     program: Arc<Program>,
     jobs: Arc<[Job]>,
@@ -80,13 +80,13 @@ pub(crate) struct UserGateway {
 
 /// A gateway whose threads wait for the start.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub struct Ready {
     gated: Gated,
     gateway: UserGateway,
 }
 
 impl Ready {
-    pub(crate) fn begin(self) -> UserGateway {
+    pub fn begin(self) -> UserGateway {
         let Self { gated, mut gateway } = self;
         gateway.threads = gated.begin();
         gateway
@@ -95,7 +95,7 @@ impl Ready {
 
 impl UserGateway {
     /// Opens sockets and threads for jobs that no other candor runs, which was checked; `entry` records them.
-    pub(crate) fn open(
+    pub fn open(
         plan: &Plan,
         config: EngineConfig,
         jobs: Arc<[Job]>,
@@ -133,17 +133,17 @@ impl UserGateway {
         )
     }
 
-    pub(crate) fn announce(&mut self, entry: Entry) {
+    pub fn announce(&mut self, entry: Entry) {
         self.entry.replace(entry).iter().for_each(Entry::forget);
     }
 
     /// Drops the ownership record, which another part now holds.
-    pub(crate) fn forget_entry(&mut self) {
+    pub fn forget_entry(&mut self) {
         self.entry.take().iter().for_each(Entry::forget);
     }
 
     /// Detects ended threads, and rebinds sockets of interfaces that came back.
-    pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, UserError> {
+    pub fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, UserError> {
         for thread in &mut self.threads {
             if thread.state.has_ended() {
                 thread.join()?;
@@ -166,12 +166,12 @@ impl UserGateway {
     }
 
     /// By job, in plan order.
-    pub(crate) fn counters(&self) -> Vec<RouteCounters> {
+    pub fn counters(&self) -> Vec<RouteCounters> {
         self.program.read()
     }
 
     /// By used bus, in plan order.
-    pub(crate) fn buses(&self, plan: &Plan, interfaces: &Interfaces) -> Vec<BusCounters> {
+    pub fn buses(&self, plan: &Plan, interfaces: &Interfaces) -> Vec<BusCounters> {
         let by_job = self.counters();
         let of_bus = |(bus, port): (BusIndex, &Arc<Port>)| {
             port.accounting.count_socket(&port.socket);
@@ -198,11 +198,7 @@ impl UserGateway {
     }
 
     /// Final counters by job, and by bus.
-    pub(crate) fn stop(
-        mut self,
-        plan: &Plan,
-        interfaces: &Interfaces,
-    ) -> Result<(Vec<RouteCounters>, Ended), UserError> {
+    pub fn stop(mut self, plan: &Plan, interfaces: &Interfaces) -> Result<(Vec<RouteCounters>, Ended), UserError> {
         self.end()?;
         let mut notices = self.notices(interfaces);
         let buses = self.buses(plan, interfaces);

@@ -14,11 +14,11 @@ mod hold;
 mod instance;
 mod scope;
 
-pub(crate) use entry::Entry;
+pub use entry::Entry;
 pub use error::{FileError, RunDirError};
 pub use give::{give_run_dir, take_run_dir_back};
 pub use instance::Since;
-pub(crate) use instance::{Change, Instance, OwnedJob};
+pub use instance::{Change, Instance, OwnedJob};
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -40,7 +40,7 @@ use scope::Scope;
 
 /// The run directory, locked against other starting candors.
 #[derive(Debug)]
-pub(crate) struct RunDir {
+pub struct RunDir {
     path: PathBuf,
     here: Scope,
     alive: Vec<Instance>,
@@ -55,20 +55,20 @@ pub(crate) struct RunDir {
 
 /// The run directories that this user may open.
 #[derive(Debug, Default)]
-pub(crate) struct Opened {
-    pub(crate) open: Vec<RunDir>,
+pub struct Opened {
+    pub open: Vec<RunDir>,
     /// Errors of those that it may not open.
-    pub(crate) denied: Vec<FileError>,
+    pub denied: Vec<FileError>,
 }
 
 impl RunDir {
     /// Opens the directory and reads the records. Waits up to 10 s for another candor that is starting.
-    pub(crate) fn open(notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
+    pub fn open(notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
         Self::open_at(folder::of_the_system(), notify)
     }
 
     /// Opens the first directory that this user may use; `None`, after a notice, if there is none.
-    pub(crate) fn open_where_possible(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
+    pub fn open_where_possible(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
         let mut first = None;
         for path in folder::possible() {
             match Self::open_at(path, notify) {
@@ -85,12 +85,12 @@ impl RunDir {
     }
 
     /// Opens all existing directories, without creating any.
-    pub(crate) fn open_existing(notify: &mut dyn FnMut(Notice)) -> Result<Opened, RunDirError> {
+    pub fn open_existing(notify: &mut dyn FnMut(Notice)) -> Result<Opened, RunDirError> {
         Self::open_existing_at(folder::possible(), notify)
     }
 
     /// Opens the directory of `candor apply`; `None` if it does not exist.
-    pub(crate) fn open_applied(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
+    pub fn open_applied(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
         let mut opened = Self::open_existing_at(vec![folder::of_the_system()], notify)?;
         match opened.denied.pop() {
             Some(error) => Err(RunDirError::OwnersUnknown(error)),
@@ -113,7 +113,7 @@ impl RunDir {
         Ok(opened)
     }
 
-    pub(crate) fn open_at(path: PathBuf, notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
+    pub fn open_at(path: PathBuf, notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
         let here = Scope::of_this_process()?;
         make_private(&path)?;
         let exclusive = hold::hold(&path.join(folder::LOCK), notify)?;
@@ -128,7 +128,7 @@ impl RunDir {
     }
 
     /// Control file of a process in this network namespace.
-    pub(crate) fn control_file(&self, pid: u32) -> PathBuf {
+    pub fn control_file(&self, pid: u32) -> PathBuf {
         self.path.join(format!("{}-{pid}.reload", self.here.netns))
     }
 
@@ -139,23 +139,23 @@ impl RunDir {
     }
 
     /// Running processes of this network namespace.
-    pub(crate) fn alive(&self) -> &[Instance] {
+    pub fn alive(&self) -> &[Instance] {
         &self.alive
     }
 
     /// This process, if it has a record.
-    pub(crate) fn me(&self) -> Option<&Owner> {
+    pub fn me(&self) -> Option<&Owner> {
         let mut owners = self.alive.iter().map(|instance| &instance.owner);
         owners.find(|owner| matches!(owner, Owner::Process { pid, .. } if *pid == std::process::id()))
     }
 
     /// Applied files of this network namespace.
-    pub(crate) fn applied(&self) -> impl Iterator<Item = &Instance> {
+    pub fn applied(&self) -> impl Iterator<Item = &Instance> {
         self.applied.iter().map(|(_path, instance)| instance)
     }
 
     /// Dead processes of this network namespace that left jobs.
-    pub(crate) fn dead(&self) -> &[Instance] {
+    pub fn dead(&self) -> &[Instance] {
         &self.dead
     }
 
@@ -163,7 +163,7 @@ impl RunDir {
     ///
     /// # Errors
     /// [`RunDirError::NotUnderstood`] with one of the records.
-    pub(crate) fn knows_all(&self) -> Result<(), RunDirError> {
+    pub fn knows_all(&self) -> Result<(), RunDirError> {
         match &self.odd {
             Some(path) => Err(RunDirError::NotUnderstood { path: path.clone() }),
             None => Ok(()),
@@ -172,7 +172,7 @@ impl RunDir {
 
     /// Fails if another owner has one of these jobs, with any engine: each frame would be forwarded twice, and
     /// endlessly with routes in both directions. `who` is the owner that asks.
-    pub(crate) fn refuse_twins(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Result<(), RunDirError> {
+    pub fn refuse_twins(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Result<(), RunDirError> {
         for other in self.others(who) {
             let theirs = |job: &&OwnedJob| other.all_jobs().any(|owned| owned.job.is_same_job(&job.job));
             if let Some(job) = wanted.iter().find(theirs) {
@@ -188,7 +188,7 @@ impl RunDir {
 
     /// The first of these jobs that another owner reverses, so that a frame that matches both never ends: user space
     /// restarts the hop count, and a process ignores only frames of its own sockets.
-    pub(crate) fn first_circle(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Option<(String, Owner)> {
+    pub fn first_circle(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Option<(String, Owner)> {
         let in_user_space = |one: &OwnedJob, other: &OwnedJob| [one.side, other.side].contains(&Side::User);
         self.others(who).find_map(|other| {
             let answered = |job: &&OwnedJob| {
@@ -200,19 +200,19 @@ impl RunDir {
         })
     }
 
-    pub(crate) fn others<'a>(&'a self, who: Option<&'a Owner>) -> impl Iterator<Item = &'a Instance> {
+    pub fn others<'a>(&'a self, who: Option<&'a Owner>) -> impl Iterator<Item = &'a Instance> {
         self.alive.iter().chain(self.applied()).filter(move |other| Some(&other.owner) != who)
     }
 
     /// Writes the ownership record of this process.
-    pub(crate) fn announce(&self, engine: Engine, jobs: Vec<OwnedJob>) -> Result<Entry, RunDirError> {
+    pub fn announce(&self, engine: Engine, jobs: Vec<OwnedJob>) -> Result<Entry, RunDirError> {
         let owner = Owner::Process { pid: std::process::id(), engine };
         let instance = Instance { owner, since: Since::now()?, signer: None, jobs, change: None };
         Ok(Entry::write(&self.path, &self.here, &instance)?)
     }
 
     /// Writes the record of an applied file; removes it if there are no jobs.
-    pub(crate) fn keep_applied(&mut self, instance: Instance) -> Result<(), RunDirError> {
+    pub fn keep_applied(&mut self, instance: Instance) -> Result<(), RunDirError> {
         let known = self.applied.iter().position(|(_, other)| other.owner == instance.owner);
         let path = known.map(|at| self.applied[at].0.clone());
         if instance.jobs.is_empty() && instance.change.is_none() {
@@ -231,7 +231,7 @@ impl RunDir {
     }
 
     /// Removes the records of dead processes, after their jobs have been adopted or removed.
-    pub(crate) fn forget_dead(&mut self) -> Result<(), RunDirError> {
+    pub fn forget_dead(&mut self) -> Result<(), RunDirError> {
         for (path, lock) in self.dead_files.drain(..) {
             remove(&path, &lock)?;
         }
@@ -324,7 +324,7 @@ impl RunDir {
 }
 
 /// True if a process has this id now; it may be any program.
-pub(crate) fn process_exists(pid: u32) -> bool {
+pub fn process_exists(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 

@@ -15,10 +15,10 @@ use candor_netlink::cangw::{CangwJob, ExactJob};
 /// # Source
 /// [`cgw_remove_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1196).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Identity<'a>(Cow<'a, [u8]>);
+pub struct Identity<'a>(Cow<'a, [u8]>);
 
 impl<'a> Identity<'a> {
-    pub(crate) fn of(exact: &'a ExactJob) -> Self {
+    pub fn of(exact: &'a ExactJob) -> Self {
         let job = exact.job();
         if job.uid == 0 {
             return Self(exact.bytes().into());
@@ -30,10 +30,10 @@ impl<'a> Identity<'a> {
 
 /// Multiset of jobs: the number of equal ones by identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts(BTreeMap<Vec<u8>, usize>);
+pub struct Counts(BTreeMap<Vec<u8>, usize>);
 
 impl Counts {
-    pub(crate) fn of(identities: &[Identity<'_>]) -> Self {
+    pub fn of(identities: &[Identity<'_>]) -> Self {
         let mut counts = BTreeMap::new();
         for identity in identities {
             *counts.entry(identity.0.to_vec()).or_default() += 1;
@@ -41,35 +41,35 @@ impl Counts {
         Self(counts)
     }
 
-    pub(crate) fn of_jobs<'a>(jobs: impl IntoIterator<Item = &'a ExactJob>) -> Self {
+    pub fn of_jobs<'a>(jobs: impl IntoIterator<Item = &'a ExactJob>) -> Self {
         let identities: Vec<_> = jobs.into_iter().map(Identity::of).collect();
         Self::of(&identities)
     }
 
     /// Removes one; false if there is none.
-    pub(crate) fn take(&mut self, identity: &Identity<'_>) -> bool {
+    pub fn take(&mut self, identity: &Identity<'_>) -> bool {
         let Some(count) = self.0.get_mut(&*identity.0).filter(|count| **count > 0) else { return false };
         *count -= 1;
         true
     }
 
-    pub(crate) fn contains(&self, identity: &Identity<'_>) -> bool {
+    pub fn contains(&self, identity: &Identity<'_>) -> bool {
         self.0.contains_key(&*identity.0)
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         for (identity, count) in &other.0 {
             *self.0.entry(identity.clone()).or_default() += count;
         }
     }
 
     /// Intersection of two multisets.
-    pub(crate) fn at_most(&self, other: &Self) -> Self {
+    pub fn at_most(&self, other: &Self) -> Self {
         self.with(other, usize::min)
     }
 
     /// Difference of two multisets.
-    pub(crate) fn without(&self, other: &Self) -> Self {
+    pub fn without(&self, other: &Self) -> Self {
         self.with(other, usize::saturating_sub)
     }
 
@@ -88,7 +88,7 @@ impl Counts {
 /// [`can_rcv_list_find()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L364),
 /// [`can_rcv_filter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L578).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Group {
+pub struct Group {
     source: InterfaceIndex,
     list: ReceiveList,
     /// Only for the list of single identifiers.
@@ -97,7 +97,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn of(exact: &ExactJob) -> Self {
+    pub fn of(exact: &ExactJob) -> Self {
         let job = exact.job();
         let normalised = job.filter.normalise();
         let identifier = if normalised.list == ReceiveList::Exact { normalised.id } else { 0 };

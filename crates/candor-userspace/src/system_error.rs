@@ -13,7 +13,7 @@ pub struct SystemError {
 
 impl SystemError {
     /// For `map_err`.
-    pub(crate) fn while_doing(what: &'static str) -> impl Fn(io::Error) -> Self + Copy {
+    pub fn while_doing(what: &'static str) -> impl Fn(io::Error) -> Self + Copy {
         move |source| Self { what, source }
     }
 }

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A counter that one thread increments and others read.
 #[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
+pub struct Count(AtomicU64);
 
 impl Count {
-    pub(crate) fn value(&self) -> u64 {
+    pub fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -17,7 +17,7 @@ impl Count {
     }
 
     /// Adds 1. Only the owning thread may call this: a load and a store are cheaper than an atomic add.
-    pub(crate) fn bump(&self) {
+    pub fn bump(&self) {
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }

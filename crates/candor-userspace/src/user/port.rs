@@ -55,7 +55,7 @@ pub(super) struct Demand {
 
 /// Sets of errnos, as bits.
 #[derive(Debug, Default)]
-pub(crate) struct ErrnoSet {
+pub struct ErrnoSet {
     seen: [AtomicU64; 3],
     reported: [AtomicU64; 3],
 }
@@ -308,7 +308,7 @@ fn ring_echoes_right(
 const PORT_BITS: u32 = 10;
 
 /// Rejects what any port of this process has marked.
-pub(crate) fn not_of_this_process() -> Vec<Instruction> {
+pub fn not_of_this_process() -> Vec<Instruction> {
     wanted::not_marked(std::process::id() << PORT_BITS, u32::MAX << PORT_BITS)
 }
 
@@ -320,7 +320,7 @@ fn own_mark() -> u32 {
 }
 
 impl ErrnoSet {
-    pub(crate) fn note(&self, errno: i32) {
+    pub fn note(&self, errno: i32) {
         // A full interface and a full socket buffer are the same to users.
         let errno = if errno == EAGAIN { ENOBUFS } else { errno };
         let Some((word, bit)) = place(errno) else { return };
@@ -328,7 +328,7 @@ impl ErrnoSet {
     }
 
     /// Notices for the errnos that occurred for the first time since the previous call.
-    pub(crate) fn notices(&self, interface: &str) -> Vec<Notice> {
+    pub fn notices(&self, interface: &str) -> Vec<Notice> {
         let failed = |errno| {
             let interface = interface.to_owned();
             if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
@@ -356,12 +356,12 @@ fn place(errno: i32) -> Option<(usize, u64)> {
 
 /// True if the thread can continue: after a signal, or while the interface is down or missing. The kernel reports that
 /// once.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
+pub fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NetworkDown | ErrorKind::Interrupted) || is_gone(error)
 }
 
 /// True if the interface of the socket has disappeared.
-pub(crate) fn is_gone(error: &io::Error) -> bool {
+pub fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error().map(Disposition::of_errno) == Some(Disposition::Gone)
 }
 

@@ -6,7 +6,7 @@ use candor_io::errno::ENOBUFS;
 use candor_netlink::cangw::CangwError;
 use candor_netlink::client::{Errno, NetlinkError};
 
-pub(crate) fn cangw(error: &CangwError) -> bool {
+pub fn cangw(error: &CangwError) -> bool {
     match error {
         CangwError::OutOfMemory | CangwError::Restless => true,
         CangwError::Netlink(error) => netlink(error),
@@ -14,7 +14,7 @@ pub(crate) fn cangw(error: &CangwError) -> bool {
     }
 }
 
-pub(crate) fn netlink(error: &NetlinkError) -> bool {
+pub fn netlink(error: &NetlinkError) -> bool {
     match error {
         NetlinkError::Refused { errno, .. } => matches!(*errno, Errno::ENOBUFS | Errno::ENOMEM),
         NetlinkError::Restless => true,

@@ -77,7 +77,7 @@ pub struct BusCounters {
 impl BusCounters {
     /// Describes inconsistent final counters; `None` if consistent. While frames are in transit, the counters are from
     /// different moments.
-    pub(crate) fn contradiction(&self) -> Option<String> {
+    pub fn contradiction(&self) -> Option<String> {
         let Self { bus, received, taken, unwanted, matches, route_matches, .. } = self;
         let is_right = *received == taken + unwanted && matches == route_matches;
         (!is_right).then(|| {
@@ -91,7 +91,7 @@ impl BusCounters {
 
 impl RouteCounters {
     /// Describes inconsistent final counters; `None` if consistent or not counted.
-    pub(crate) fn contradiction(&self, route: &str) -> Option<String> {
+    pub fn contradiction(&self, route: &str) -> Option<String> {
         let Self { handled, dropped, drops, matched, .. } = self;
         let matched = (*matched)?;
         (matched != handled + dropped || drops.total() > *dropped).then(|| {
@@ -155,19 +155,19 @@ impl AddAssign for Drops {
 
 /// Extends the counters of a job, which wrap at 2³², to 64 bits.
 #[derive(Clone, Debug)]
-pub(crate) struct Followed {
+pub struct Followed {
     last: JobCounters,
     total: RouteCounters,
 }
 
 impl Followed {
     /// Counts from this reading: zeros for a new job.
-    pub(crate) fn since(start: JobCounters) -> Self {
+    pub fn since(start: JobCounters) -> Self {
         Self { last: start, total: RouteCounters::default() }
     }
 
     /// Adds the growth since the last reading.
-    pub(crate) fn follow(&mut self, now: JobCounters) {
+    pub fn follow(&mut self, now: JobCounters) {
         self.total += RouteCounters {
             handled: advance(&mut self.last.handled, now.handled),
             dropped: advance(&mut self.last.dropped, now.dropped),
@@ -177,18 +177,18 @@ impl Followed {
     }
 
     /// Continues with a new job that counts from 0.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.last = JobCounters::default();
     }
 
     /// Growth if this reading belonged to the same job; the smallest identifies it among equal jobs.
-    pub(crate) fn growth(&self, now: JobCounters) -> u64 {
+    pub fn growth(&self, now: JobCounters) -> u64 {
         let pairs =
             [(self.last.handled, now.handled), (self.last.dropped, now.dropped), (self.last.deleted, now.deleted)];
         pairs.map(|(last, now)| if is_step_back(last, now) { 0 } else { now.wrapping_sub(last).into() }).iter().sum()
     }
 
-    pub(crate) fn total(&self) -> RouteCounters {
+    pub fn total(&self) -> RouteCounters {
         self.total.clone()
     }
 }

@@ -52,7 +52,7 @@ pub enum InterfaceError {
 }
 
 impl InterfaceError {
-    pub(crate) fn is_temporary(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         matches!(self, Self::List(error) if temporary::netlink(error))
     }
 }

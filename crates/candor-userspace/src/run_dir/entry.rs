@@ -15,7 +15,7 @@ const PRIVATE_FILE: u32 = 0o600;
 
 /// The record of this process, locked while the value lives.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     path: PathBuf,
     lock: FileLock,
 }
@@ -42,7 +42,7 @@ impl Entry {
     }
 
     /// Removes the record: this process has no jobs any more.
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         // A remaining record is harmless: its jobs will not be found.
         let _ = remove(&self.path, &self.lock);
     }

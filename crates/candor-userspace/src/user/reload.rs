@@ -21,7 +21,7 @@ use crate::preflight::Interfaces;
 
 /// A program that is ready to start.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub struct Prepared {
     program: Arc<Program>,
     jobs: Arc<[Job]>,
     /// Ports used by both programs.
@@ -31,21 +31,16 @@ pub(crate) struct Prepared {
 
 /// Final counters of the old program.
 #[derive(Debug)]
-pub(crate) struct Replaced {
+pub struct Replaced {
     /// By job of the old plan.
-    pub(crate) jobs: Vec<RouteCounters>,
+    pub jobs: Vec<RouteCounters>,
     /// Buses that are no longer used.
-    pub(crate) buses: Vec<BusCounters>,
+    pub buses: Vec<BusCounters>,
 }
 
 impl UserGateway {
     /// Opens everything for the jobs of another plan. Forwarding does not change before [`exchange`](Self::exchange).
-    pub(crate) fn prepare(
-        &self,
-        plan: &Plan,
-        jobs: Arc<[Job]>,
-        interfaces: &Interfaces,
-    ) -> Result<Prepared, UserError> {
+    pub fn prepare(&self, plan: &Plan, jobs: Arc<[Job]>, interfaces: &Interfaces) -> Result<Prepared, UserError> {
         let mut staying = Vec::new();
         let outcome = self.prepare_with(plan, &jobs, interfaces, &mut staying);
         match outcome {
@@ -119,7 +114,7 @@ impl UserGateway {
         Ok(Arc::clone(port))
     }
 
-    pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), UserError> {
+    pub fn abandon(&self, prepared: Prepared) -> Result<(), UserError> {
         let Prepared { staying, new_threads, .. } = prepared;
         drop(new_threads);
         self.take_back(&staying)
@@ -140,7 +135,7 @@ impl UserGateway {
     ///
     /// # Errors
     /// A thread failed: the gateway cannot continue.
-    pub(crate) fn exchange(
+    pub fn exchange(
         &mut self,
         prepared: Prepared,
         plan: &Plan,

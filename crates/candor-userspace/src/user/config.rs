@@ -6,13 +6,13 @@ use crate::latency::MeasureLatency;
 
 /// Receiver, sender, and whether latency is measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EngineConfig {
+pub struct EngineConfig {
     pub(super) engine: UserEngine,
     pub(super) latency: MeasureLatency,
 }
 
 impl EngineConfig {
-    pub(crate) fn new(engine: UserEngine, latency: MeasureLatency) -> Self {
+    pub fn new(engine: UserEngine, latency: MeasureLatency) -> Self {
         // Not measurable without receive timestamps.
         Self { engine, latency: if engine.receiver().has_stamps() { latency } else { MeasureLatency::No } }
     }

@@ -21,20 +21,20 @@ use crate::notice::Notice;
 use candor_io::machine::Machine;
 
 /// Name prefix of forwarding threads; the interface follows.
-pub(crate) const THREAD_PREFIX: &str = "route-";
+pub const THREAD_PREFIX: &str = "route-";
 /// Name of the thread that composes frames.
-pub(crate) const FRAMES_THREAD: &str = "frames";
+pub const FRAMES_THREAD: &str = "frames";
 
 /// Resources held while a gateway runs.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     _awake: Option<CpuDmaLatency>,
 }
 
 impl Held {
     /// Locks memory, limits idle states, and tries the thread settings on a temporary thread, so that nothing has
     /// changed if the kernel refuses. `threads`: user space will be used.
-    pub(crate) fn take(wanted: &Realtime, threads: bool) -> Result<Self, RealtimeError> {
+    pub fn take(wanted: &Realtime, threads: bool) -> Result<Self, RealtimeError> {
         if threads {
             if wanted.lock_memory {
                 schedule::lock_memory().map_err(|source| RealtimeError::memory(source, &Machine::here()))?;
@@ -56,19 +56,19 @@ impl Held {
 
 /// Settings of a forwarding thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ForThreads {
+pub struct ForThreads {
     sched: Option<Sched>,
     cpus: Vec<Cpu>,
 }
 
 impl ForThreads {
-    pub(crate) fn of(wanted: &Realtime) -> Self {
+    pub fn of(wanted: &Realtime) -> Self {
         Self { sched: wanted.sched, cpus: wanted.cpus.clone() }
     }
 
     /// Applies the settings to the calling thread, sends the result, and returns whether it succeeded.
     #[expect(clippy::needless_pass_by_value, reason = "dropping the sender shows that this thread sends nothing more")]
-    pub(crate) fn enter_and_report(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
+    pub fn enter_and_report(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
         let entered = self.enter();
         let went_well = entered.is_ok();
         // The receiver is gone if another thread has failed; then this one is ended by an order.
@@ -91,7 +91,7 @@ impl ForThreads {
 }
 
 /// A notice about busy polling with a real-time policy.
-pub(crate) fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], machine: &Machine) -> Option<Notice> {
+pub fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], machine: &Machine) -> Option<Notice> {
     let sched = wanted.sched.filter(|sched| sched.priority().is_some() && engine.receiver().spins())?;
     let threads = candor_core::order::set(jobs.iter().map(|job| job.from)).len();
     let online = machine.online_cpus();
