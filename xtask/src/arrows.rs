@@ -40,6 +40,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-cli", &["core", "config", "io"]),
     uses("candor-userspace", &["core", "bpf", "config", "egress", "io", "netlink"]),
     uses("candor-engine", &["core", "bpf", "config", "egress", "guard", "io", "netlink", "signals", "userspace"]),
+    uses("candor-net", &["cli", "config", "core", "io", "link"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "bounds", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
     uses(

@@ -1,20 +1,26 @@
 //! Files with keys, which only their owner can read.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use candor_config::config::Key;
+use candor_config::plan::LinkTls;
 use candor_io::lock::open_regular;
 use candor_io::process::effective_user;
+
+use crate::bounded::at_most;
+use crate::link::Pem;
 
 /// Start of a path in the folder that systemd sets up for `LoadCredential=` and `LoadCredentialEncrypted=`.
 const CREDENTIALS: &str = "${CREDENTIALS_DIRECTORY}/";
 const ROOT: u32 = 0;
 /// Bytes of a file that are read: more than a key has.
 const MOST: usize = 256;
+/// Bytes of a text in PEM: some certificates.
+const MOST_PEM: usize = 64 << 10;
 
 /// Reads the key in a file, whose path is relative to this folder or starts with `${CREDENTIALS_DIRECTORY}/`.
 ///
@@ -34,7 +40,42 @@ fn place(folder: &Path, written: &str, credentials: Option<OsString>) -> Result<
     Ok((Path::new(&credentials).join(name), 0o037))
 }
 
+/// Texts of TLS in files, whose paths are as those of keys. Nobody else can change one of them, or read the key.
+///
+/// # Errors
+/// The path and why not.
+pub fn pem(folder: &Path, tls: &LinkTls) -> Result<Pem, String> {
+    let text = |written: &str, forbidden: u32| {
+        let (path, others) = place(folder, written, std::env::var_os("CREDENTIALS_DIRECTORY"))?;
+        let file = open(&path, others & forbidden, effective_user())?;
+        let text = at_most(file, MOST_PEM).map_err(|why| why.to_string())?;
+        if text.len() > MOST_PEM {
+            return Err(format!("it has more than {} KiB", MOST_PEM >> 10));
+        }
+        String::from_utf8(text).map_err(|_not_utf8| "it is no text in PEM".to_owned())
+    };
+    let named =
+        |written: &str, forbidden| text(written, forbidden).map_err(|why| format!("cannot use {written}: {why}"));
+    Ok(Pem { ca: named(&tls.ca, 0o022)?, cert: named(&tls.cert, 0o022)?, key: named(&tls.key, 0o077)? })
+}
+
 fn of_file(path: &Path, others: u32, user: u32) -> Result<Key, String> {
+    let file = open(path, others, user)?;
+    let mut bytes = [0; MOST];
+    let mut len = 0;
+    loop {
+        match (&file).read(&mut bytes[len..]) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => return Err(why.to_string()),
+        }
+    }
+    Key::take(&mut bytes[..len]).map_err(|why| why.to_string())
+}
+
+/// Opens a regular file of root or this user, on which others do not have these permissions.
+fn open(path: &Path, others: u32, user: u32) -> Result<File, String> {
     let is_link = || path.symlink_metadata().is_ok_and(|data| data.file_type().is_symlink());
     let file = open_regular(OpenOptions::new().read(true), path).map_err(|why| match why.kind() {
         io::ErrorKind::InvalidInput => "it is no regular file".to_owned(),
@@ -53,17 +94,7 @@ fn of_file(path: &Path, others: u32, user: u32) -> Result<Key, String> {
         let mode = data.mode() & 0o777;
         return Err(format!("others can read or change it (mode {mode:03o}); run chmod 600 {}", path.display()));
     }
-    let mut bytes = [0; MOST];
-    let mut len = 0;
-    loop {
-        match (&file).read(&mut bytes[len..]) {
-            Ok(0) => break,
-            Ok(more) => len += more,
-            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-            Err(why) => return Err(why.to_string()),
-        }
-    }
-    Key::take(&mut bytes[..len]).map_err(|why| why.to_string())
+    Ok(file)
 }
 
 #[cfg(test)]

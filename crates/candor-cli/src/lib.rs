@@ -5,7 +5,8 @@ pub mod assumed;
 mod bounded;
 pub mod gateway_file;
 pub mod generate;
-mod key_file;
+pub mod key_file;
+pub mod link;
 pub mod render;
 #[cfg(feature = "schema")]
 pub mod schema;

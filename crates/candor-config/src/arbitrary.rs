@@ -27,6 +27,7 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
         egress: Vec::new(),
         modes: Modes::default(),
         traffic: Vec::new(),
+        links: Vec::new(),
     };
     debug_assert!(crate::lower(&plan).iter().zip(jobs).enumerate().all(|(index, (lowered, job))| {
         *lowered == Job { route: candor_core::job::RouteIndex(index), ..job.clone() }

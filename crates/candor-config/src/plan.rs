@@ -4,6 +4,7 @@
 //! [`Incoming::Allowed`] leads back to its own bus, no frame matches two selections of a route, every operand fits the
 //! outgoing format of its route, and the engine can run every route on some kernel.
 
+mod link;
 mod modes;
 mod traffic;
 
@@ -26,6 +27,7 @@ use candor_guard::{Claimed, Form, Pace, Rule, Shape, Tally};
 use candor_secoc::SyncSource;
 use candor_signals::compose::{self, Composition, Filter as ValueFilter, SendRule, TimeoutAction, Trigger, Value};
 use candor_signals::{Codec, Database, SendMode};
+pub use link::{LINK_END, Link, LinkBand, LinkProtocol, LinkTls};
 pub(crate) use modes::Modes;
 pub use modes::{Announcement, Mode, ModeFrame};
 pub use traffic::{Sending, Traffic};
@@ -421,6 +423,7 @@ pub struct Plan {
     pub(crate) egress: Vec<Egress>,
     pub(crate) modes: Modes,
     pub(crate) traffic: Vec<Traffic>,
+    pub(crate) links: Vec<Link>,
 }
 
 impl Plan {

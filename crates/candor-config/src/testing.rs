@@ -75,6 +75,7 @@ pub(crate) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
         egress: Vec::new(),
         modes: Modes::default(),
         traffic: Vec::new(),
+        links: Vec::new(),
     }
 }
 

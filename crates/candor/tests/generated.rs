@@ -55,6 +55,6 @@ fn the_unit_on_armhf_differs_in_seccomp_alone() {
 fn the_unit_agrees_with_the_messages_of_candor() {
     assert_eq!(of_unit("Type="), "notify");
     assert_eq!(of_unit("WatchdogSec="), "30s");
-    // Routes, rtnetlink, rings, systemd.
-    assert_eq!(of_unit("RestrictAddressFamilies="), "AF_CAN AF_NETLINK AF_PACKET AF_UNIX");
+    // Routes, links, rtnetlink, rings, systemd.
+    assert_eq!(of_unit("RestrictAddressFamilies="), "AF_CAN AF_INET AF_INET6 AF_NETLINK AF_PACKET AF_UNIX");
 }

@@ -91,6 +91,8 @@ impl Release {
         let mut cargo = self.command(tools::CARGO_AUDITABLE.obtain()?);
         cargo.args(["auditable", "build", "--locked", "--profile", "dist", "--target", target.triple]);
         cargo.args(target.packages.iter().flat_map(|package| ["--package", package]));
+        // In the package candor.
+        cargo.args(["--package", "candor-net"]);
         cargo.args(more_flags(target.triple, &flags)).args(linker.iter().flat_map(|linker| ["--config", linker]));
         cargo.env("CARGO_TARGET_DIR", &self.built);
         step::run(&mut cargo).context("if crates are missing, cargo fetch --locked downloads them")?;

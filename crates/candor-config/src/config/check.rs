@@ -13,6 +13,7 @@ mod handling;
 mod identifiers;
 mod integrity;
 mod lengths;
+mod link;
 mod mode;
 mod operand;
 mod payload;
@@ -95,6 +96,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
     let watched = frame::watched(spec, &checks, findings);
     let egress = egress::egress(spec, &buses, &mut checks, findings);
     let traffic = traffic::traffic(spec, &buses, &checks, findings);
+    let links = link::links(spec, &buses, &mut checks, findings);
     let modes = mode::modes(spec, &buses, &checks, findings);
     route::names_are_unique(&spec.routes, findings);
     handling::uids_are_unique(spec, &routes, findings);
@@ -121,6 +123,7 @@ pub(super) fn plan(spec: &Spec, names: &Names, instead: Option<Engine>, findings
         egress,
         modes: no_modes,
         traffic: traffic?,
+        links: links?,
     };
     if findings.has_errors() {
         return None;

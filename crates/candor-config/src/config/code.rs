@@ -70,6 +70,7 @@ candor_core::codes! {
     GUARD = "E0430";
     MODE = "E0431";
     TRAFFIC = "E0432";
+    LINK = "E0433";
 
     CIRCULATES = "E0601";
 
@@ -95,6 +96,7 @@ candor_core::codes! {
     ALARM_COMES_BACK = "W0520";
     NOT_ANNOUNCED = "W0521";
     CANNOT_HOLD = "W0522";
+    INSECURE_LINK = "W0523";
 
     SENT_TWICE = "W0601";
     SENT_IN_TWO_FORMS = "W0602";

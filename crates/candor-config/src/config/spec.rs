@@ -5,6 +5,7 @@ mod egress;
 mod frame;
 mod guard;
 mod integrity;
+mod link;
 mod mode;
 mod operand;
 mod realtime;
@@ -18,6 +19,7 @@ pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, QueueSpec, Selectio
 pub use frame::{FrameSpec, SourceSpec};
 pub use guard::{AlarmSpec, ConstantSpec, GuardSpec};
 pub use integrity::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, SchemeSpec, SecocSpec};
+pub use link::{LinkBandSpec, LinkSpec, TlsSpec};
 pub use mode::{AnnounceSpec, ModeFrameSpec, ModeSpec};
 pub use realtime::{CpusSpec, RealtimeSpec};
 pub use route::{Crc8Spec, MuxSpec, Notes, OnChangeSpec, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
@@ -112,6 +114,12 @@ keys! {
         .about("list of messages that other nodes and programs send, for `candor bounds`, see [`[[traffic]]`](#traffic); not part \
             of the gateway")
         .default("none");
+    "link" => links: Vec<Named<LinkSpec>> | link::links = Key::new("a table of links: [link.NAME] for each")
+        .shape(Shape::Named("NAME", &Shape::Table(<LinkSpec as Keyed>::KEYS)))
+        .aliases(&["links"])
+        .about("a bus at which a peer in the network is, see [`[link.NAME]`](#linkname)")
+        .default("none")
+        .kernel("vxcan");
     "wire" => wire: Option<Table<WireSpec>> = Key::new("a table: [wire], and below it [wire.bus.NAME]")
         .about("software buses for `candor-lab wire`, see [`[wire]`](#wire); not part of the gateway")
         .default("none");

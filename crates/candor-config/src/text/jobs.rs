@@ -46,6 +46,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         egress: Vec::new(),
         modes: Modes::default(),
         traffic: Vec::new(),
+        links: Vec::new(),
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
     let file = read_file(&args.file, None, &args.verify.keys_of_machine()?)?;
     let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
-    let mut notices: Vec<_> = plan::without_modes(&loaded.plan).into_iter().collect();
+    let mut notices: Vec<_> = plan::without_process(&loaded.plan);
     let applied = {
         // Ctrl-C must not leave the kernel half changed.
         let _held = EndingSignals::block()?;

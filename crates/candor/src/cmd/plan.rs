@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.kernel.netns)?;
     let file = read_file(&args.file, None, &args.verify.keys()?)?;
     let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
-    let mut notices: Vec<_> = without_modes(&loaded.plan).into_iter().collect();
+    let mut notices: Vec<_> = without_process(&loaded.plan);
     let compared = reconcile::plan(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
         render::err(&format!("{}: {notice}\n", if notice.is_warning() { "warning" } else { "note" }));
         notices.push(notice.to_string());
@@ -37,12 +37,15 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
     answered
 }
 
-/// Warns of modes, which need a process that leaves them.
-pub(super) fn without_modes(plan: &Plan) -> Option<String> {
-    let text =
+/// Warns of modes and links, which need a process.
+pub(super) fn without_process(plan: &Plan) -> Vec<String> {
+    let modes =
         "The modes of the file are for candor run, which can leave them; only the routes that always exist are taken";
-    let warned = (!plan.modes().is_empty()).then(|| text.to_owned());
-    warned.inspect(|text| render::err(&format!("warning: {text}\n")))
+    let links = "The links of the file are for candor run, which makes their interfaces; here these must exist";
+    let known = [(modes, plan.modes().is_empty()), (links, plan.links().is_empty())];
+    let warned: Vec<_> = known.into_iter().filter(|(_, is_empty)| !is_empty).map(|(text, _)| text.to_owned()).collect();
+    warned.iter().for_each(|text| render::err(&format!("warning: {text}\n")));
+    warned
 }
 
 /// A line about the signature of a file, if it needed one.

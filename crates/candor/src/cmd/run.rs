@@ -1,6 +1,7 @@
 //! `candor run`: starts the gateway of a file, supervises it, and removes it at the end.
 
 mod egress;
+mod links;
 pub(super) mod log;
 mod metrics;
 mod output;
@@ -28,6 +29,7 @@ use candor_cli::Outcome;
 use candor_cli::gateway_file::plural;
 use candor_cli::render;
 use egress::Egress;
+use links::{LinkProgram, Links};
 use metrics::{Metrics, Observer};
 use reload::{Hangup, Origin, Reloader};
 use report::{Counted, Moment, Report};
@@ -40,10 +42,10 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     clear_after_panic();
-    let Some(Started { plan, origin, signals, hangup, report, metrics }) = startup::start(args)? else {
+    let Some(Started { plan, origin, signals, hangup, report, metrics, links }) = startup::start(args)? else {
         return Ok(Exit::No);
     };
-    let outcome = forward(plan, origin, args, &signals, hangup, &report, metrics);
+    let outcome = forward(plan, origin, (args, links), &signals, hangup, &report, metrics);
     report.finish();
     outcome
 }
@@ -79,7 +81,7 @@ fn warnings(loaded: &Loaded) -> Vec<Diagnostic> {
 fn forward(
     plan: Plan,
     origin: Origin,
-    args: &RunArgs,
+    (args, links): (&RunArgs, Option<LinkProgram>),
     signals: &EndingSignals,
     hangup: Hangup,
     report: &Report,
@@ -88,6 +90,8 @@ fn forward(
     if plan.is_only_traffic() {
         return Err(format!("{} has only traffic, for candor bounds: there is nothing to run", origin.name).into());
     }
+    // Their interfaces are those of buses.
+    let links = Links::start(&plan, &args.file, links, report)?;
     // Installed before the first frame and removed after the last one.
     let egress = Egress::start(&plan, report)?;
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
@@ -124,6 +128,7 @@ fn forward(
         metrics,
         observer,
         egress,
+        links,
     };
     let followed = running.follow(&mut gateway);
     let plan = gateway.plan().clone();
@@ -138,7 +143,7 @@ fn forward(
             because,
         });
     };
-    let (asked, egress) = match followed {
+    let (asked, egress, links) = match followed {
         Ok(followed) => followed,
         Err(error) => {
             drop(gateway);
@@ -150,6 +155,7 @@ fn forward(
     ended(Some(asked), stopped.as_ref().err().map(|error| in_full(error)));
     let stopped = stopped?;
     drop(egress);
+    drop(links);
     report.counters(&plan, Counted::of(&stopped), started.elapsed(), Moment::End);
     report.ended(asked.0, &stopped);
     Ok(Exit::Fine)
@@ -170,11 +176,12 @@ struct Running<'a, 'r> {
     metrics: Metrics,
     observer: Observer,
     egress: Egress<'a>,
+    links: Links<'a>,
 }
 
 impl<'a> Running<'a, '_> {
     /// Runs until a signal ends the gateway; prints counters at the interval of `--stats`.
-    fn follow(mut self, gateway: &mut Gateway) -> Result<(Asked, Egress<'a>), Box<dyn std::error::Error>> {
+    fn follow(mut self, gateway: &mut Gateway) -> Result<(Asked, Egress<'a>, Links<'a>), Box<dyn std::error::Error>> {
         let interval = self.stats.unwrap_or(CHECK_INTERVAL);
         let mut next = self.started + interval;
         loop {
@@ -186,15 +193,17 @@ impl<'a> Running<'a, '_> {
             let asked = self.wait(now + occasion, gateway)?;
             if let Some(asked) = asked.filter(|(signal, _)| *signal != Signal::Hangup || self.hangup.is_end()) {
                 self.service.stopping();
-                return Ok((asked, self.egress));
+                return Ok((asked, self.egress, self.links));
             }
             gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
             self.egress.look();
+            self.links.look();
             self.service.is_alive(Instant::now());
-            self.metrics.answer(|| self.observer.text(gateway, self.started.elapsed(), &self.egress));
+            self.metrics
+                .answer(|| self.observer.text(gateway, self.started.elapsed(), &self.egress, self.links.states()));
             if let Some((_, sender)) = asked {
                 self.service.reloading();
-                self.reloader.reload(gateway, &mut self.egress, self.report, sender)?;
+                self.reloader.reload(gateway, (&mut self.egress, &mut self.links), self.report, sender)?;
                 self.service.ready(&report::what_runs(gateway));
             }
             let now = Instant::now();

@@ -57,6 +57,7 @@ fn schemas_match_the_code() {
     published::<status::View<'_>>("status");
     published::<top::View<'_>>("top");
     published::<OfFile<watch::Event<'_>>>("watch");
+    assert_published::<candor_cli::link::State>("candor-link");
 }
 
 #[test]

@@ -21,7 +21,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 28] = examples!(
+const EXAMPLES: [(&str, &str); 29] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -48,6 +48,7 @@ const EXAMPLES: [(&str, &str); 28] = examples!(
     "24-border.toml",
     "25-service-mode.toml",
     "26-bounds.toml",
+    "27-link.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );
@@ -139,7 +140,9 @@ fn files() -> impl Iterator<Item = (&'static str, String)> {
     let own = [("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)];
     let placed =
         move |file: &str| databases.iter().fold(file.to_owned(), |file, (name, path)| file.replace(name, path));
-    EXAMPLES.into_iter().chain(own).map(move |(name, file)| (name, placed(file)))
+    // A link needs its program and its peer.
+    let examples = EXAMPLES.into_iter().filter(|(_, file)| !file.contains("[link."));
+    examples.chain(own).map(move |(name, file)| (name, placed(file)))
 }
 
 fn plan_of(file: &str) -> Plan {

@@ -248,7 +248,12 @@ impl Value for TreeSpec {
 }
 
 /// `[[egress.BUS.KEY]]`. Returns `false` if they are not tables.
-fn tables<T: Keyed>(into: &mut Vec<Table<T>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+pub(super) fn tables<T: Keyed>(
+    into: &mut Vec<Table<T>>,
+    entry: &Entry<'_>,
+    key: &Key,
+    findings: &mut Findings,
+) -> bool {
     let name = key.name;
     let help = || Some(format!("start every {name} with a line [[egress.BUS.{name}]]"));
     let DeValue::Array(array) = entry.value.get_ref() else {

@@ -2,6 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
+use super::link;
 use super::stray::STRAY_ROUTE;
 use super::{BusSpec, Buses, FILTERS, FrameSpec, IdsSpec, NamedText, RouteSpec, SourceSpec, Spec, TrafficSpec};
 use crate::config::code;
@@ -39,6 +40,8 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
         }
     }
     candor_core::order::sort_by_key(&mut spec.routes, |route| route.span.start);
+    spec.sections.bus |= !spec.links.is_empty();
+    spec.buses.specs.extend(spec.links.iter().map(link::bus));
     spec
 }
 

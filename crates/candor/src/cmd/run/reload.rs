@@ -13,6 +13,7 @@ use candor_io::signal::{Sender, Signal};
 use serde_json::Value;
 
 use super::egress::Egress;
+use super::links::Links;
 use super::report::Report;
 use super::report::events::ModeView;
 use super::warnings;
@@ -94,7 +95,7 @@ impl<'a> Reloader<'a> {
     pub(super) fn reload(
         &mut self,
         gateway: &mut Gateway,
-        egress: &mut Egress<'_>,
+        around: (&mut Egress<'_>, &mut Links<'_>),
         report: &Report,
         sender: Option<Sender>,
     ) -> Result<(), Box<dyn Error>> {
@@ -111,7 +112,7 @@ impl<'a> Reloader<'a> {
             return Ok(());
         }
         let before = gateway.plan().clone();
-        let (answer, contents) = self.try_to(gateway, egress, report)?;
+        let (answer, contents) = self.try_to(gateway, around, report)?;
         let taken = answer["taken"] == true;
         report.audit(&Audit {
             cause: Cause::Reload,
@@ -188,7 +189,7 @@ impl<'a> Reloader<'a> {
     fn try_to(
         &self,
         gateway: &mut Gateway,
-        egress: &mut Egress<'_>,
+        (egress, links): (&mut Egress<'_>, &mut Links<'_>),
         report: &Report,
     ) -> Result<(Value, Vec<Content>), Box<dyn Error>> {
         let name = self.file.display().to_string();
@@ -211,15 +212,27 @@ impl<'a> Reloader<'a> {
         };
         report.warn(render::digest(&file.source, &warnings(loaded), false));
         let plan = plan_for(&loaded.plan, self.engine);
-        // Queues first, so that they exist before new routes send.
-        let before = match egress.change(&plan) {
+        // Interfaces before their queues.
+        let links_before = match links.change(&plan) {
             Ok(before) => before,
             Err(error) => return Ok((report.not_reloaded(&name, &in_full(&error)), contents)),
         };
+        // Queues first, so that they exist before new routes send.
+        let before = match egress.change(&plan) {
+            Ok(before) => before,
+            Err(error) => {
+                links.back(links_before);
+                return Ok((report.not_reloaded(&name, &in_full(&error)), contents));
+            }
+        };
         let answer = match gateway.reload(plan, &mut |notice| report.notice(&notice))? {
-            Reload::Done(reloaded) => report.reloaded(gateway, &name, &reloaded),
+            Reload::Done(reloaded) => {
+                links.settle(gateway.plan());
+                report.reloaded(gateway, &name, &reloaded)
+            }
             Reload::Refused(error) => {
                 egress.back(before);
+                links.back(links_before);
                 report.not_reloaded(&name, &in_full(&error))
             }
             _ => Value::Null,

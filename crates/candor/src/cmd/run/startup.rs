@@ -14,6 +14,7 @@ use candor_cli::render;
 use candor_config::plan::{Engine, Plan};
 use candor_io::signal::EndingSignals;
 
+use super::links::LinkProgram;
 use super::log::Log;
 use super::metrics::Metrics;
 use super::output::Output;
@@ -34,6 +35,7 @@ pub(super) struct Started {
     pub(super) hangup: Hangup,
     pub(super) report: Report,
     pub(super) metrics: Metrics,
+    pub(super) links: Option<LinkProgram>,
 }
 
 /// Prepares the process; `None` if the gateway file is not valid, which has been reported.
@@ -41,7 +43,13 @@ pub(super) struct Started {
 /// Each step affects the whole process and works only at its position, so each consumes the result of the one before it.
 pub(super) fn start(args: &RunArgs) -> Result<Option<Started>, Box<dyn Error>> {
     let Some(file) = Namespace::enter(args)?.read_file()? else { return Ok(None) };
-    file.own_run_dir()?.give_up_privileges()?.filter_system_calls()?.block_signals()?.start_output().map(Some)
+    file.own_run_dir()?
+        .start_links()?
+        .give_up_privileges()?
+        .filter_system_calls()?
+        .block_signals()?
+        .start_output()
+        .map(Some)
 }
 
 /// In the network namespace of the gateway.
@@ -52,11 +60,13 @@ struct After<'a, Done> {
     args: &'a RunArgs,
     plan: Plan,
     origin: Origin,
+    links: Option<LinkProgram>,
     done: Done,
 }
 
 struct FileRead;
 struct RunDirOwned;
+struct LinksStarted;
 struct PrivilegesGivenUp;
 struct SystemCallsFiltered;
 struct SignalsBlocked(EndingSignals, Hangup);
@@ -71,13 +81,13 @@ impl<'a> Namespace<'a> {
     /// With the privileges of root: without `CAP_DAC_READ_SEARCH` the file of another user may not open.
     fn read_file(self) -> Result<Option<After<'a, FileRead>>, Box<dyn Error>> {
         let Some((plan, origin)) = read(self.0)? else { return Ok(None) };
-        Ok(Some(After { args: self.0, plan, origin, done: FileRead }))
+        Ok(Some(After { args: self.0, plan, origin, links: None, done: FileRead }))
     }
 }
 
 impl<'a, Done> After<'a, Done> {
     fn then<Next>(self, done: Next) -> After<'a, Next> {
-        After { args: self.args, plan: self.plan, origin: self.origin, done }
+        After { args: self.args, plan: self.plan, origin: self.origin, links: self.links, done }
     }
 }
 
@@ -93,6 +103,14 @@ impl<'a> After<'a, FileRead> {
 }
 
 impl<'a> After<'a, RunDirOwned> {
+    /// While another user can be chosen for the program, and before seccomp forbids to start one.
+    fn start_links(mut self) -> Result<After<'a, LinksStarted>, Box<dyn Error>> {
+        self.links = LinkProgram::start(&self.plan)?;
+        Ok(self.then(LinksStarted))
+    }
+}
+
+impl<'a> After<'a, LinksStarted> {
     /// In a single thread, because new threads inherit capabilities and user IDs. Before seccomp, which needs `no_new_privs`
     /// and denies `capset()` and `setresuid()`.
     fn give_up_privileges(self) -> Result<After<'a, PrivilegesGivenUp>, Box<dyn Error>> {
@@ -130,7 +148,7 @@ impl After<'_, SignalsBlocked> {
     /// Starts the thread that writes, which inherits the seccomp filter and the signal mask. Then listens for metrics before
     /// the gateway: an address in use is an error while nothing is installed.
     fn start_output(self) -> Result<Started, Box<dyn Error>> {
-        let Self { args, plan, origin, done: SignalsBlocked(signals, hangup) } = self;
+        let Self { args, plan, origin, links, done: SignalsBlocked(signals, hangup) } = self;
         let log = args.log.map(Log::open).transpose()?;
         let form = match (args.json, &log) {
             (true, _) => report::Form::Json,
@@ -142,7 +160,7 @@ impl After<'_, SignalsBlocked> {
         let report = Report::new(form, Output::start(log.or_else(journal))?);
         let mut metrics = Metrics::new();
         args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
-        Ok(Started { plan, origin, signals, hangup, report, metrics })
+        Ok(Started { plan, origin, signals, hangup, report, metrics, links })
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use candor_config::config::note_keys;
 use candor_config::placement::{KernelAbilities, Placement};
 use candor_config::plan::{
-    Bus, BusIndex, Echo, Formats, IdChange, Incoming, Mode, ModeFrame, Plan, Route, RouteIndex, Selection, SendAs,
-    Timestamp, WhenFull,
+    Bus, BusIndex, Echo, Formats, IdChange, Incoming, Link, Mode, ModeFrame, Plan, Route, RouteIndex, Selection,
+    SendAs, Timestamp, WhenFull,
 };
 use candor_core::filter::CAN_INV_FILTER;
 use candor_core::frame::FrameFormat;
@@ -75,8 +75,40 @@ struct BusView<'a> {
     restart_after_s: Option<f64>,
     /// The bus at the other end of the pair.
     vxcan_peer: Option<&'a str>,
+    /// The peer in the network, if it is one.
+    link: Option<LinkView<'a>>,
     /// Bus, message and signal.
     watch: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LinkView<'a> {
+    protocol: &'static str,
+    connect: Option<&'a str>,
+    listen: Option<String>,
+    /// Its name for the peer.
+    bus: &'a str,
+    tls: bool,
+    queue_frames: u32,
+    max_age_s: f64,
+    /// Names, highest priority first.
+    bands: Vec<&'a str>,
+}
+
+impl<'a> LinkView<'a> {
+    fn of(link: &'a Link) -> Self {
+        Self {
+            protocol: link.protocol.name(),
+            connect: link.connect.as_deref(),
+            listen: link.listen.map(|listen| listen.to_string()),
+            bus: &link.peer_bus,
+            tls: link.tls.is_some(),
+            queue_frames: link.queue,
+            max_age_s: link.max_age.as_secs_f64(),
+            bands: link.bands.iter().map(|band| band.name.as_str()).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -267,6 +299,7 @@ fn bus<'a>(plan: &'a Plan, bus: &'a Bus) -> BusView<'a> {
         data_bitrate_bit_per_s: bus.data_bitrate.map(|rate| rate.bits_per_second()),
         restart_after_s: bus.restart_after.map(|wait| wait.as_secs_f64()),
         vxcan_peer: bus.vxcan_peer.map(|peer| plan.bus(peer).name.as_str()),
+        link: plan.links().iter().find(|link| std::ptr::eq(plan.bus(link.bus), bus)).map(LinkView::of),
         watch: watched.flat_map(|frame| &frame.signals).map(|signal| signal.from.as_str()).collect(),
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
     let mut text = format!("{engine}\n{realtime}");
     let placement = placement(plan);
     for (index, bus) in plan.buses().iter().enumerate() {
-        text.push_str(&format!("\n{}\n", describe(plan, bus)));
+        text.push_str(&format!("\n{}\n", describe(plan, BusIndex(index), bus)));
         let routes = (0..plan.routes().len()).map(RouteIndex);
         let is_here =
             |route: &RouteIndex| plan.route(*route).from == BusIndex(index) && plan.route(*route).mode.is_none();
@@ -66,7 +66,7 @@ fn placement(plan: &Plan) -> Option<Placement> {
     (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten()
 }
 
-fn describe(plan: &Plan, bus: &Bus) -> String {
+fn describe(plan: &Plan, index: BusIndex, bus: &Bus) -> String {
     let mut text = format!("{} ({}", bus.name, bus.interface);
     if let Some(rate) = bus.bitrate {
         text.push_str(&format!(", {rate}"));
@@ -79,6 +79,10 @@ fn describe(plan: &Plan, bus: &Bus) -> String {
     }
     if let Some(peer) = bus.vxcan_peer {
         text.push_str(&format!(", vxcan pair with {}", plan.bus(peer).interface));
+    }
+    if let Some(link) = plan.link(index) {
+        let tls = if link.tls.is_some() { " with TLS" } else { "" };
+        text.push_str(&format!(", link: {}{tls} {}", link.protocol.name(), link.address()));
     }
     text.push(')');
     text

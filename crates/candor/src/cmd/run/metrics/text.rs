@@ -1,10 +1,12 @@
 //! OpenMetrics text of a gateway. `docs/metrics.md` documents every metric.
 
 mod frames;
+mod links;
 
 use std::fmt;
 use std::time::Duration;
 
+use candor_cli::link::State;
 use candor_config::plan::RouteIndex;
 use candor_core::bits::Occupancy;
 use candor_egress::discipline::Discipline;
@@ -39,6 +41,7 @@ struct Snapshot {
     /// Frame accounting of the buses of user space.
     accounting: Vec<BusCounters>,
     buses: Vec<Bus>,
+    links: Vec<State>,
 }
 
 #[derive(Debug)]
@@ -106,7 +109,13 @@ impl Observer {
     }
 
     /// The metrics after this uptime.
-    pub(in crate::cmd::run) fn text(&mut self, gateway: &Gateway, uptime: Duration, egress: &Egress<'_>) -> String {
+    pub(in crate::cmd::run) fn text(
+        &mut self,
+        gateway: &Gateway,
+        uptime: Duration,
+        egress: &Egress<'_>,
+        links: Vec<State>,
+    ) -> String {
         let (frames, signals) = frames::of(gateway);
         of(Snapshot {
             engine: gateway.plan().engine().name(),
@@ -117,6 +126,7 @@ impl Observer {
             signals,
             accounting: gateway.buses(),
             buses: self.buses(gateway, Some(egress)),
+            links,
         })
     }
 
@@ -211,7 +221,8 @@ impl Collector for Snapshot {
         self.routes(&mut encoder)?;
         frames::encode((&self.frames, &self.signals), &mut encoder)?;
         self.accounting(&mut encoder)?;
-        self.buses(&mut encoder)
+        self.buses(&mut encoder)?;
+        links::encode(&self.links, &mut encoder)
     }
 }
 
@@ -513,6 +524,19 @@ mod tests {
                 ..BusCounters::default()
             }],
             buses: vec![bus("car", "can0", Some(link)), bus("body \"2\"", "can1", None)],
+            links: vec![State {
+                link: "far".into(),
+                is_up: true,
+                peer: Some("192.0.2.1:29600".into()),
+                connections: 2,
+                received_frames: 10,
+                sent_frames: 20,
+                waiting_frames: 3,
+                lost_frames: 4,
+                lost_datagrams: 5,
+                dropped_frames: [("queue-full".to_owned(), 6)].into(),
+                refused_frames: [("loop".to_owned(), 7)].into(),
+            }],
         };
         let text = of(snapshot);
         let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();

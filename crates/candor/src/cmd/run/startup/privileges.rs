@@ -94,10 +94,12 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
     let restarts = plan.buses().iter().any(|bus| bus.restart_after.is_some());
     // Qdiscs are supervised, and restored at the end.
     let has_egress = !plan.egress().is_empty();
+    // Their interfaces are made and removed.
+    let has_links = !plan.links().is_empty();
     let realtime = plan.realtime();
     let wants = [
         // SO_MARK needs CAP_NET_ADMIN before Linux 5.17.
-        (Capability::CAP_NET_ADMIN, kernel || marks || polls || restarts || has_egress),
+        (Capability::CAP_NET_ADMIN, kernel || marks || polls || restarts || has_egress || has_links),
         (Capability::CAP_NET_RAW, marks),
         (Capability::CAP_SYS_NICE, realtime.sched.is_some()),
         // Every interface locks more memory; before Linux 5.12, io_uring rings count as locked memory.
