@@ -184,6 +184,8 @@ fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option
         .current_dir(step::root())
         .args(["run", "--testbed", testbed.name(), "--timeout", TIMEOUT])
         .args(programs.iter().flat_map(|program| ["--program", *program]))
+        .arg("--program")
+        .arg(lab.with_file_name("candor-link"))
         .args((arch == Arch::Arm64).then_some(["--arch", "arm64"]).into_iter().flatten())
         .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
         .arg("--copy")

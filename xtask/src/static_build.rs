@@ -46,12 +46,13 @@ pub(crate) fn lab_for(arch: Arch) -> anyhow::Result<PathBuf> {
     Ok(lab)
 }
 
-/// The build of both programs.
+/// The build of both programs and of `candor-link`.
 pub(crate) fn build_of_lab(arch: Arch) -> anyhow::Result<Command> {
     ensure_target(arch.target())?;
-    let arguments = ["build", "--release", "--package", "candor", "--package", "candor-lab", "--target"];
+    let packages = ["candor", "candor-lab", "candor-net"];
     let mut command = step::cargo();
-    command.args(arguments).arg(arch.target());
+    command.args(["build", "--release", "--target", arch.target()]);
+    command.args(packages.iter().flat_map(|package| ["--package", package]));
     Ok(command)
 }
 

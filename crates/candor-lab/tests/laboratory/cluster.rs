@@ -184,7 +184,7 @@ fn slurm(lab: &Lab) -> Option<Slurm> {
 
 #[test]
 #[ignore = "boots guests"]
-fn slurm_measures_an_array_and_merges_it() {
+fn slurm_measures_an_array_and_merges_it_at_night() {
     let Some(lab) = Lab::find() else { return };
     let Some(slurm) = slurm(&lab) else { return };
     lab.write("plan.toml", PLAN);

@@ -35,6 +35,7 @@ mod integrity;
 mod kernel;
 mod lateness;
 mod leftovers;
+mod links;
 mod long_run;
 mod many_buses;
 mod measured;

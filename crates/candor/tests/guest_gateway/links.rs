@@ -1,0 +1,250 @@
+//! `[link.NAME]` of running gateways: rings, crashes, and networks that lose, delay and hold packets.
+
+use std::os::unix::net::UnixStream;
+
+use crate::measured::command_lines;
+use crate::metrics::talk;
+use crate::prelude::*;
+
+const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw, Feature::Guest];
+
+/// A running gateway with links, and its metrics.
+struct Side {
+    candor: Candor,
+    metrics: PathBuf,
+}
+
+impl Side {
+    fn start(scene: &Scenario, name: &str, text: &str) -> Self {
+        let metrics = scene.files.path().join(format!("{name}.metrics"));
+        let file = scene.file(&format!("{name}.toml"), text);
+        let mut command = scene.command(&["run", &file, "--json", "--metrics", &format!("unix:{}", metrics.display())]);
+        Self { candor: Candor::spawn(&mut command, "").ready(), metrics }
+    }
+
+    /// The sum of a counter of a link over its reasons, if it has any.
+    fn counter(&self, name: &str, link: &str) -> u64 {
+        let text = talk(UnixStream::connect(&self.metrics).unwrap());
+        let start = format!("candor_link_{name}{{link=\"{link}\"");
+        let values = text.lines().filter(|line| line.starts_with(&start));
+        values.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    }
+
+    fn wait_for(&self, name: &str, link: &str, value: u64) {
+        wait_until(&format!("{name} of {link} is {value}"), || self.counter(name, link) == value);
+    }
+
+    fn wait_for_connection(&self, link: &str) {
+        self.wait_for("up", link, 1);
+    }
+}
+
+fn scene() -> Option<Scenario> {
+    let scene = Scenario::new(NEEDS, ["left", "right"])?;
+    let mut client = Client::open().unwrap();
+    let loopback = link::by_name(&mut client, "lo").unwrap().unwrap();
+    link::set_up(&mut client, loopback.index).unwrap();
+    Some(scene)
+}
+
+fn is_interface(name: &str) -> bool {
+    link::by_name(&mut Client::open().unwrap(), name).unwrap().is_some()
+}
+
+fn link_table(name: &str, keys: &str) -> String {
+    format!("[link.{name}]\nprotocol = \"candor\"\n{keys}\n")
+}
+
+/// Two gateways and two links between them. The first has a bus as well.
+fn ring() -> [String; 2] {
+    let first = buses(&["left"])
+        + &link_table("a", "listen = \"127.0.0.1:3001\"\nbus = \"x\"")
+        + &link_table("b", "listen = \"127.0.0.1:3002\"\nbus = \"y\"")
+        + &route("start", "left", "a", "")
+        + &route("ab", "a", "b", "")
+        + &route("ba", "b", "a", "");
+    let second = link_table("c", "connect = \"127.0.0.1:3001\"\nbus = \"x\"")
+        + &link_table("d", "connect = \"127.0.0.1:3002\"\nbus = \"y\"")
+        + &route("cd", "c", "d", "")
+        + &route("dc", "d", "c", "");
+    [first, second]
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn frames_that_come_around_a_ring_end_at_their_gateway() {
+    let Some(scene) = scene() else { return };
+    let [first, second] = ring();
+    let one = Side::start(&scene, "one", &first);
+    let two = Side::start(&scene, "two", &second);
+    ["a", "b"].into_iter().for_each(|link| one.wait_for_connection(link));
+    ["c", "d"].into_iter().for_each(|link| two.wait_for_connection(link));
+    let sender = scene.sender("left");
+    for number in 0..10 {
+        send(&sender, &classic(0x100 + number, &[1, 2]));
+    }
+    one.wait_for("refused_frames_total", "b", 10);
+    let counted = |side: &Side, links: [&str; 2], name: &str| links.map(|link| side.counter(name, link));
+    assert_eq!(counted(&one, ["a", "b"], "sent_frames_total"), [10, 0]);
+    assert_eq!(counted(&two, ["c", "d"], "sent_frames_total"), [0, 10]);
+    assert_eq!(counted(&two, ["c", "d"], "received_frames_total"), [10, 0]);
+    assert_eq!(counted(&one, ["a", "b"], "received_frames_total"), [0, 0]);
+    for (side, links) in [(&one, ["a", "b"]), (&two, ["c", "d"])] {
+        assert_eq!(counted(side, links, "lost_frames_total"), [0, 0]);
+    }
+
+    // A reload leaves links alone that stay as they are, and starts those anew that change.
+    let file = scene.files.path().join("one.toml");
+    crate::candor::write(&file, &(first.clone() + &route("back", "a", "left", "")));
+    assert_eq!(one.candor.reload()["event"], "reloaded");
+    assert_eq!(counted(&one, ["a", "b"], "connections_total"), [1, 1]);
+    let changed = first.replace("bus = \"y\"", "bus = \"y\"\nmax-age = \"50ms\"");
+    crate::candor::write(&file, &changed);
+    assert_eq!(one.candor.reload()["event"], "reloaded");
+    two.wait_for("connections_total", "d", 2);
+    assert_eq!(two.counter("connections_total", "c"), 1);
+
+    one.candor.stop();
+    two.candor.stop();
+    assert_eq!(["a", "b-net", "c", "d"].map(is_interface), [false; 4]);
+    wait_until("the processes of links end", || processes("candor-link").is_empty());
+}
+
+/// Processes whose command line has these words.
+fn processes(words: &str) -> Vec<u32> {
+    command_lines().into_iter().filter(|(_, line)| line.contains(words)).map(|(pid, _)| pid).collect()
+}
+
+fn there_and_back(link: &str, address: &str) -> String {
+    link_table(link, &format!("{address}\nbus = \"x\""))
+        + &route("out", if link == "one" { "left" } else { "right" }, link, "")
+        + &route("in", link, if link == "one" { "left" } else { "right" }, "echo = true")
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn links_survive_crashes() {
+    let Some(scene) = scene() else { return };
+    let one = || buses(&["left"]) + &there_and_back("one", "listen = \"127.0.0.1:3001\"");
+    let two = buses(&["right"]) + &there_and_back("two", "connect = \"127.0.0.1:3001\"");
+    let mut first = Side::start(&scene, "one", &one());
+    let second = Side::start(&scene, "two", &two);
+    let (sender, listener) = (scene.sender("left"), scene.listener("right"));
+    let crosses = |first: &Side| {
+        first.wait_for_connection("one");
+        second.wait_for_connection("two");
+        send(&sender, &classic(0x123, &[4, 5, 6]));
+        assert_eq!(next_frame(&listener), classic(0x123, &[4, 5, 6]));
+    };
+    crosses(&first);
+    // Both programs of links: each carries its link anew.
+    let workers = processes("exe work");
+    assert_eq!(workers.len(), 2, "{:?}", command_lines());
+    for pid in workers {
+        process::kill(pid).unwrap();
+        second.wait_for("up", "two", 0);
+        crosses(&first);
+    }
+    // The gateway: its program ends with it, its interfaces stay, and the next start takes them.
+    process::kill(first.candor.pid()).unwrap();
+    wait_until("the program of the link ends", || {
+        processes("candor-link").len() == processes("candor-link serve").len()
+    });
+    assert!(is_interface("one"));
+    first = Side::start(&scene, "one", &one());
+    crosses(&first);
+    first.candor.stop();
+    second.candor.stop();
+    // Nobody else knows of a pair that was there before.
+    assert_eq!(["one", "two"].map(is_interface), [true, false]);
+    let mut client = Client::open().unwrap();
+    let left_behind = link::by_name(&mut client, "one").unwrap().unwrap().index;
+    link::delete(&mut client, left_behind).unwrap();
+}
+
+/// Sends frames from left to right, over a loopback interface with this disturbance.
+fn disturbed(scene: &Scenario, netem: &str, [first, second]: [&str; 2], frames: u32, gap: Duration) -> [Side; 2] {
+    let table = |link: &str, keys: &str| {
+        let bus = if link == "one" { "left" } else { "right" };
+        format!("[link.{link}]\nbus = \"x\"\n{keys}\n") + &route("out", bus, link, "") + &route("in", link, bus, "")
+    };
+    let one = Side::start(scene, "one", &(buses(&["left"]) + &table("one", first)));
+    let two = Side::start(scene, "two", &(buses(&["right"]) + &table("two", second)));
+    one.wait_for_connection("one");
+    two.wait_for_connection("two");
+    tc(&format!("qdisc replace dev lo root netem limit 100000 {netem}"));
+    let sender = scene.sender("left");
+    for number in 0..frames {
+        send(&sender, &numbered(number));
+        std::thread::sleep(gap);
+    }
+    [one, two]
+}
+
+fn tc(arguments: &str) -> String {
+    let output = Command::new("tc").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "tc {arguments}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn heal() {
+    tc("qdisc del dev lo root");
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn what_a_network_loses_is_counted() {
+    let Some(scene) = scene() else { return };
+    if !is_there(Feature::Tc) {
+        return;
+    }
+    const FRAMES: u32 = 400;
+    let gap = Duration::from_millis(1);
+    // One frame for each datagram.
+    let udp = |own: u16, other: u16| {
+        format!(
+            "protocol = \"cannelloni-udp\"\nflush = \"0ms\"\nlisten = \"127.0.0.1:{own}\"\nconnect = \"127.0.0.1:{other}\""
+        )
+    };
+    let [one, two] = disturbed(&scene, "loss 5%", [&udp(2001, 2002), &udp(2002, 2001)], FRAMES, gap);
+    heal();
+    // A gap is known when the next datagram has arrived.
+    send(&scene.sender("left"), &classic(0x7FF, &[]));
+    one.wait_for("sent_frames_total", "one", u64::from(FRAMES) + 1);
+    wait_until("each frame is received or lost", || {
+        two.counter("received_frames_total", "two") + two.counter("lost_datagrams_total", "two")
+            == u64::from(FRAMES) + 1
+    });
+    assert!(two.counter("lost_datagrams_total", "two") > 0);
+    one.candor.stop();
+    two.candor.stop();
+
+    // TCP repeats what is lost.
+    let server = "protocol = \"candor\"\nlisten = \"127.0.0.1:2003\"";
+    let client = "protocol = \"candor\"\nconnect = \"127.0.0.1:2003\"";
+    let [one, two] = disturbed(&scene, "delay 5ms loss 2%", [client, server], FRAMES, gap);
+    two.wait_for("received_frames_total", "two", FRAMES.into());
+    assert_eq!(two.counter("lost_frames_total", "two"), 0);
+    heal();
+    one.candor.stop();
+    two.candor.stop();
+
+    // A slow network: what does not fit into the queue, or is too old, is dropped by the sender, and known to the receiver.
+    let short = format!("{client}\nqueue = 50\nmax-age = \"100ms\"");
+    let [one, two] = disturbed(&scene, "rate 200kbit", [&short, server], 5 * FRAMES, Duration::ZERO);
+    wait_until("nothing waits", || one.counter("waiting_frames", "one") == 0);
+    heal();
+    send(&scene.sender("left"), &classic(0x7FF, &[]));
+    let all = u64::from(5 * FRAMES) + 1;
+    // Nobody numbers frames that candor-link was too slow to read.
+    let missed = || one.counter("dropped_frames_total", "one\",reason=\"missed");
+    wait_until("each frame is received, lost or missed", || {
+        two.counter("received_frames_total", "two") + two.counter("lost_frames_total", "two") + missed() == all
+    });
+    let dropped = one.counter("dropped_frames_total", "one") - missed();
+    assert!(dropped > 0);
+    assert_eq!(two.counter("lost_frames_total", "two"), dropped);
+    assert_eq!(two.counter("received_frames_total", "two"), one.counter("sent_frames_total", "one"));
+    one.candor.stop();
+    two.candor.stop();
+}
