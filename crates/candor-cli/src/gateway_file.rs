@@ -155,6 +155,15 @@ impl GatewayFile {
         Ok(loaded)
     }
 
+    /// A gateway with this text in place of that of the file, and the databases of the file.
+    ///
+    /// # Errors
+    /// All findings of a text that is not valid.
+    pub fn with_text(&self, text: &str) -> Result<Loaded, Vec<Diagnostic>> {
+        let mut key = |path: &str| key_file::key(&self.folder, path);
+        config::load_with(text.as_bytes(), None, &mut |path| database(&self.folder.join(path)), &mut key)
+    }
+
     /// The lists that exclude frames from routes, for the engine of [`read_for`](Self::read_for), in a mode. `None` if the file is
     /// not valid.
     pub fn lists(&self, engine: Option<Engine>, mode: Option<&str>) -> Option<Lists> {

@@ -1,6 +1,7 @@
 //! A gateway file as a network of messages.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use candor_core::rule::convert;
 use candor_egress::policy::{Fair, Outgoing, Policy};
 use candor_signals::{MessageId as DatabaseId, SendMode};
 
-use crate::plan::{BusIndex, ComposedFrame, Plan, Queueing, Sending, Traffic};
+use crate::plan::{BusIndex, ComposedFrame, OnTimeout, Plan, Queueing, Route, Sending, Timing, Traffic};
 
 /// What the file does not say.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +38,24 @@ impl Default for Question {
     }
 }
 
+/// What prevents bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoBounds {
+    pub(crate) text: String,
+    pub(crate) place: Place,
+}
+
+/// The part of a gateway file that something is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Bus(BusIndex),
+    /// Of this bus.
+    Egress(BusIndex),
+    File,
+    Message(BusIndex, RawId),
+    Route(String),
+}
+
 /// A network, and what its parts are called.
 #[derive(Debug)]
 pub struct Model<'p> {
@@ -53,7 +72,7 @@ pub struct Model<'p> {
 impl<'p> Model<'p> {
     /// # Errors
     /// If something is not known that bounds need.
-    pub fn of(plan: &'p Plan, question: &Question) -> Result<Self, String> {
+    pub fn of(plan: &'p Plan, question: &Question) -> Result<Self, NoBounds> {
         let controller = Controller::Fifo(question.controller);
         let (network, buses, senders, nodes) = Default::default();
         let mut model = Self { plan, network, buses, senders, nodes, controller };
@@ -94,11 +113,11 @@ impl<'p> Model<'p> {
             }
         }
         if model.network.messages.is_empty() {
-            return Err(
+            let text =
                 "the file has no traffic: add [[traffic]] tables, which candor learn traffic writes of a log, or a \
                         database with cycle times"
-                    .to_owned(),
-            );
+                    .to_owned();
+            return Err(NoBounds { text, place: Place::File });
         }
         Ok(model)
     }
@@ -114,9 +133,16 @@ impl<'p> Model<'p> {
 
     /// What the network does not know of frames that this machine sends, in words.
     pub fn left_out(&self) -> Vec<String> {
-        let timed = self.plan.routes().iter().filter(|route| route.timing.is_some());
-        let timed =
-            timed.map(|route| format!("route {}: counted as if each frame was sent when it is received", route.name));
+        // A payload in place of one that is missing, and repeated frames of a timeout.
+        let on_timeout = |route: &&Route| {
+            let timeout = route.timing.as_ref().and_then(|timing| timing.timeout.as_ref());
+            timeout.is_some_and(|(_, action)| !matches!(action, OnTimeout::Stop))
+        };
+        let all = in_all_modes(self.plan);
+        let mut events: Vec<_> =
+            all.iter().map(|(route, _)| route).filter(on_timeout).map(|route| &route.name).collect();
+        events.dedup();
+        let events = events.into_iter().map(|name| format!("route {name}: its frames after a timeout"));
         let is_known = |frame: &ComposedFrame| {
             shortest(frame).is_some() || self.plan.traffic().iter().any(|one| (one.bus, one.id) == (frame.to, frame.id))
         };
@@ -124,47 +150,63 @@ impl<'p> Model<'p> {
         let composed = composed.map(|frame| {
             format!("composed frame {}: no shortest time between two frames; describe it in [[traffic]]", frame.name)
         });
-        let modes = self.plan.modes().iter().map(|mode| format!("mode {}: its routes are left out", mode.name));
-        timed.chain(composed).chain(modes).collect()
+        let announced = self.plan.modes().iter().filter(|mode| mode.announce.is_some());
+        let announced = announced.map(|mode| {
+            format!(
+                "mode {}: frames that announce it; describe them in [[traffic]] with sender = \"candor\"",
+                mode.name
+            )
+        });
+        composed.chain(announced).chain(events).collect()
     }
 
     /// Adds the messages that routes make of a message.
-    fn forward(&mut self, number: MessageId, traffic: &Traffic, question: &Question) -> Result<(), String> {
-        for job in crate::lower(self.plan) {
+    fn forward(&mut self, number: MessageId, traffic: &Traffic, question: &Question) -> Result<(), NoBounds> {
+        for (route, job) in in_all_modes(self.plan) {
             let Some(frame) = forwarded(&job, traffic) else { continue };
             let Some(longest) = question.latency else {
-                let route = &self.plan.route(job.route).name;
-                return Err(format!(
-                    "[[route]] {route} forwards messages: give its longest latency, such as --latency 200us"
-                ));
+                let text = format!(
+                    "[[route]] {} forwards messages: give its longest latency, such as --latency 200us",
+                    route.name
+                );
+                return Err(NoBounds { text, place: Place::Route(route.name) });
             };
             let basis = question.quantile.map_or(Basis::Budget, Basis::Measured);
             let bus = self.add_bus(job.to)?;
             let node = self.this_machine(bus)?;
-            self.network.messages.push(Message {
-                node,
-                id: frame.id,
-                format: frame.format,
-                bit_rate_switch: frame.format == FrameFormat::Fd && frame.flags & candor_core::frame::CANFD_BRS != 0,
-                len: frame.len,
-                origin: Origin::Forwarded {
-                    from: number,
-                    latency: Latency { shortest: Ns(0), longest: longest.into(), basis },
-                },
-                deadline: traffic.deadline_forwarded.into(),
-                band: self.band(bus, frame.id, frame.len, Some(traffic.bus)),
-                socket: 0,
+            let (of_receptions, cycle) = paced(route.timing.as_ref());
+            let of_receptions = of_receptions.map(|delay| Origin::Forwarded {
+                from: number,
+                latency: Latency { shortest: Ns(0), longest: (longest + delay).into(), basis },
             });
+            let cyclic = cycle.map(|cycle| Origin::Queued { period: cycle.into(), jitter: longest.into() });
+            for origin in of_receptions.into_iter().chain(cyclic) {
+                self.network.messages.push(Message {
+                    node,
+                    id: frame.id,
+                    format: frame.format,
+                    bit_rate_switch: frame.format == FrameFormat::Fd
+                        && frame.flags & candor_core::frame::CANFD_BRS != 0,
+                    len: frame.len,
+                    origin,
+                    deadline: traffic.deadline_forwarded.into(),
+                    band: self.band(bus, frame.id, frame.len, Some(traffic.bus)),
+                    socket: 0,
+                });
+            }
         }
         Ok(())
     }
 
-    fn add_bus(&mut self, index: BusIndex) -> Result<BusId, String> {
+    fn add_bus(&mut self, index: BusIndex) -> Result<BusId, NoBounds> {
         if let Some(at) = self.buses.iter().position(|bus| *bus == index) {
             return Ok(BusId(at));
         }
         let bus = &self.plan.buses()[index.0];
-        let no_rate = || format!("[bus.{}] has traffic and no bitrate: add bitrate = \"500kbit/s\"", bus.name);
+        let no_rate = || NoBounds {
+            text: format!("[bus.{}] has traffic and no bitrate: add bitrate = \"500kbit/s\"", bus.name),
+            place: Place::Bus(index),
+        };
         let nominal = bus.bitrate.ok_or_else(no_rate)?;
         self.buses.push(index);
         self.network.buses.push(Bus { nominal, data: bus.data_bitrate });
@@ -190,7 +232,7 @@ impl<'p> Model<'p> {
     }
 
     /// This machine, with the queue of `[egress.BUS]`.
-    fn this_machine(&mut self, bus: BusId) -> Result<NodeId, String> {
+    fn this_machine(&mut self, bus: BusId) -> Result<NodeId, NoBounds> {
         let key = (bus, Traffic::THIS_MACHINE.to_owned());
         if let Some(node) = self.nodes.get(&key) {
             return Ok(*node);
@@ -201,9 +243,9 @@ impl<'p> Model<'p> {
             Some(Queueing::Bands(policy)) => Queue::Bands(policy.bands().iter().map(band).collect()),
             Some(Queueing::Tree(_)) => {
                 let name = &self.plan.buses()[self.buses[bus.0].0].name;
-                return Err(format!(
-                    "[egress.{name}]: there are no bounds for a tree; write bands or queue in its place"
-                ));
+                let text =
+                    format!("[egress.{name}]: there are no bounds for a tree; write bands or queue in its place");
+                return Err(NoBounds { text, place: Place::Egress(self.buses[bus.0]) });
             }
         };
         let node = self.add_node(bus, queue, self.controller, Some(Traffic::THIS_MACHINE));
@@ -278,6 +320,21 @@ impl Model<'_> {
         (0..self.network.messages.len()).map(MessageId).filter(is_own).collect()
     }
 
+    /// Tables of bands for a queue of this machine. The last band takes all other frames.
+    pub fn egress_with_bands(&self, bus: &str, bands: &[Vec<MessageId>]) -> String {
+        let mut text = format!("[egress.{bus}]\n");
+        for (at, band) in (1..).zip(bands) {
+            let _ = write!(text, "\n[[egress.{bus}.band]]\nname = \"{at}\"\n");
+            if at < bands.len() {
+                let mut ids: Vec<_> = band.iter().map(|message| id_text(self.network.messages[message.0].id)).collect();
+                ids.sort();
+                ids.dedup();
+                let _ = writeln!(text, "match = {ids:?}");
+            }
+        }
+        text
+    }
+
     /// What cannot hold, with the sum that shows it.
     pub fn sum(&self, judgement: &Judgement) -> String {
         const MOST_TERMS: usize = 5;
@@ -303,7 +360,7 @@ impl Model<'_> {
     }
 
     /// What prevents an analysis, in words.
-    pub fn problems(&self, problems: &[Problem]) -> String {
+    pub fn problems(&self, problems: &[Problem]) -> NoBounds {
         let text = |problem: &Problem| match problem {
             Problem::SameIdentifier(one, other) => format!(
                 "{} is sent by {} and by {}: two nodes must not send one identifier",
@@ -314,7 +371,22 @@ impl Model<'_> {
             Problem::Frame(message) => format!("{} is a frame that the bus cannot carry", self.name(*message)),
             other => other.to_string(),
         };
-        problems.iter().map(text).collect::<Vec<_>>().join("; ")
+        let first = problems.iter().find_map(|problem| match problem {
+            Problem::SameIdentifier(message, _) | Problem::Frame(message) => Some(self.first(*message)),
+            _ => None,
+        });
+        let place = first.map_or(Place::File, |message| {
+            Place::Message(self.buses[self.network.bus_of(message).0], self.network.messages[message.0].id)
+        });
+        NoBounds { text: problems.iter().map(text).collect::<Vec<_>>().join("; "), place }
+    }
+
+    /// The message that was forwarded to become this one.
+    pub(crate) fn first(&self, mut message: MessageId) -> MessageId {
+        while let Origin::Forwarded { from, .. } = self.network.messages[message.0].origin {
+            message = from;
+        }
+        message
     }
 }
 
@@ -326,8 +398,28 @@ fn band(band: &candor_egress::policy::Band) -> Band {
 /// Bus and identifier of all frames that this machine makes of one of these.
 #[must_use]
 pub fn copies(plan: &Plan, message: &Traffic) -> Vec<(BusIndex, RawId)> {
-    let copy = |job: Job| forwarded(&job, message).map(|frame| (job.to, frame.id));
-    crate::lower(plan).into_iter().filter_map(copy).collect()
+    let copy = |(_, job): (Route, Job)| forwarded(&job, message).map(|frame| (job.to, frame.id));
+    in_all_modes(plan).into_iter().filter_map(copy).collect()
+}
+
+/// All jobs, as if all modes lasted at once: more frames than there are in any of them, also around a change of the mode.
+fn in_all_modes(plan: &Plan) -> Vec<(Route, Job)> {
+    let plans = plan.in_each_mode();
+    let of_mode = |plan: Plan| {
+        let is_new = |route: &Route| plan.mode().is_none() || route.mode.is_some();
+        let jobs = crate::lower(&plan).into_iter().map(|job| (plan.route(job.route).clone(), job));
+        jobs.filter(|(route, _)| is_new(route)).collect::<Vec<_>>()
+    };
+    plans.flat_map(of_mode).collect()
+}
+
+/// How long frames of a route wait at most, if they are sent because of receptions, and the interval of those that time causes.
+///
+/// A frame that waits for `min-delay` was received after the one before it was sent, and at most one is sent for each reception.
+fn paced(timing: Option<&Timing>) -> (Option<Duration>, Option<Duration>) {
+    let Some(timing) = timing else { return (Some(Duration::ZERO), None) };
+    let is_periodic = timing.composition().send.mode == SendMode::Periodic;
+    ((!is_periodic).then_some(timing.min_delay), timing.cycle)
 }
 
 /// The frame that a job makes of a message, whatever its payload is. `None` if it does not take it.
@@ -413,4 +505,62 @@ fn traffic(plan: &Plan, question: &Question) -> Vec<Traffic> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn routes_of_modes_and_with_a_timing_send_what_they_can() {
+        let route = |name: &str, id: &str, more: &str| {
+            format!(
+                "[[route]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"{id}\"\nframes = \"classic\"\n{more}\n"
+            )
+        };
+        let message = |id: &str| format!("[[traffic]]\nbus = \"a\"\nid = \"{id}\"\nlength = 8\nperiod = \"10ms\"\n");
+        let bus = |name: &str, at: u8| format!("[bus.{name}]\ninterface = \"can{at}\"\nbitrate = \"500kbit/s\"\n");
+        let mode = "[mode.service]\nfor = \"1min\"\nenter = { from = \"a\", frame = \"7A0#01\" }\n";
+        let text = [
+            "engine = \"read-write\"\n".to_owned(),
+            bus("a", 0) + &bus("b", 1) + mode,
+            route("cyclic", "100", "cycle = \"5ms\""),
+            route("later", "200", "min-delay = \"7ms\""),
+            route("both", "300", "cycle = \"20ms\"\non-change = true"),
+            route("service", "400", "mode = \"service\""),
+            ["100", "200", "300", "400"].map(message).concat(),
+        ];
+        let loaded = config::load(text.concat().as_bytes()).unwrap();
+        let question = Question { latency: Some(Duration::from_millis(1)), ..Question::default() };
+        let model = Model::of(&loaded.plan, &question).unwrap();
+        let ms = |ms: u64| Ns::from_us(ms * 1000);
+        let sent = model.sent_here("b").into_iter().map(|at| {
+            let one = &model.network.messages[at.0];
+            let times = match one.origin {
+                Origin::Queued { period, jitter } => ("queued", period, jitter),
+                Origin::Forwarded { latency, .. } => ("forwarded", latency.shortest, latency.longest),
+            };
+            (one.id.bits(), times)
+        });
+        assert_eq!(
+            sent.collect::<Vec<_>>(),
+            [
+                (0x100, ("queued", ms(5), ms(1))),
+                (0x200, ("forwarded", ms(0), ms(8))),
+                (0x300, ("forwarded", ms(0), ms(1))),
+                (0x300, ("queued", ms(20), ms(1))),
+                (0x400, ("forwarded", ms(0), ms(1))),
+            ]
+        );
+        assert_eq!(model.left_out(), Vec::<String>::new());
+        let missing = Model::of(&loaded.plan, &Question::default()).unwrap_err();
+        let text = text.concat();
+        let line = 1 + text.lines().position(|line| line == "[[route]]").unwrap();
+        assert!(
+            missing
+                .in_file("car.toml", &text, &loaded.plan)
+                .starts_with(&format!("car.toml:{line}: [[route]] cyclic "))
+        );
+    }
 }

@@ -2,10 +2,11 @@
 
 use super::check::place;
 use super::spec::{self, RouteSpec};
+use crate::bounds::{NoBounds, Place};
 use crate::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::keys::Table;
-use candor_core::document::limits;
+use candor_core::document::{Text, limits};
 
 /// A part of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,41 @@ pub enum Part {
     Match,
     MaxAge,
     WhenFull,
+}
+
+impl NoBounds {
+    /// What and where, of a file with this name.
+    #[must_use]
+    pub fn in_file(&self, name: &str, text: &str, plan: &Plan) -> String {
+        let spec = limits::text(text.as_bytes()).ok().and_then(|text| spec::parse(text, &mut Findings::default()));
+        let place = spec.and_then(|spec| {
+            let is = |written: &Option<Text>, name: &str| written.as_ref().is_some_and(|text| text.value == name);
+            let bus_name = |bus: &BusIndex| plan.bus(*bus).name.as_str();
+            match &self.place {
+                Place::Bus(bus) => spec.buses.specs.get(bus.0).map(|bus| bus.name.span.clone()),
+                Place::Egress(bus) => {
+                    let found = spec.egress.iter().find(|one| one.name.value == bus_name(bus));
+                    found.map(|one| one.name.span.clone())
+                }
+                Place::File => None,
+                Place::Message(bus, id) => {
+                    let at = plan.traffic().iter().position(|one| (one.bus, one.id) == (*bus, *id))?;
+                    spec.traffic.get(at).map(|one| one.span.clone())
+                }
+                Place::Route(name) => {
+                    spec.routes.iter().find(|route| is(&route.name, name)).map(|route| route.span.clone())
+                }
+            }
+        });
+        match place {
+            Some(place) => {
+                let line =
+                    1 + text.as_bytes()[..place.start.min(text.len())].iter().filter(|byte| **byte == b'\n').count();
+                format!("{name}:{line}: {}", self.text)
+            }
+            None => format!("{name}: {}", self.text),
+        }
+    }
 }
 
 /// The places of a file.

@@ -27,7 +27,7 @@ Examples:
   candor-lab bounds car.toml --latency 500us --controller 3 --guest --html bounds.html
   candor-lab bounds car.toml --latency 500us --schedules worst.json
   candor-lab bounds car.toml --latency 500us --queues fifo,bands,arbitration
-  candor-lab bounds car.toml --latency 500us --guest --engines kernel,bpf,mmap-adaptive
+  candor-lab bounds car.toml --latency 1ms --controller 10 --guest --engines kernel,bpf,mmap-adaptive
   candor-lab bounds car.toml --latency 500us --replay worst.json")]
 pub(crate) struct BoundsArgs {
     /// Gateway file with traffic tables, or databases with cycle times.
@@ -54,24 +54,23 @@ pub(crate) struct BoundsArgs {
     /// candor bounds --propose finds), arbitration (the most urgent frame first).
     #[arg(long, value_name = "QUEUES", value_delimiter = ',', value_enum, default_value = "file")]
     pub(crate) queues: Vec<GatewayQueue>,
-    /// Compare engines of the gateway in the guest, which candor engines lists (default: that of the file).
+    /// Compare engines of the gateway in the guest, which candor engines lists (default: that of the file). With --queues, each
+    /// engine with each queue.
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', value_parser = engine(), requires = "guest", hide_possible_values = true)]
     pub(crate) engines: Vec<Engine>,
     /// Play the worst schedules with the gateway itself, in a guest.
     #[arg(long)]
     pub(crate) guest: bool,
-    /// Kernel of the guest, by its name in `candor-lab kernels` or its path.
+    /// Kernel of the guest, by its name in `candor-lab kernels` or its path (default: debian-6.1, or debian-7.3 if a queue is in
+    /// the order of arbitration or an engine is bpf).
     #[arg(long, value_name = "NAME|PATH", requires = "guest")]
     pub(crate) kernel: Option<String>,
     /// Kill the guest after this time.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, requires = "guest")]
     pub(crate) timeout: Duration,
-    /// Play on this machine: in the guest.
-    #[arg(long, hide = true, requires = "replay")]
+    /// Play on this machine: in the guest, where each of --queues has a file and schedules.
+    #[arg(long, hide = true, requires = "guest")]
     pub(crate) here: bool,
-    /// Engine of the gateway with --here.
-    #[arg(long, hide = true, requires = "here", value_parser = engine())]
-    pub(crate) engine: Option<Engine>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,6 +6,7 @@
 //!                                            └─▶ guest: gateway ─▶ observed ──┘
 //! ```
 
+mod guest;
 mod schedules;
 mod stage;
 mod view;
@@ -13,30 +14,22 @@ mod view;
 use std::fs;
 use std::path::Path;
 
-use candor_bounds::simulation::{Response, Schedule, Search};
-use candor_bounds::{Analysis, Assumptions, MessageId, Network, Ns, Queue};
+use candor_bounds::simulation::Search;
+use candor_bounds::{Analysis, Assumptions, MessageId, Network, Ns, Problem, Queue};
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
-use candor_config::bounds::Model;
-use candor_config::engine::Engine;
+use candor_config::bounds::{Model, NoBounds};
+use candor_config::plan::Plan;
 use candor_core::bits::LongestFrames;
 use candor_egress::policy::MOST_BANDS;
-use candor_io::signal::EndingSignals;
-use candor_lab::guest::{self, GuestSpec};
-use candor_lab::job::Topology;
-use candor_lab::kernel::Testbed;
 use candor_lab::report::{Beside, BoundsPage, bounds_html};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::guests;
 use crate::cli::{BoundsArgs, GatewayQueue};
 use schedules::{Kept, Schedules};
 pub(super) use view::View;
 
 type Failure = Box<dyn std::error::Error>;
-/// By message.
-type Responses = Vec<Option<Response>>;
-
 /// What was observed of a message.
 #[derive(Clone, Debug, Default)]
 struct Observed {
@@ -75,19 +68,25 @@ pub(crate) fn run(args: &BoundsArgs) -> Outcome {
     let file = GatewayFile::read(&args.gateway)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let question = args.assumed.question();
-    let placed = |error: String| format!("{}: {error}", file.source.name());
+    let placed = |why: NoBounds| why.in_file(file.source.name(), file.source.text(), &loaded.plan);
     let model = Model::of(&loaded.plan, &question).map_err(placed)?;
     let longest = LongestFrames::up_to(model.network.messages.iter().map(|one| one.len.into()).max().unwrap_or(0));
     if args.here {
-        return play_here(args, &model, &longest);
+        return guest::play_here(args, &longest);
     }
-    let is_of_file = args.queues == [GatewayQueue::File];
-    if !is_of_file && (args.guest || args.schedules.is_some() || args.replay.is_some()) {
-        return Err("--queues compares queues on simulated buses: leave out --guest, --schedules and --replay".into());
+    if args.queues != [GatewayQueue::File] && (args.schedules.is_some() || args.replay.is_some()) {
+        return Err("each of --queues has its own schedules: leave out --schedules and --replay".into());
+    }
+    if args.guest
+        && let Some(why) = not_playable(&loaded.plan)
+    {
+        return Err(format!("{}: {why}: leave out --guest", file.source.name()).into());
     }
     let mut variants = Vec::new();
     for &queue in &args.queues {
-        let (network, analysis) = queued(&model, queue, question.assumptions).map_err(placed)?;
+        let problems = |problems: Vec<Problem>| placed(model.problems(&problems));
+        let queued = queued(&model, queue, question.assumptions).map_err(problems)?;
+        let (network, analysis) = queued.map_err(|why| format!("{}: {why}", file.source.name()))?;
         let kept = match &args.replay {
             Some(path) => Schedules::read(path, &model)?.0,
             None => search(args, &network, &longest, &analysis),
@@ -100,24 +99,10 @@ pub(crate) fn run(args: &BoundsArgs) -> Outcome {
         }
         variants.push(Variant { queue, network, analysis, kept, observed });
     }
-    let Some(first) = variants.first_mut() else { return Err("--queues names no queue".into()) };
-    if let Some(path) = &args.schedules {
+    if let Some((path, first)) = args.schedules.as_ref().zip(variants.first()) {
         Schedules(first.kept.clone()).write(path, &model)?;
     }
-    let mut guests = Guests::default();
-    if args.guest {
-        let engines: Vec<Option<Engine>> =
-            if args.engines.is_empty() { vec![None] } else { args.engines.iter().copied().map(Some).collect() };
-        for engine in engines {
-            let (release, responses) = in_guest(args, &first.kept, &model, engine)?;
-            guests.kernel_release = Some(release);
-            guests.engines.push(engine.unwrap_or_else(|| loaded.plan.engine()).name());
-            for (at, one) in first.observed.iter_mut().enumerate() {
-                let of_schedules = responses.iter().filter_map(|all| all.get(at).copied().flatten());
-                one.in_guest.push(of_schedules.map(|response| response.time).max());
-            }
-        }
-    }
+    let guests = if args.guest { guest::play(args, &file, &model, &mut variants)? } else { Guests::default() };
     let view = View::of(file.source.name(), &model, &variants, &guests, args.assumed.errors.unwrap_or(0));
     if let Some(path) = &args.html {
         write(path, &page(&file, &model, &variants, &guests))?;
@@ -128,32 +113,48 @@ pub(crate) fn run(args: &BoundsArgs) -> Outcome {
 }
 
 /// The network with this queue in all nodes of the gateway.
-fn queued(model: &Model<'_>, queue: GatewayQueue, assumptions: Assumptions) -> Result<(Network, Analysis), String> {
-    let analyse = |network: &Network| network.analyse(assumptions).map_err(|problems| model.problems(&problems));
+fn queued(
+    model: &Model<'_>,
+    queue: GatewayQueue,
+    assumptions: Assumptions,
+) -> Result<Result<(Network, Analysis), String>, Vec<Problem>> {
+    let analyse = |network: &Network| network.analyse(assumptions);
     let mut network = model.network.clone();
     for node in model.nodes_of_this_machine() {
         let of_node = &mut network.nodes[node.0];
         match queue {
             GatewayQueue::File => {}
-            GatewayQueue::Arbitration => of_node.queue = Queue::Arbitration,
-            GatewayQueue::Fifo => {
-                of_node.queue = Queue::fifo();
+            GatewayQueue::Arbitration | GatewayQueue::Fifo => {
+                of_node.queue = if queue == GatewayQueue::Fifo { Queue::fifo() } else { Queue::Arbitration };
                 network.messages.iter_mut().filter(|one| one.node == node).for_each(|one| one.band = 0);
             }
             GatewayQueue::Bands => {
                 let bus = model.bus(of_node.bus);
                 let proposed = analyse(&network)?.propose_bands(node, MOST_BANDS);
-                let none = || {
-                    format!(
+                let Some(proposed) = proposed else {
+                    return Ok(Err(format!(
                         "[egress.{bus}]: there are no bands with which the deadlines hold; leave out bands in --queues"
-                    )
+                    )));
                 };
-                network = proposed.ok_or_else(none)?.network;
+                network = proposed.network;
             }
         }
     }
     let analysis = analyse(&network)?;
-    Ok((network, analysis))
+    Ok(Ok((network, analysis)))
+}
+
+/// Why the frames of a gateway cannot be those of the frames that it received.
+fn not_playable(plan: &Plan) -> Option<&'static str> {
+    if plan.is_only_traffic() {
+        Some("it has no gateway to play in a guest")
+    } else if plan.routes().iter().any(|route| route.timing.is_some()) {
+        Some("a guest does not play routes with cycle, min-delay, on-change or timeout")
+    } else if !plan.modes().is_empty() {
+        Some("a guest does not play modes")
+    } else {
+        None
+    }
 }
 
 /// Refuses to write over a file that is read, or two files in one place.
@@ -197,17 +198,22 @@ fn page(file: &GatewayFile, model: &Model<'_>, variants: &[Variant], guests: &Gu
         (0..model.network.buses.len()).map(|bus| model.bus(candor_bounds::BusId(bus)).to_owned()).collect();
     let messages: Vec<_> = (0..model.network.messages.len()).map(|at| model.name(MessageId(at))).collect();
     let observed: Vec<_> = first.observed.iter().map(Observed::most).collect();
-    let engines = guests.engines.iter().enumerate().map(|(at, engine)| Beside {
-        name: format!("engine {engine}"),
-        bounds: Vec::new(),
-        observed: first.observed.iter().map(|one| one.in_guest.get(at).copied().flatten()).collect(),
+    let queues = variants.iter().flat_map(|variant| {
+        let bounds = || variant.analysis.bounds().map(|(_, bound)| bound.response).collect();
+        let queue = format!("queue {}", variant.queue.name());
+        let simulated = Beside {
+            name: queue.clone(),
+            bounds: bounds(),
+            observed: variant.observed.iter().map(|one| one.simulated).collect(),
+        };
+        let engines = guests.engines.iter().enumerate().map(move |(at, engine)| Beside {
+            name: format!("{queue}, engine {engine}"),
+            bounds: bounds(),
+            observed: variant.observed.iter().map(|one| one.in_guest.get(at).copied().flatten()).collect(),
+        });
+        std::iter::once(simulated).chain(engines)
     });
-    let queues = variants.iter().map(|variant| Beside {
-        name: format!("queue {}", variant.queue.name()),
-        bounds: variant.analysis.bounds().map(|(_, bound)| bound.response).collect(),
-        observed: variant.observed.iter().map(|one| one.simulated).collect(),
-    });
-    let beside: Vec<_> = if guests.engines.is_empty() { queues.collect() } else { engines.collect() };
+    let beside: Vec<_> = queues.collect();
     bounds_html(&BoundsPage {
         file: file.source.name(),
         version: env!("CARGO_PKG_VERSION"),
@@ -219,59 +225,6 @@ fn page(file: &GatewayFile, model: &Model<'_>, variants: &[Variant], guests: &Gu
         how: "the longest response that was observed",
         beside: &beside,
     })
-}
-
-/// Plays the schedules of `--replay` with a gateway on this machine, and prints the responses.
-fn play_here(args: &BoundsArgs, model: &Model<'_>, longest: &LongestFrames) -> Outcome {
-    // From here on a signal waits until everything can be undone.
-    let signals = EndingSignals::block()?;
-    let path = args.replay.as_deref().ok_or("--here plays the schedules of --replay")?;
-    let schedules: Vec<Schedule> = Schedules::read(path, model)?.0.into_iter().map(|kept| kept.schedule).collect();
-    let gateway: Vec<_> = model.nodes_of_this_machine().collect();
-    let (file, plan, buses, network) = (&*args.gateway, model.plan, &*model.buses, &model.network);
-    let scene = stage::Scene { file, engine: args.engine, plan, buses, network, gateway: &gateway };
-    let responses = stage::play(scene, longest, &schedules, &signals)?;
-    let numbers = |responses: &Responses| -> Vec<Option<[u64; 2]>> {
-        responses.iter().map(|response| response.map(|one| [one.time.0, one.released.0])).collect()
-    };
-    let played =
-        Played { kernel_release: super::tester::kernel_release(), responses: responses.iter().map(numbers).collect() };
-    render::out(&render::object(&played))?;
-    Ok(Exit::Fine)
-}
-
-/// What the guest prints: by schedule and message, the response and the release of the frame in nanoseconds.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-struct Played {
-    kernel_release: String,
-    responses: Vec<Vec<Option<[u64; 2]>>>,
-}
-
-/// Release of the kernel, and responses by schedule and message.
-fn in_guest(
-    args: &BoundsArgs,
-    kept: &[Kept],
-    model: &Model<'_>,
-    engine: Option<Engine>,
-) -> Result<(String, Vec<Responses>), Failure> {
-    const SCHEDULES: &str = "/host-schedules.json";
-    let file = super::evidence_runs::plain(&std::path::absolute(&args.gateway)?);
-    let in_guest = super::evidence_runs::in_guest_path(&file);
-    let mut words =
-        ["candor-lab", "bounds", in_guest.as_str(), "--here", "--replay", SCHEDULES].map(str::to_owned).to_vec();
-    words.extend(engine.map(|engine| format!("--engine={}", engine.name())));
-    words.extend(args.assumed.controller.map(|frames| format!("--controller={frames}")));
-    words.extend(args.assumed.latency.map(|latency| format!("--latency={}ns", latency.as_nanos())));
-    let mut spec = GuestSpec::new(Testbed::Icount, Topology::Vcan, guest::guest_lab()?, words);
-    spec.files.extend(super::evidence_runs::files_for_guest(&file)?);
-    spec.files.push((SCHEDULES.to_owned(), Schedules(kept.to_vec()).to_json(model)?.into_bytes()));
-    spec.kernel.clone_from(&args.kernel);
-    spec.timeout = args.timeout;
-    let played: Played = guests::figures(&spec)?;
-    let response =
-        |one: Option<[u64; 2]>| one.map(|[time, released]| Response { time: Ns(time), released: Ns(released) });
-    let responses = played.responses.into_iter().map(|of| of.into_iter().map(response).collect());
-    Ok((played.kernel_release, responses.collect()))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

@@ -22,7 +22,7 @@ use super::evidence_runs;
 use crate::cli::EvidenceArgs;
 
 /// A kernel that has queues in the order of arbitration.
-const WITH_BPF_QUEUES: &str = "debian-7.3";
+pub(super) const WITH_BPF_QUEUES: &str = "debian-7.3";
 
 type Failure = Box<dyn std::error::Error>;
 

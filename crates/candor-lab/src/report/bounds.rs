@@ -86,7 +86,7 @@ pub fn bounds_html(of: &BoundsPage<'_>) -> String {
         @if of.beside.len() > 1 { section {
             h2 { "Side by side" }
             p.note { "Bound and longest observed response of each message in ms, by queue or engine of the gateway." }
-            div.scroll { table {
+            div.scroll { table.beside {
                 (columns(1, &beside_names(of)))
                 tbody { @for (message, bound) in &all { (beside_row(of, *message, bound)) } }
             } }

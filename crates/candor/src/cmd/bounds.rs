@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 use candor_bounds::{Judgement, Problem};
 use candor_cli::assumed::AssumedArgs;
 use candor_cli::gateway_file::Form;
+use candor_cli::render::Source;
 use candor_cli::signed::Keys;
 use candor_cli::table::{cells, table};
 use candor_cli::{Exit, Outcome, render};
-use candor_config::bounds::{Model, id_text, milliseconds};
+use candor_config::bounds::{Model, NoBounds, id_text, milliseconds};
 use candor_config::plan::Plan;
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &BoundsArgs) -> Outcome {
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let name = file.source.name();
     let question = args.assumed.question();
-    let placed = |error: String| format!("{name}: {error}");
+    let placed = |why: NoBounds| why.in_file(name, file.source.text(), &loaded.plan);
     let model = Model::of(&loaded.plan, &question).map_err(placed)?;
     let problems = |problems: Vec<Problem>| placed(model.problems(&problems));
     let analysis = model.network.analyse(question.assumptions).map_err(problems)?;
@@ -55,9 +56,9 @@ pub(super) struct Deadlines {
 impl Deadlines {
     /// # Errors
     /// If something is not known that bounds need.
-    pub(super) fn of(plan: &Plan, file: &str, args: &AssumedArgs) -> Result<Self, String> {
+    pub(super) fn of(plan: &Plan, file: &Source, args: &AssumedArgs) -> Result<Self, String> {
         let question = args.question();
-        let placed = |error: String| format!("{file}: {error}");
+        let placed = |why: NoBounds| why.in_file(file.name(), file.text(), plan);
         let model = Model::of(plan, &question).map_err(placed)?;
         let analysis = model.network.analyse(question.assumptions);
         let analysis = analysis.map_err(|problems| placed(model.problems(&problems)))?;

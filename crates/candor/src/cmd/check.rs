@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
         return Err("--latency, --controller, --errors, --error-bits and --lengths need --bounds".to_owned().into());
     }
     let deadlines = match &file.checked {
-        Ok(loaded) if args.bounds => Some(Deadlines::of(&loaded.plan, file.source.name(), &args.assumed)?),
+        Ok(loaded) if args.bounds => Some(Deadlines::of(&loaded.plan, &file.source, &args.assumed)?),
         _ => None,
     };
     let holds = deadlines.as_ref().is_none_or(|deadlines| deadlines.missed.is_empty());

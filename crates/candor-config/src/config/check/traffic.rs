@@ -9,7 +9,7 @@ use crate::config::check::{Checks, value};
 use crate::config::code;
 use crate::config::spec::{Spec, TrafficSpec, is_true};
 use crate::plan::{Bus, BusIndex, Plan, Sending, Traffic};
-use candor_bounds::{Controller, Judgement, Origin, Queue};
+use candor_bounds::{Controller, Judgement, Queue};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::keys::Table;
 use candor_core::document::{Spanned, Text, quote};
@@ -66,10 +66,7 @@ pub(super) fn can_hold(plan: &Plan, spec: &Spec, findings: &mut Findings) {
             Judgement::DeadlineShorterThanFrame { message, .. } => Some(*message),
             Judgement::Overload { load, .. } => load.terms.first().map(|term| term.message),
         };
-        let Some(mut message) = message else { continue };
-        while let Origin::Forwarded { from, .. } = model.network.messages[message.0].origin {
-            message = from;
-        }
+        let Some(message) = message.map(|message| model.first(message)) else { continue };
         let id = model.network.messages[message.0].id;
         let bus = model.buses[model.network.bus_of(message).0];
         let is_it = |known: &Traffic| (known.bus, known.id) == (bus, id);

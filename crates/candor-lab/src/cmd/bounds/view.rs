@@ -93,7 +93,16 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut text = if self.queues().len() > 1 { self.side_by_side() } else { self.one_queue() };
+        let queues = self.queues();
+        let mut text = match (&*queues, &*self.engines) {
+            ([queue], _) => self.one_queue(queue),
+            (_, []) => self.side_by_side(),
+            _ => {
+                let tables: Vec<_> =
+                    queues.iter().map(|queue| format!("queue {queue}\n{}", self.one_queue(queue))).collect();
+                tables.join("\n")
+            }
+        };
         if let Some(release) = self.kernel_release {
             let _ = writeln!(text, "\nguest: Linux {release}");
         }
@@ -118,7 +127,7 @@ impl<'a> View<'a> {
         text
     }
 
-    fn one_queue(&self) -> String {
+    fn one_queue(&self, queue: &str) -> String {
         let mut header = cells(["message", "deadline", "bound", "simulated"]);
         match &*self.engines {
             [_] => header.push("guest".to_owned()),
@@ -126,7 +135,7 @@ impl<'a> View<'a> {
         }
         header.extend(cells(["ratio", "found by", ""]));
         let mut rows = vec![header];
-        for line in &self.messages {
+        for line in self.messages.iter().filter(|line| line.queue == queue) {
             let how = match line.how {
                 Some(Way::Critical) => "critical instant",
                 Some(Way::Random) => "random schedule",

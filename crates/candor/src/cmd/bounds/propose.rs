@@ -100,7 +100,7 @@ fn queue(model: &Model<'_>, analysis: &Analysis, node: NodeId) -> Result<OfQueue
     let egress = if holds {
         None
     } else if let Some(proposed) = proposed() {
-        Some(bands(model, &bus, &proposed.bands))
+        Some(model.egress_with_bands(&bus, &proposed.bands))
     } else {
         let mut network = model.network.clone();
         network.nodes[node.0].queue = Queue::Arbitration;
@@ -112,19 +112,4 @@ fn queue(model: &Model<'_>, analysis: &Analysis, node: NodeId) -> Result<OfQueue
 
 fn all_hold(network: &Network, analysis: &Analysis, node: NodeId) -> bool {
     analysis.bounds().all(|(message, bound)| bound.holds() || network.messages[message.0].node != node)
-}
-
-/// The tables of bands, of which the last takes all other frames.
-fn bands(model: &Model<'_>, bus: &str, bands: &[Vec<MessageId>]) -> String {
-    let mut text = format!("[egress.{bus}]\n");
-    for (at, band) in (1..).zip(bands) {
-        let _ = write!(text, "\n[[egress.{bus}.band]]\nname = \"{at}\"\n");
-        if at < bands.len() {
-            let mut ids: Vec<_> = band.iter().map(|message| id_text(model.network.messages[message.0].id)).collect();
-            ids.sort();
-            ids.dedup();
-            let _ = writeln!(text, "match = {ids:?}");
-        }
-    }
-    text
 }

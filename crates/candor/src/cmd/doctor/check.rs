@@ -88,7 +88,7 @@ topics! {
     ENOBUFS = "ENOBUFS", "computed from queue, send buffer and driver";
     TRAP = "trap", "candor egress verify";
     DRIVER = "driver", "/sys/class/net/IF/device/driver; echo_skb_max of alloc_candev() in drivers/net/can";
-    DEADLINES = "deadlines", "computed from `[[traffic]]`, `driver` and `txqueuelen`, as by candor bounds";
+    DEADLINES = "deadlines", "computed from `[[traffic]]`, the drivers of all buses, bands and `txqueuelen`, as by candor bounds";
     NAPI = "napi", "/sys/class/net/IF/threaded, napi/IF-… in /proc/PID/stat";
     BOOT = "boot", "/run/systemd/netif/links/IFINDEX: REQUIRED_FOR_ONLINE, ADMIN_STATE";
     INTERRUPT = "interrupt", "/proc/interrupts, /proc/irq/N/effective_affinity_list, irq/N-… in /proc/PID/stat";

@@ -276,7 +276,8 @@ fn napi(machine: &Machine, threads: &[InterruptThread], link: &Link) -> Option<C
 /// With what the driver buffers, and the queue if it is the kernel's.
 fn deadlines(machine: &Machine, link: &Link, needs: &Needs, wanted: &Wanted) -> Option<Check> {
     let plan = needs.traffic.as_deref()?;
-    let buffered = machine.link(&format!("/sys/class/net/{}/device/driver", link.name)).and_then(|name| depth(&name));
+    let buffered =
+        |name: &str| machine.link(&format!("/sys/class/net/{name}/device/driver")).and_then(|name| depth(&name));
     let has_egress = plan.egress().iter().any(|egress| plan.bus(egress.bus).name == wanted.bus.name);
     super::deadlines::check(plan, &wanted.bus.name, buffered, (!has_egress).then_some(link.tx_queue_len))
 }
