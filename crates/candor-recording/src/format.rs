@@ -239,17 +239,6 @@ impl Format {
         }
     }
 
-    /// Returns true if its files are lines of text.
-    #[must_use]
-    pub const fn is_text(self) -> bool {
-        match self {
-            Self::Candump => true,
-            #[cfg(feature = "all")]
-            Self::Asc | Self::Trc | Self::Csv => true,
-            _ => false,
-        }
-    }
-
     /// Returns true if its reader seeks.
     #[must_use]
     pub const fn seeks_in_input(self) -> bool {

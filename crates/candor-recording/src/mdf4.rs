@@ -6,14 +6,15 @@
 //! ```
 //!
 //! Written are records of all groups in one data block, in their order. Until it is complete, the file is marked as not
-//! finalised. Read are data blocks of any number, compressed or not, of sorted and unsorted groups; records with data of
-//! variable length are left out. `can0` is bus 0, as in python-can. Both read and write seek.
+//! finalised. Read are data blocks of any number, compressed or not, of sorted and unsorted groups; data of variable
+//! length is in a block of its own, or in records of a group of its own. `can0` is bus 0, as in python-can. Both read and write seek.
 //!
 //! # Source
 //! ASAM MDF 4.1 with its bus logging, as [asammdf](https://github.com/danielhrisca/asammdf) 8.8 implements them
 
 mod blocks;
 mod data;
+mod group;
 mod layout;
 mod read;
 mod write;
@@ -35,7 +36,11 @@ const CN_BUS_EVENT: u32 = 1 << 10;
 const SOURCE_BUS: u8 = 2;
 const BUS_CAN: u8 = 2;
 const CHANNEL_FIXED: u8 = 0;
+/// The record has the offset of the data, which is elsewhere.
+const CHANNEL_VARIABLE: u8 = 1;
 const CHANNEL_MASTER: u8 = 2;
+/// The record has room for the longest data.
+const CHANNEL_MAX_LENGTH: u8 = 5;
 const SYNC_TIME: u8 = 1;
 const UNSIGNED: u8 = 0;
 const SIGNED: u8 = 2;

@@ -69,6 +69,19 @@ pub(crate) fn fd_length(dlc: u8) -> Result<u8, String> {
     FD_LENGTHS.get(usize::from(dlc)).copied().ok_or_else(|| format!("a DLC of {dlc}; at most 15 is possible"))
 }
 
+/// Returns true if all of a line that has no end is there: its data bytes are the last column, so the frame shows that they are.
+pub(crate) fn is_whole(frame: &Frame) -> bool {
+    frame.id.carries_data() && frame.len > 0
+}
+
+/// The first words of a line, for an error.
+pub(crate) fn excerpt(line: &str) -> String {
+    const MOST: usize = 40;
+    let start: String = line.chars().filter(|one| !one.is_control()).take(MOST).collect();
+    let more = if line.chars().nth(MOST).is_some() { "…" } else { "" };
+    format!("{start}{more}")
+}
+
 /// The error of a line, which is cut if it is the last one and has no end.
 pub(crate) fn wrong(at: Place, why: String, is_ended: bool) -> ReadError {
     if is_ended { ReadError::Bad { at, why } } else { ReadError::Cut { at, what: "a line" } }

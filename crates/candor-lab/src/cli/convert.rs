@@ -17,8 +17,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 /// A recording that is cut or damaged is converted up to that place, which is then named. OUT has its name only when it is
 /// complete: until then it is a file with the ending .part, which is removed if the command fails.
 ///
-/// Exit status: 0 all of IN was converted, 1 IN is cut or damaged and OUT has what is before, 2 it could not be converted, or has no
-/// frame before the damage.
+/// Exit status: 0 all of IN was converted, 1 IN is cut or damaged and OUT has what is before, 2 it could not be converted, is empty,
+/// or has no frame before the damage.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,8 @@ Examples:
   candor-lab convert drive.blf drive.mf4
   candor-lab convert drive.blf drive.parquet --decode car.dbc   signals as columns, for pandas or DuckDB
   zcat drive.log.gz | candor-lab convert --from candump - drive.pcapng
-  candor-lab convert drive.pcapng --to candump - | grep ' 123#'")]
+  candor-lab convert drive.pcapng --to candump - | grep ' 123#'
+  candor-lab convert drive.blf drive.log --json | jq .out.left_out")]
 pub(crate) struct ConvertArgs {
     /// Recording to read; - reads standard input.
     #[arg(value_name = "IN")]
@@ -43,6 +44,9 @@ pub(crate) struct ConvertArgs {
     /// DBC or KCD file, whose signals become columns of CSV or Parquet.
     #[arg(long, value_name = "FILE")]
     pub(crate) decode: Option<PathBuf>,
+    /// Print the summary as a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 fn formats(is_one: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {

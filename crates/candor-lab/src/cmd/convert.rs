@@ -1,18 +1,19 @@
 //! `candor-lab convert`.
 
 pub(super) mod files;
+mod view;
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use candor_cli::{Exit, Outcome, render};
-use candor_recording::{Buses, Counts, Format, ReadError, ReadRecords, Record, Sink};
+use candor_recording::{Format, ReadError, ReadRecords, Record, Sink};
 
 use super::{database, patience};
 use crate::cli::ConvertArgs;
 use files::{Opened, is_standard};
+pub(super) use view::View;
 
 #[derive(Debug, thiserror::Error)]
 enum ConvertError {
@@ -24,6 +25,14 @@ enum ConvertError {
     NoColumns(&'static str),
     #[error("{name} has no frame that can be read as {title}: {error}")]
     Unreadable { name: String, title: &'static str, error: String },
+    #[error(
+        "{name} is compressed with {with}; unpack it on the way: {tool} {name} | candor-lab convert --from {from} - {out}"
+    )]
+    Compressed { name: String, with: &'static str, tool: &'static str, from: &'static str, out: String },
+    #[error("{0} is empty: not even the beginning of a recording is there")]
+    Empty(String),
+    #[error("--json needs standard output, which is OUT; write a file")]
+    NoRoom,
     #[error("{0} is IN and OUT; give OUT another name")]
     Same(String),
 }
@@ -32,6 +41,16 @@ enum ConvertError {
 const OFTEN: u64 = 4096;
 
 pub(crate) fn run(args: &ConvertArgs) -> Outcome {
+    if let Some((with, tool)) = files::compression_of(&args.input) {
+        // Of drive.log.gz, drive.log has the ending.
+        let inner = args.input.file_stem().map(Path::new);
+        let from = args.from.or_else(|| of_ending(inner?)).map_or("FORMAT", Format::name);
+        let (name, out) = (files::name(&args.input), files::name(&args.output));
+        return Err(ConvertError::Compressed { name, with, tool, from, out }.into());
+    }
+    if args.json && is_standard(&args.output) {
+        return Err(ConvertError::NoRoom.into());
+    }
     let from = format_of(&args.input, args.from, "--from")?;
     let to = format_of(&args.output, args.to, "--to")?;
     if files::are_same(&args.input, &args.output) {
@@ -60,18 +79,22 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
         Ok(ended) => ended,
         Err(error) => return Err(output.failed(error)),
     };
+    if read.load(Ordering::Relaxed) == 0 {
+        return Err(ConvertError::Empty(files::name(&args.input)).into());
+    }
     if let (0, Some(error)) = (summary.frames, &ended) {
         let (name, title) = (files::name(&args.input), from.title());
         return Err(ConvertError::Unreadable { name, title, error: error.to_string() }.into());
     }
     let lost = sink.finish().map_err(|error| output.failed(error))?;
-    let text = summary.text(args, &*reader, &sink, &lost);
+    let view = View::of(args, &summary, &*reader, &sink, &lost, ended.as_ref());
     drop(reader);
     drop(sink);
     output.complete()?;
     match is_standard(&args.output) {
-        true => render::err(&text),
-        false => render::out(&text)?,
+        _ if args.json => render::out(&render::object(&view))?,
+        true => render::err(&view.text()),
+        false => render::out(&view.text())?,
     }
     match ended {
         None => Ok(Exit::Fine),
@@ -107,12 +130,15 @@ fn all(
 }
 
 fn format_of(path: &Path, given: Option<Format>, option: &'static str) -> Result<Format, ConvertError> {
-    let of_ending = || path.extension().and_then(|ending| Format::of_ending(ending.to_str()?));
-    given.or_else(of_ending).ok_or_else(|| ConvertError::Ending {
+    given.or_else(|| of_ending(path)).ok_or_else(|| ConvertError::Ending {
         name: files::name(path),
         option,
         formats: Format::all().map(Format::name).collect::<Vec<_>>().join(", "),
     })
+}
+
+fn of_ending(path: &Path) -> Option<Format> {
+    path.extension().and_then(|ending| Format::of_ending(ending.to_str()?))
 }
 
 fn progress(input: &Path, frames: u64, read: u64, size: Option<u64>) -> String {
@@ -134,36 +160,6 @@ impl Summary {
         *first = record.at_ns.min(*first);
         *last = record.at_ns.max(*last);
     }
-
-    fn text(&self, args: &ConvertArgs, reader: &dyn ReadRecords, sink: &Sink, lost: &Counts) -> String {
-        let mut text = String::new();
-        let mut side = |path: &Path, frames: u64, more: &str, left_out: &Counts| {
-            let _ = writeln!(text, "{}: {}{more}", files::name(path), counted(frames, "frame"));
-            left_out.to_string().lines().for_each(|line| {
-                let _ = writeln!(text, "  {line}");
-            });
-        };
-        let buses = reader.buses();
-        let seconds = self.span.map_or(0.0, |(first, last)| last.abs_diff(first) as f64 / 1e9);
-        let more = format!(" of {}, {seconds:.3} s", counted_buses(buses));
-        side(&args.input, self.frames, &more, reader.skipped());
-        side(&args.output, sink.written(), "", lost);
-        for (name, number) in sink.numbers(buses) {
-            let _ = writeln!(text, "  bus {name} is number {number}");
-        }
-        text
-    }
-}
-
-fn counted_buses(buses: &Buses) -> String {
-    match buses.names().len() {
-        1 => "1 bus".to_owned(),
-        count => format!("{count} buses"),
-    }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 type Failure = Box<dyn Error>;

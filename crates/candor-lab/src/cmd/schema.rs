@@ -11,8 +11,8 @@ use super::report::{PlanView, RecordView};
 use super::timeline;
 use super::wire::{event, session};
 use super::{
-    bounds, bursts, can_send, compare, conformance, database, demo, evidence, guests, hops, learn, precision, profile,
-    soak, stream, system_calls, tester,
+    bounds, bursts, can_send, compare, conformance, convert, database, demo, evidence, guests, hops, learn, precision,
+    profile, soak, stream, system_calls, tester,
 };
 use crate::cli::Cli;
 
@@ -33,6 +33,7 @@ fn schemas_match_the_code() {
     assert_published::<OfFile<can_send::report::View<'_>>>("candor-lab can-send");
     assert_published::<compare::json::View<'_>>("candor-lab compare");
     assert_published::<conformance::table::View<'_>>("candor-lab conformance");
+    assert_published::<convert::View>("candor-lab convert");
     assert_published::<database::View<'_>>("candor-lab database");
     assert_published::<demo::report::Report>("candor-lab demo inversion");
     assert_published::<OfFile<evidence::View<'_>>>("candor-lab evidence");

@@ -10,7 +10,7 @@ use crate::date::{Date, start_of};
 use crate::limits::error_mark;
 use crate::source::Source;
 use crate::stream::ReadRecords;
-use crate::text::{classic, fd, identifier, scaled, wrong};
+use crate::text::{classic, excerpt, fd, identifier, is_whole, scaled, wrong};
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
 
 /// Reads an ASC file.
@@ -26,6 +26,20 @@ pub struct Reader<R> {
     start_ns: i64,
     clock: Clock,
     last_ns: i64,
+    state: State,
+}
+
+/// What the lines so far are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Perhaps not of an ASC file.
+    Unknown,
+    /// A header, after which a block or an event should follow.
+    Header,
+    /// A block, which has an end.
+    Block,
+    /// Events without a block, or after its end. The file may end.
+    Open,
 }
 
 /// A line of an event.
@@ -46,6 +60,7 @@ impl<R: io::Read> Reader<R> {
             start_ns: 0,
             clock: Clock::Start,
             last_ns: 0,
+            state: State::Unknown,
         }
     }
 
@@ -53,10 +68,14 @@ impl<R: io::Read> Reader<R> {
     fn is_header(&mut self, line: &str) -> bool {
         let lower = line.to_ascii_lowercase();
         let date = match lower.strip_prefix("date ") {
-            Some(date) => Some(&line[line.len() - date.len()..]),
-            None => lower.strip_prefix("begin triggerblock").map(|date| &line[line.len() - date.len()..]),
+            Some(date) => Some((&line[line.len() - date.len()..], State::Header)),
+            None => {
+                let date = lower.strip_prefix("begin triggerblock");
+                date.map(|date| (&line[line.len() - date.len()..], State::Block))
+            }
         };
-        if let Some(date) = date {
+        if let Some((date, state)) = date {
+            self.state = state;
             // A block without a date keeps that of the file.
             if let Some(date) = Date::parse(date) {
                 (self.start_ns, self.clock) = start_of(Some(date));
@@ -70,10 +89,14 @@ impl<R: io::Read> Reader<R> {
             let mut words = base.split_whitespace();
             self.radix = if words.next() == Some("dec") { 10 } else { 16 };
             self.is_relative = words.last() == Some("relative");
+            self.state = State::Header;
             return true;
         }
-        const OTHERS: [&str; 5] =
-            ["//", "internal events logged", "no internal events logged", "end triggerblock", "previous log file"];
+        if is_end(line) {
+            self.state = State::Open;
+            return true;
+        }
+        const OTHERS: [&str; 4] = ["//", "internal events logged", "no internal events logged", "previous log file"];
         lower.is_empty() || OTHERS.iter().any(|one| lower.starts_with(one))
     }
 
@@ -83,9 +106,15 @@ impl<R: io::Read> Reader<R> {
         }
         let (time, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let Some(since_ns) = scaled(time, 9) else {
+            if self.state == State::Unknown {
+                return Err(format!("\"{}\" is neither a header nor an event of Vector ASC", excerpt(line)));
+            }
             self.skipped.add("lines that are no events left out");
             return Ok(false);
         };
+        if self.state == State::Header {
+            self.state = State::Open;
+        }
         if self.is_relative {
             self.last_ns = self.last_ns.saturating_add(since_ns);
         } else {
@@ -101,7 +130,21 @@ impl<R: io::Read> Reader<R> {
         let bus = numbered(&mut self.buses, channel, 1).ok_or("there are too many buses")?;
         let at_ns = self.start_ns.checked_add(self.last_ns).ok_or("its time is after the year 2262")?;
         *record = Record { at_ns, clock: self.clock, bus, direction, frame };
+        if self.state == State::Unknown {
+            self.state = State::Open;
+        }
         Ok(true)
+    }
+
+    /// A file is complete after the end of its block, or after events without one.
+    fn end(&self) -> Result<bool, ReadError> {
+        let at = self.source.line_place();
+        match self.state {
+            State::Open => Ok(false),
+            State::Block => Err(ReadError::Cut { at, what: "a trigger block, which has no End TriggerBlock" }),
+            State::Header => Err(ReadError::Cut { at, what: "its header" }),
+            State::Unknown => Err(ReadError::Bad { at, why: "the file has no line of Vector ASC".to_owned() }),
+        }
     }
 
     fn event(&self, text: &str) -> Result<Event, String> {
@@ -197,6 +240,12 @@ impl<R: io::Read> Reader<R> {
     }
 }
 
+/// The end of a block.
+fn is_end(line: &str) -> bool {
+    const END: &str = "End TriggerBlock";
+    line.get(..END.len()).is_some_and(|start| start.eq_ignore_ascii_case(END))
+}
+
 fn direction_of(word: &str) -> Option<Direction> {
     [Direction::Received, Direction::Sent].into_iter().find(|one| one.name().eq_ignore_ascii_case(word))
 }
@@ -205,12 +254,22 @@ impl<R: io::Read> ReadRecords for Reader<R> {
     fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
         while let Some((line, is_ended)) = self.source.take_line()? {
             // Names in comments may have any encoding.
-            let found = self.line(String::from_utf8_lossy(&line).trim(), record);
-            if found.map_err(|why| wrong(self.source.line_place(), why, is_ended))? {
+            let line = String::from_utf8_lossy(&line);
+            let line = line.trim();
+            let found = self.line(line, record);
+            let is_frame = found.map_err(|why| wrong(self.source.line_place(), why, is_ended))?;
+            // Lines of CAN FD have columns after the data.
+            let is_fd = || line.split_whitespace().nth(1).is_some_and(|word| word.eq_ignore_ascii_case("CANFD"));
+            let is_data = || is_frame && is_whole(&record.frame) && !is_fd();
+            let is_whole = is_ended || line.is_empty() || is_end(line) || is_data();
+            if !is_whole {
+                return Err(ReadError::Cut { at: self.source.line_place(), what: "a line" });
+            }
+            if is_frame {
                 return Ok(true);
             }
         }
-        Ok(false)
+        self.end()
     }
 
     fn buses(&self) -> &Buses {

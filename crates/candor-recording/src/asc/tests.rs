@@ -55,3 +55,33 @@ fn what_is_wrong_is_named_with_its_line() {
     }
     assert_eq!((FLAG_REMOTE, FLAG_FDF), (0x10, 0x1000));
 }
+
+#[test]
+fn a_file_that_is_cut_or_of_another_kind_is_told() {
+    let head = "date Sam Sep 30 10:06:13.191 am 2017\nbase hex  timestamps absolute\n";
+    let line = "0.1 1 123 Rx d 1 11\n";
+    for (text, frames, wanted) in [
+        ("import os\n".to_owned(), 0, "line 1: \"import os\" is neither a header nor an event of Vector ASC"),
+        ("// only a comment\n".to_owned(), 0, "line 1: the file has no line of Vector ASC"),
+        ("1,2\n3 4\n".to_owned(), 0, "line 1: \"1,2\" is neither a header nor an event of Vector ASC"),
+        (head.to_owned(), 0, "line 2: the file ends within its header"),
+        (
+            format!("{head}Begin Triggerblock\n{line}"),
+            1,
+            "line 4: the file ends within a trigger block, which has no End TriggerBlock",
+        ),
+        (format!("{head}Begin Triggerblock\n{line}End Trigg"), 1, "line 5: the file ends within a line"),
+        (format!("{head}  0.0"), 0, "line 3: the file ends within a line"),
+        (format!("{head}{line}0.2 1 123 Rx r 1"), 1, "line 4: the file ends within a line"),
+        (format!("{head}{line}0.2 CANFD 1 Rx 123 1 0 1 1 11 0 0 100"), 1, "line 4: the file ends within a line"),
+    ] {
+        let (found, _, end) = read_all(Format::Asc, text.as_bytes());
+        assert_eq!((found.len(), end), (frames, Err(wanted.to_owned())), "{text:?}");
+    }
+    let whole = format!("{head}{line}0.2 1 123 Rx d 2 11 22");
+    let (found, _, end) = read_all(Format::Asc, whole.as_bytes());
+    assert_eq!((found.len(), end), (2, Ok(())));
+    let ended = format!("{head}Begin Triggerblock\n{line}end triggerblock");
+    let (found, _, end) = read_all(Format::Asc, ended.as_bytes());
+    assert_eq!((found.len(), end), (1, Ok(())));
+}

@@ -7,8 +7,11 @@ use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_BRS, CANFD_ESI, CANFD
 use super::HEADER;
 use crate::source::Source;
 use crate::stream::ReadRecords;
-use crate::text::{classic, fd, fd_length, identifier, wrong};
+use crate::text::{classic, excerpt, fd, fd_length, identifier, wrong};
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
+
+/// Columns besides those of signals.
+const OWN_COLUMNS: usize = 11;
 
 /// Reads a table with the columns of [`Writer`](super::Writer).
 #[derive(Debug)]
@@ -16,29 +19,39 @@ pub struct Reader<R> {
     source: Source<R>,
     buses: Buses,
     skipped: Counts,
-    has_header: bool,
+    /// Columns of the header, signals included; 0 before it.
+    columns: usize,
 }
 
 impl<R: io::Read> Reader<R> {
     /// Reads from here.
     pub const fn new(input: R) -> Self {
-        Self { source: Source::new(input), buses: Buses::new(), skipped: Counts::new(), has_header: false }
+        Self { source: Source::new(input), buses: Buses::new(), skipped: Counts::new(), columns: 0 }
     }
 
     fn line(&mut self, line: &str, record: &mut Record) -> Result<bool, String> {
         if line.is_empty() {
             return Ok(false);
         }
-        if !self.has_header {
-            if line != HEADER {
-                return Err(format!("the columns are not {HEADER}"));
+        if self.columns == 0 {
+            let signals = line.strip_prefix(HEADER).filter(|rest| rest.is_empty() || rest.starts_with(','));
+            let Some(signals) = signals else {
+                return Err(format!("the columns \"{}\" do not begin with {HEADER}", excerpt(line)));
+            };
+            self.columns = fields(line)?.len();
+            if !signals.is_empty() {
+                self.skipped.add_many("columns of signals left out", (self.columns - OWN_COLUMNS) as u64);
             }
-            self.has_header = true;
             return Ok(false);
         }
         let fields = fields(line)?;
-        let [at_ns, clock, bus, direction, kind, id, dlc, length, brs, esi, data] = fields.as_slice() else {
-            return Err(format!("{} columns, not 11", fields.len()));
+        if fields.len() != self.columns {
+            return Err(format!("{} columns, not {}", fields.len(), self.columns));
+        }
+        let Some([at_ns, clock, bus, direction, kind, id, dlc, length, brs, esi, data]) =
+            fields.first_chunk::<OWN_COLUMNS>()
+        else {
+            return Err(format!("{} columns, not {OWN_COLUMNS}", fields.len()));
         };
         let at_ns = at_ns.parse().map_err(|_number| format!("the time {at_ns:?}"))?;
         let clock = match clock.as_str() {

@@ -7,7 +7,10 @@ fn what_is_wrong_is_named_with_its_line() {
     let good = "1000,start,\"a,\"\"b\",Rx,data,123,2,2,0,0,1122\r\n";
     let (found, _, end) = read_all(Format::Csv, format!("{HEADER}\n{good}").as_bytes());
     assert_eq!((texts(&found), end), (vec!["0.000001000 a,\"b 123#1122 Rx".to_owned()], Ok(())));
-    assert_eq!(read_all(Format::Csv, b"time,id\n").2, Err(format!("line 1: the columns are not {HEADER}")));
+    assert_eq!(
+        read_all(Format::Csv, b"time,id\n").2,
+        Err(format!("line 1: the columns \"time,id\" do not begin with {HEADER}"))
+    );
     for (text, wanted) in [
         ("x,start,a,Rx,data,123,2,2,0,0,1122\n", "the time \"x\""),
         ("1,never,a,Rx,data,123,2,2,0,0,1122\n", "the clock \"never\" is neither unix nor start"),
@@ -23,4 +26,21 @@ fn what_is_wrong_is_named_with_its_line() {
         let end = read_all(Format::Csv, format!("{HEADER}\n{text}").as_bytes()).2;
         assert_eq!(end, Err(format!("line 2: {wanted}")), "{text:?}");
     }
+}
+
+#[test]
+fn columns_of_signals_are_left_out() {
+    let text = format!(
+        "{HEADER},\"A,B.C\",\"A,B.C_raw\"\n1,start,a,Rx,data,123,1,1,0,0,11,0.5,1\n2,start,a,,data,124,0,0,0,0,,,\n"
+    );
+    let (found, skipped, end) = read_all(Format::Csv, text.as_bytes());
+    assert_eq!(
+        (texts(&found), end),
+        (vec!["0.000000001 a 123#11 Rx".to_owned(), "0.000000002 a 124#".to_owned()], Ok(()))
+    );
+    assert_eq!(skipped.iter().collect::<Vec<_>>(), [("columns of signals left out", 2)]);
+    let end = read_all(Format::Csv, format!("{HEADER},A.B\n1,start,a,Rx,data,123,1,1,0,0,11\n").as_bytes()).2;
+    assert_eq!(end, Err("line 2: 11 columns, not 12".to_owned()));
+    let end = read_all(Format::Csv, format!("{HEADER}x\n").as_bytes()).2.unwrap_err();
+    assert!(end.contains("do not begin with"), "{end}");
 }

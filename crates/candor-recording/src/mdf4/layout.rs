@@ -4,7 +4,10 @@ use std::io::{Read, Seek};
 use std::time::Duration;
 
 use super::blocks::{Block, Blocks, bad};
-use super::{BYTES, CHANNEL_FIXED, CHANNEL_MASTER, CONVERSION_LINEAR, FLOAT, SIGNED, UNSIGNED};
+use super::{
+    BYTES, CHANNEL_FIXED, CHANNEL_MASTER, CHANNEL_MAX_LENGTH, CHANNEL_VARIABLE, CONVERSION_LINEAR, FLOAT, SIGNED,
+    UNSIGNED,
+};
 use crate::ReadError;
 
 /// A number in a record: little-endian and of at most 64 bits.
@@ -77,8 +80,17 @@ pub(super) struct Layout {
     pub(super) is_fd: Option<Field>,
     pub(super) brs: Option<Field>,
     pub(super) esi: Option<Field>,
-    /// Offset and number of bytes.
-    pub(super) data: Option<(usize, usize)>,
+    pub(super) data: Bytes,
+}
+
+/// The data bytes of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bytes {
+    None,
+    /// In the record: offset and number.
+    Here(usize, usize),
+    /// Elsewhere: the record has their offset, and the link is to a block of data or to a group of the same data.
+    Elsewhere(Field, u64),
 }
 
 /// Most channels of a group, each of which is kept in memory.
@@ -93,7 +105,7 @@ struct Channel {
 const KINDS: [(&str, Kind); 3] =
     [("CAN_DataFrame", Kind::Data), ("CAN_RemoteFrame", Kind::Remote), ("CAN_ErrorFrame", Kind::Error)];
 
-/// The layout of the records of a group. `None` if they are no CAN frames, or have data of variable length.
+/// The layout of the records of a group. `None` if they are no CAN frames, or their data has an unknown type.
 pub(super) fn layout<R: Read + Seek>(file: &mut Blocks<R>, first: u64) -> Result<Option<Layout>, ReadError> {
     let mut channels = Vec::new();
     collect(file, first, &mut channels, 0)?;
@@ -108,13 +120,17 @@ pub(super) fn layout<R: Read + Seek>(file: &mut Blocks<R>, first: u64) -> Result
     let time = time(file, &master.block)?;
     let Some(id) = field("ID") else { return Ok(None) };
     let data = match named("DataBytes") {
-        None => None,
+        None => Bytes::None,
         Some(Channel { block, .. }) => {
-            let (at, bits) = (block.word(4), block.word(8));
-            if block.byte(0) != CHANNEL_FIXED || block.byte(2) != BYTES || bits % 8 != 0 {
-                return Ok(None);
+            let (at, bit, bits) = (block.word(4), u32::from(block.byte(3)), block.word(8));
+            match block.byte(0) {
+                _ if block.byte(2) != BYTES || bits % 8 != 0 => return Ok(None),
+                CHANNEL_FIXED | CHANNEL_MAX_LENGTH => Bytes::Here(at as usize, (bits / 8) as usize),
+                CHANNEL_VARIABLE if bit < 8 && (1..=64).contains(&bits) => {
+                    Bytes::Elsewhere(Field { byte: at as usize, bit, bits }, block.link(5))
+                }
+                _ => return Ok(None),
             }
-            Some((at as usize, (bits / 8) as usize))
         }
     };
     Ok(Some(Layout {

@@ -2,45 +2,19 @@
 
 use std::io::{Read, Seek};
 
-use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, RawId};
-
 use super::blocks::{Blocks, bad};
 use super::data::Data;
-use super::layout::{Field, Kind, Layout, layout};
+use super::group::{Elsewhere, Found, Frames, Group, MOST_RECORD, Records, Step, Values};
+use super::layout::{Bytes, Layout, layout};
 use super::{BUS_CAN, CG_BUS_EVENT, CG_VLSD, ID_BYTES, SOURCE_BUS};
 use crate::channels::numbered;
-use crate::limits::error_mark;
 use crate::stream::ReadRecords;
-use crate::text::{classic, fd, fd_length, identifier};
-use crate::{Buses, Clock, Counts, Direction, Place, ReadError, Record};
+use crate::{Buses, Clock, Counts, Place, ReadError, Record};
 
-/// Longest record in bytes.
-const MOST_RECORD: u64 = 64 * 1024;
 /// The second block.
 const HD_AT: u64 = ID_BYTES as u64;
 /// Most groups with data, each of which has a buffer.
 const MOST_GROUPS: usize = 64;
-
-/// Records of one kind in the data of a group.
-#[derive(Debug)]
-enum Records {
-    /// Of this number of bytes; `None` if they are no frames.
-    Fixed(usize, Option<Box<Layout>>),
-    /// Of any number of bytes, which is before them.
-    Variable,
-}
-
-/// A data group, and its next record.
-#[derive(Debug)]
-struct Group {
-    /// Bytes of the number before each record.
-    number_bytes: usize,
-    records: Vec<(u64, Records)>,
-    data: Data,
-    next: Option<Record>,
-    /// Why there is no next one, if the data is damaged.
-    problem: Option<ReadError>,
-}
 
 /// Reads an MDF4 file.
 #[derive(Debug)]
@@ -119,7 +93,7 @@ impl<R: Read + Seek> Reader<R> {
             let (number, flags) = (block.long(0), block.half(16));
             let bytes = u64::from(block.word(24)) + u64::from(block.word(28));
             if flags & CG_VLSD != 0 {
-                records.push((number, Records::Variable));
+                records.push((number, Records::Values(Values::default())));
                 continue;
             }
             if bytes > MOST_RECORD {
@@ -128,21 +102,35 @@ impl<R: Read + Seek> Reader<R> {
             let found = if flags & CG_BUS_EVENT != 0 && self.is_can(block.link(3))? {
                 let found = layout(&mut self.file, block.link(1))?;
                 if found.is_none() && block.long(8) > 0 {
-                    self.skipped.add("groups of events left out: no frames, or bytes of variable length");
+                    self.skipped.add("groups of events that are no frames left out");
                 }
                 found
             } else {
                 None
             };
             has_frames |= found.is_some();
-            records.push((number, Records::Fixed(usize::try_from(bytes).unwrap_or(0), found.map(Box::new))));
+            let frames = found.map(|layout| self.frames(layout, is_unfinalised)).transpose()?;
+            records.push((number, Records::Fixed(usize::try_from(bytes).unwrap_or(0), frames.map(Box::new))));
         }
         let number_bytes = usize::from(group.byte(0));
         if ![0, 1, 2, 4, 8].contains(&number_bytes) {
             return Err(bad(group.at, format!("numbers of records have {number_bytes} bytes")));
         }
         let data = Data::new(group.link(2), is_unfinalised);
-        Ok(has_frames.then_some(Group { number_bytes, records, data, next: None, problem: None }))
+        Ok(has_frames.then(|| Group::new(number_bytes, records, data)))
+    }
+
+    /// Frames with this layout, and where their data is if not in their records.
+    fn frames(&mut self, layout: Layout, is_unfinalised: bool) -> Result<Frames, ReadError> {
+        let Bytes::Elsewhere(_, link) = layout.data else { return Ok(Frames { layout, elsewhere: Elsewhere::No }) };
+        let elsewhere = if link == 0 {
+            return Err(bad(link, "data of variable length is nowhere".to_owned()));
+        } else if &self.file.head(link)?.kind == b"CG" {
+            Elsewhere::Records(self.file.block(link, &[b"CG"])?.long(0))
+        } else {
+            Elsewhere::Block { data: Data::new(link, is_unfinalised), used: 0 }
+        };
+        Ok(Frames { layout, elsewhere })
     }
 
     /// Returns true for the source of a CAN bus.
@@ -167,99 +155,22 @@ impl<R: Read + Seek> Reader<R> {
     fn next_of(&mut self, at: usize) -> Result<Option<Record>, ReadError> {
         let Self { file, buses, groups, start_ns, clock, .. } = self;
         let group = &mut groups[at];
-        let number_bytes = group.number_bytes;
         loop {
-            if !group.data.fill(file, number_bytes.max(1))? {
-                let is_whole = group.data.rest().is_empty() && !group.data.is_cut();
-                return if is_whole { Ok(None) } else { Err(group.data.cut()) };
-            }
-            let mut number = [0; 8];
-            number[..number_bytes].copy_from_slice(&group.data.rest()[..number_bytes]);
-            let number = u64::from_le_bytes(number);
-            let known = group.records.iter().position(|(known, _)| number_bytes == 0 || *known == number);
-            let Some(known) = known else {
-                return Err(bad(group.data.begin, format!("a record has the unknown number {number}")));
+            let found = match group.ready() {
+                Some(found) => found,
+                None => match group.step(file)? {
+                    Step::Frame(found) => found,
+                    Step::Other => continue,
+                    Step::End => return Ok(None),
+                },
             };
-            let (bytes, layout) = match &group.records[known].1 {
-                Records::Fixed(bytes, layout) => (number_bytes + bytes, layout.as_deref()),
-                Records::Variable => {
-                    if !group.data.fill(file, number_bytes + 4)? {
-                        return Err(group.data.cut());
-                    }
-                    let rest = &group.data.rest()[number_bytes..];
-                    let len = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
-                    if u64::from(len) > MOST_RECORD {
-                        return Err(bad(
-                            group.data.begin,
-                            format!("a record has {len} bytes, more than {MOST_RECORD}"),
-                        ));
-                    }
-                    (number_bytes + 4 + len as usize, None)
-                }
-            };
-            if bytes == 0 || !group.data.fill(file, bytes)? {
-                return Err(group.data.cut());
-            }
-            let found = layout.map(|layout| parts(layout, &group.data.rest()[number_bytes..bytes]));
-            group.data.consume(bytes);
-            let (since_ns, channel, direction, frame) = match found {
-                None => continue,
-                Some(Ok(found)) => found,
-                Some(Err(why)) => return Err(bad(group.data.begin, why)),
-            };
+            let Found { since_ns, channel, direction, frame } = found.map_err(|why| bad(group.data.begin, why))?;
             let wrong = |why: &str| bad(group.data.begin, why.to_owned());
             let bus = numbered(buses, channel, 0).ok_or_else(|| wrong("there are too many buses"))?;
             let at_ns = start_ns.checked_add(since_ns).ok_or_else(|| wrong("a time is after the year 2262"))?;
             return Ok(Some(Record { at_ns, clock: *clock, bus, direction, frame }));
         }
     }
-}
-
-/// Time, bus, direction and frame of a record.
-fn parts(layout: &Layout, record: &[u8]) -> Result<(i64, u16, Option<Direction>, Frame), String> {
-    let get = |field: Option<Field>| field.and_then(|field| field.get(record));
-    let is_set = |field: Option<Field>| get(field).is_some_and(|value| value != 0);
-    let small = |field: Option<Field>| {
-        get(field).map(|value| u8::try_from(value).map_err(|_over| format!("a length of {value}")))
-    };
-    let since_ns = layout.time.get_ns(record).ok_or("a time that is none")?;
-    let id = layout.id.get(record).and_then(|id| u32::try_from(id).ok()).ok_or("an identifier of more than 32 bits")?;
-    let is_extended = layout.extended.map_or(id >> 31 != 0, |field| is_set(Some(field)));
-    let channel = get(layout.bus).unwrap_or(0);
-    let channel = u16::try_from(channel).map_err(|_over| format!("bus {channel}"))?;
-    let direction = layout.sent.map(|sent| if is_set(Some(sent)) { Direction::Sent } else { Direction::Received });
-    let is_fd = is_set(layout.is_fd);
-    let mut data = [0; CANFD_MAX_DLEN];
-    if let Some((at, len)) = layout.data {
-        let bytes = record.get(at..at + len).ok_or("bytes after the end of the record")?;
-        let len = len.min(data.len());
-        data[..len].copy_from_slice(&bytes[..len]);
-    }
-    let (dlc, len) = match (small(layout.dlc).transpose()?, small(layout.length).transpose()?) {
-        (Some(dlc), Some(len)) => (dlc, len),
-        (Some(dlc), None) => (dlc, if is_fd { fd_length(dlc)? } else { dlc.min(8) }),
-        (None, Some(len)) => (len.min(8), len),
-        (None, None) => return Err("neither DLC nor length".to_owned()),
-    };
-    let frame = match layout.kind {
-        Kind::Error => {
-            let class = id & CAN_EFF_MASK;
-            let error = RawId(class | CAN_ERR_FLAG);
-            let frame = if len == 8 && class != 0 { classic(error, 8, false, &data)? } else { error_mark() };
-            return Ok((since_ns, channel, None, frame));
-        }
-        Kind::Remote => classic(identifier(id & CAN_EFF_MASK, is_extended)?, dlc, true, &[])?,
-        Kind::Data if is_fd => {
-            let flag = |field: Option<Field>, flag: u8| if is_set(field) { flag } else { 0 };
-            let flags = flag(layout.brs, CANFD_BRS) | flag(layout.esi, CANFD_ESI);
-            fd(identifier(id & CAN_EFF_MASK, is_extended)?, len, flags, &data)?
-        }
-        Kind::Data => {
-            let dlc = if len == 8 && dlc > 8 { dlc } else { len };
-            classic(identifier(id & CAN_EFF_MASK, is_extended)?, dlc, false, &data)?
-        }
-    };
-    Ok((since_ns, channel, direction, frame))
 }
 
 impl<R: Read + Seek> ReadRecords for Reader<R> {

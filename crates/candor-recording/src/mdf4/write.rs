@@ -205,7 +205,7 @@ impl<W: Write + Seek> WriteRecords for Writer<W> {
     }
 }
 
-fn id_block(is_unfinalised: bool) -> Vec<u8> {
+pub(super) fn id_block(is_unfinalised: bool) -> Vec<u8> {
     let (file, flags) = if is_unfinalised { (b"UnFinMF ", UNFINALISED) } else { (b"MDF     ", 0) };
     let mut bytes = [&file[..], b"4.10    ", b"candor  ", &[0; 4], &410_u16.to_le_bytes()].concat();
     bytes.resize(60, 0);
@@ -216,13 +216,13 @@ fn id_block(is_unfinalised: bool) -> Vec<u8> {
 }
 
 /// The beginning of the file in memory.
-struct Blocks {
-    bytes: Vec<u8>,
+pub(super) struct Blocks {
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Blocks {
     /// Appends a block and returns where it is.
-    fn block(&mut self, kind: &[u8; 2], links: &[u64], body: &[u8]) -> u64 {
+    pub(super) fn block(&mut self, kind: &[u8; 2], links: &[u64], body: &[u8]) -> u64 {
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
         let at = self.bytes.len() as u64;
         let len = BLOCK_HEADER + 8 * links.len() as u64 + body.len() as u64;
@@ -234,14 +234,14 @@ impl Blocks {
         at
     }
 
-    fn text(&mut self, kind: &[u8; 2], text: &str) -> u64 {
+    pub(super) fn text(&mut self, kind: &[u8; 2], text: &str) -> u64 {
         let mut body = [text.as_bytes(), &[0]].concat();
         body.resize(body.len().next_multiple_of(8), 0);
         self.block(kind, &[], &body)
     }
 
     /// Sets a link of a block.
-    fn link(&mut self, block: u64, number: u64, to: u64) {
+    pub(super) fn link(&mut self, block: u64, number: u64, to: u64) {
         let at = usize::try_from(block + BLOCK_HEADER + 8 * number).unwrap_or(usize::MAX);
         self.bytes[at..at + 8].copy_from_slice(&to.to_le_bytes());
     }
@@ -272,7 +272,7 @@ impl Blocks {
 }
 
 /// The body of a channel.
-fn channel(kind: u8, data_type: u8, byte_offset: u32, bits: u32, flags: u32) -> Vec<u8> {
+pub(super) fn channel(kind: u8, data_type: u8, byte_offset: u32, bits: u32, flags: u32) -> Vec<u8> {
     let sync = if kind == CHANNEL_MASTER { SYNC_TIME } else { 0 };
     let mut body = vec![kind, sync, data_type, 0];
     [byte_offset, bits, flags, 0].iter().for_each(|word| body.extend(word.to_le_bytes()));

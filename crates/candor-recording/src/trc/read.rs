@@ -10,7 +10,7 @@ use crate::channels::numbered;
 use crate::limits::error_mark;
 use crate::source::Source;
 use crate::stream::ReadRecords;
-use crate::text::{classic, fd, fd_length, identifier, scaled, wrong};
+use crate::text::{classic, excerpt, fd, fd_length, identifier, is_whole, scaled, wrong};
 use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
 
 /// Columns of versions that do not name them, by the letters of version 2: number, time, bus, direction, identifier, reserved,
@@ -25,6 +25,8 @@ pub struct Reader<R> {
     skipped: Counts,
     /// A letter for each column.
     columns: Vec<u8>,
+    /// It has a header or a frame of a TRC file.
+    is_known: bool,
     start_ns: i64,
     clock: Clock,
 }
@@ -50,6 +52,7 @@ impl<R: io::Read> Reader<R> {
             buses: Buses::new(),
             skipped: Counts::new(),
             columns: COLUMNS[0].1.into(),
+            is_known: false,
             start_ns: 0,
             clock: Clock::Start,
         }
@@ -59,6 +62,7 @@ impl<R: io::Read> Reader<R> {
     fn header(&mut self, line: &str) -> Result<(), String> {
         let Some((key, value)) = line.strip_prefix(";$").and_then(|line| line.split_once('=')) else { return Ok(()) };
         let value = value.trim();
+        self.is_known = true;
         match key {
             "FILEVERSION" => match COLUMNS.iter().find(|(version, _)| *version == value) {
                 Some((_, columns)) => self.columns = (*columns).into(),
@@ -111,7 +115,10 @@ impl<R: io::Read> Reader<R> {
             return Err("a line before the columns, which versions 2.0 and 2.1 name".to_owned());
         }
         let words = self.words(line);
-        let since_ns = scaled(words.time, 6).ok_or_else(|| format!("the time {:?}", words.time))?;
+        let since_ns = scaled(words.time, 6).ok_or_else(|| match self.is_known {
+            true => format!("the time {:?}", words.time),
+            false => format!("\"{}\" is neither a header nor a line of PEAK TRC", excerpt(line)),
+        })?;
         let direction = match words.direction {
             "Rx" => Some(Direction::Received),
             "Tx" => Some(Direction::Sent),
@@ -148,6 +155,7 @@ impl<R: io::Read> Reader<R> {
         let bus = numbered(&mut self.buses, bus, 1).ok_or("there are too many buses")?;
         let at_ns = self.start_ns.checked_add(since_ns).ok_or("its time is after the year 2262")?;
         *record = Record { at_ns, clock: self.clock, bus, direction, frame };
+        self.is_known = true;
         Ok(())
     }
 }
@@ -207,11 +215,20 @@ impl<R: io::Read> ReadRecords for Reader<R> {
         while let Some((line, is_ended)) = self.source.take_line()? {
             // Names in comments may have any encoding.
             let found = self.line(String::from_utf8_lossy(&line).trim(), record);
-            if found.map_err(|why| wrong(self.source.line_place(), why, is_ended))? {
+            let is_frame = found.map_err(|why| wrong(self.source.line_place(), why, is_ended))?;
+            // Kinds and lengths of a line that is cut may be others.
+            let is_whole = is_ended || line.trim_ascii().is_empty() || is_frame && is_whole(&record.frame);
+            if !is_whole {
+                return Err(ReadError::Cut { at: self.source.line_place(), what: "a line" });
+            }
+            if is_frame {
                 return Ok(true);
             }
         }
-        Ok(false)
+        if self.is_known {
+            return Ok(false);
+        }
+        Err(ReadError::Bad { at: self.source.line_place(), why: "the file has no line of PEAK TRC".to_owned() })
     }
 
     fn buses(&self) -> &Buses {

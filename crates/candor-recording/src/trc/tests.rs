@@ -58,3 +58,21 @@ fn what_is_wrong_is_named_with_its_line() {
         assert_eq!(read_all(Format::Trc, text.as_bytes()).2, Err(wanted.to_owned()), "{text:?}");
     }
 }
+
+#[test]
+fn a_file_that_is_cut_or_of_another_kind_is_told() {
+    let head = ";$FILEVERSION=2.1\n;$COLUMNS=N,O,T,B,I,d,R,L,D\n 1 1.0 DT 1 0300 Rx - 1 11\n";
+    for (text, frames, wanted) in [
+        ("import os\n".to_owned(), 0, "line 1: \"import os\" is neither a header nor a line of PEAK TRC"),
+        ("; a comment\n".to_owned(), 0, "line 1: the file has no line of PEAK TRC"),
+        (format!("{head} 2 2.0"), 1, "line 4: the file ends within a line"),
+        (format!("{head} 2 2.0 F"), 1, "line 4: the file ends within a line"),
+        (format!("{head} 2 2.0 RR 1 0300 Rx - 1"), 1, "line 4: the file ends within a line"),
+        (format!("{head};"), 1, "line 4: the file ends within a line"),
+    ] {
+        let (found, _, end) = read_all(Format::Trc, text.as_bytes());
+        assert_eq!((found.len(), end), (frames, Err(wanted.to_owned())), "{text:?}");
+    }
+    assert_eq!(lines(&format!("{head} 2 2.0 DT 1 0300 Rx - 2 11 22")).len(), 2);
+    assert_eq!(lines(&format!("{head}  ")).len(), 1);
+}

@@ -36,6 +36,31 @@ pub(in crate::cmd) fn name(path: &Path) -> String {
     if is_standard(path) { "-".to_owned() } else { path.display().to_string() }
 }
 
+/// First bytes of compressed files, what they are compressed with, and what unpacks them.
+const COMPRESSED: [(&[u8], &str, &str); 5] = [
+    (&[0x1F, 0x8B], "gzip", "zcat"),
+    (&[0x28, 0xB5, 0x2F, 0xFD], "zstd", "zstdcat"),
+    (&[0xFD, b'7', b'z', b'X', b'Z'], "xz", "xzcat"),
+    (b"BZh", "bzip2", "bzcat"),
+    (b"PK\x03\x04", "zip", "unzip -p"),
+];
+
+/// What bytes are compressed with, and what unpacks them.
+pub(in crate::cmd) fn compression(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let found = COMPRESSED.into_iter().find(|(first, ..)| bytes.starts_with(first));
+    found.map(|(_, with, tool)| (with, tool))
+}
+
+/// As [`compression`], of a file that can be read.
+pub(super) fn compression_of(path: &Path) -> Option<(&'static str, &'static str)> {
+    const MOST: u64 = 8;
+    let mut bytes = Vec::new();
+    // A pipe would lose what is read of it.
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    compression(&bytes)
+}
+
 /// Returns true if both are the same file.
 pub(super) fn are_same(one: &Path, other: &Path) -> bool {
     let whole = |path: &Path| path.canonicalize().ok().filter(|_| !is_standard(path));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::*;
 
 fn args(input: &Path, output: &Path) -> ConvertArgs {
-    ConvertArgs { input: input.to_owned(), output: output.to_owned(), from: None, to: None, decode: None }
+    ConvertArgs { input: input.to_owned(), output: output.to_owned(), from: None, to: None, decode: None, json: false }
 }
 
 fn names(folder: &Path) -> Vec<PathBuf> {
@@ -87,4 +87,52 @@ fn signals_of_a_database_become_columns() {
     assert_eq!(fs::read(at("a.parquet")).unwrap()[..4], *b"PAR1");
     let error = run(&to("a.asc")).unwrap_err().to_string();
     assert!(error.starts_with("Vector ASC has no columns for signals"), "{error}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("empty.log"), "").unwrap();
+    fs::write(at("notes.asc"), "import os\n").unwrap();
+    fs::write(at("drive.log.gz"), [0x1F, 0x8B, 8, 0]).unwrap();
+    let refused = |name: &str, wanted: &str| {
+        let error = run(&args(&at(name), &at("out.pcapng"))).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    };
+    refused("empty.log", "empty.log is empty");
+    refused("notes.asc", "line 1: \"import os\" is neither a header nor an event of Vector ASC");
+    refused("drive.log.gz", "is compressed with gzip; unpack it on the way: zcat ");
+    refused("drive.log.gz", "| candor-lab convert --from candump - ");
+    assert_eq!(names(folder.path()).len(), 3);
+}
+
+#[test]
+fn columns_of_signals_are_read_past() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("car.dbc"), DATABASE).unwrap();
+    fs::write(at("a.log"), LOG).unwrap();
+    let decoded = ConvertArgs { decode: Some(at("car.dbc")), ..args(&at("a.log"), &at("a.csv")) };
+    assert_eq!(run(&decoded).unwrap(), Exit::Fine);
+    assert_eq!(run(&args(&at("a.csv"), &at("b.log"))).unwrap(), Exit::Fine);
+    assert_eq!(fs::read_to_string(at("b.log")).unwrap(), LOG);
+}
+
+/// An ASC file that is cut anywhere is told from a whole one.
+#[test]
+fn every_cut_of_an_asc_file_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.log"), LOG).unwrap();
+    assert_eq!(run(&args(&at("a.log"), &at("a.asc"))).unwrap(), Exit::Fine);
+    let whole = fs::read(at("a.asc")).unwrap();
+    let first_frame = 1 + whole.windows(2).position(|pair| pair == b"d ").unwrap();
+    for cut in 0..whole.len() - 1 {
+        fs::write(at("cut.asc"), &whole[..cut]).unwrap();
+        match run(&args(&at("cut.asc"), &at("out.log"))) {
+            Ok(exit) => assert_eq!((exit, cut > first_frame), (Exit::No, true), "{cut} bytes"),
+            Err(error) => assert!(!error.to_string().is_empty(), "{cut} bytes"),
+        }
+    }
 }

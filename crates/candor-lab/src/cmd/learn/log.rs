@@ -8,6 +8,8 @@ use candor_core::frame::{Frame, RawId};
 use candor_lab::experiment::replay::LogError;
 use candor_recording::candump::{Line, lines};
 
+use crate::cmd::convert::files;
+
 /// An hour of a busy bus has about 300 MB.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -45,15 +47,6 @@ pub(super) struct Log {
     pub(super) frames: Vec<Recorded>,
 }
 
-/// First bytes of compressed files.
-const COMPRESSED: [(&[u8], &str, &str); 5] = [
-    (&[0x1F, 0x8B], "gzip", "zcat"),
-    (&[0x28, 0xB5, 0x2F, 0xFD], "zstd", "zstdcat"),
-    (&[0xFD, b'7', b'z', b'X', b'Z'], "xz", "xzcat"),
-    (b"BZh", "bzip2", "bzcat"),
-    (b"PK\x03\x04", "zip", "unzip -p"),
-];
-
 impl Log {
     /// Reads a log; `-` is standard input. Frames of other interfaces are left out.
     pub(super) fn read(path: &Path, interface: Option<&str>) -> Result<Self, LogFileError> {
@@ -61,7 +54,7 @@ impl Log {
         if bytes.len() > MOST_BYTES {
             return Err(LogFileError::TooLarge(name));
         }
-        if let Some((_, with, tool)) = COMPRESSED.into_iter().find(|(first, ..)| bytes.starts_with(first)) {
+        if let Some((with, tool)) = files::compression(&bytes) {
             return Err(LogFileError::Compressed { name, with, tool });
         }
         let text = match str::from_utf8(&bytes) {
