@@ -7,7 +7,7 @@
 //!   receive/   program     outlets   send/
 //! ```
 //!
-//! The pair is chosen once ([`start`]); from then on a frame costs no dynamic dispatch.
+//! The pair is chosen once (`start.rs`); from then on a frame costs no dynamic dispatch.
 //!
 //! Differences from can-gw: hops and timestamps are not preserved, a slow moment loses frames in the receive buffer
 //! ([`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
