@@ -157,7 +157,10 @@ fn bounds_of_priority_queues_are_reached() {
         let messages = messages.collect();
         let bus = Bus { nominal: "500kbit/s".parse().unwrap(), data: None };
         let network = Network { buses: vec![bus], nodes: vec![ideal; count], messages };
-        let counts = compare(&network, &longest, Search { plays: 0, seed });
+        let at_once = compare(&network, &longest, Search { plays: 0, seed });
+        // One of 1301 bounds of 200 sets is reached only by a search.
+        let is_reached = at_once[0] == at_once[1];
+        let counts = if is_reached { at_once } else { compare(&network, &longest, Search { plays: 400, seed }) };
         (sum[0], sum[1]) = (sum[0] + counts[0], sum[1] + counts[1]);
     }
     println!("{} bounds, {} reached to 95 %", sum[1], sum[0]);
