@@ -85,6 +85,10 @@ fn frames_that_come_around_a_ring_end_at_their_gateway() {
     }
     one.wait_for("refused_frames_total", "b", 10);
     let counted = |side: &Side, links: [&str; 2], name: &str| links.map(|link| side.counter(name, link));
+    // Each link tells its counters by itself, once a second.
+    one.wait_for("sent_frames_total", "a", 10);
+    two.wait_for("received_frames_total", "c", 10);
+    two.wait_for("sent_frames_total", "d", 10);
     assert_eq!(counted(&one, ["a", "b"], "sent_frames_total"), [10, 0]);
     assert_eq!(counted(&two, ["c", "d"], "sent_frames_total"), [0, 10]);
     assert_eq!(counted(&two, ["c", "d"], "received_frames_total"), [10, 0]);
@@ -175,9 +179,12 @@ fn disturbed(scene: &Scenario, netem: &str, [first, second]: [&str; 2], frames: 
     let two = Side::start(scene, "two", &(buses(&["right"]) + &table("two", second)));
     one.wait_for_connection("one");
     two.wait_for_connection("two");
-    tc(&format!("qdisc replace dev lo root netem limit 100000 {netem}"));
     let sender = scene.sender("left");
-    for number in 0..frames {
+    // Gaps are known after the first frame.
+    send(&sender, &numbered(0));
+    two.wait_for("received_frames_total", "two", 1);
+    tc(&format!("qdisc replace dev lo root netem limit 100000 {netem}"));
+    for number in 1..frames {
         send(&sender, &numbered(number));
         std::thread::sleep(gap);
     }
@@ -214,10 +221,11 @@ fn what_a_network_loses_is_counted() {
     // A gap is known when the next datagram has arrived.
     send(&scene.sender("left"), &classic(0x7FF, &[]));
     one.wait_for("sent_frames_total", "one", u64::from(FRAMES) + 1);
-    wait_until("each frame is received or lost", || {
-        two.counter("received_frames_total", "two") + two.counter("lost_datagrams_total", "two")
-            == u64::from(FRAMES) + 1
-    });
+    let all = u64::from(FRAMES) + 1;
+    let counted = || two.counter("received_frames_total", "two") + two.counter("lost_datagrams_total", "two");
+    wait_until("each frame is received or lost", || counted() >= all);
+    // A few keep-alives may be lost, too.
+    assert!(counted() <= all + 10, "{} frames and datagrams", counted());
     assert!(two.counter("lost_datagrams_total", "two") > 0);
     one.candor.stop();
     two.candor.stop();
@@ -244,10 +252,10 @@ fn what_a_network_loses_is_counted() {
     wait_until("each frame is received, lost or missed", || {
         two.counter("received_frames_total", "two") + two.counter("lost_frames_total", "two") + missed() == all
     });
-    let dropped = one.counter("dropped_frames_total", "one") - missed();
-    assert!(dropped > 0);
-    assert_eq!(two.counter("lost_frames_total", "two"), dropped);
-    assert_eq!(two.counter("received_frames_total", "two"), one.counter("sent_frames_total", "one"));
+    let lost = two.counter("lost_frames_total", "two");
+    assert!(lost > 0);
+    wait_until("what is lost was dropped", || one.counter("dropped_frames_total", "one") - missed() == lost);
+    one.wait_for("sent_frames_total", "one", two.counter("received_frames_total", "two"));
     one.candor.stop();
     two.candor.stop();
 }
