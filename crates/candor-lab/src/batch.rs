@@ -47,7 +47,7 @@ const SYSTEMS: [System; 5] = [
 ];
 
 /// Number of tasks that were submitted, and the distance between them, which tell an array with gaps.
-const SUBMITTED: [&str; 1] = ["SLURM_ARRAY_TASK_COUNT"];
+const SUBMITTED: &str = "SLURM_ARRAY_TASK_COUNT";
 const STEPS: [&str; 2] = ["SLURM_ARRAY_TASK_STEP", "SGE_TASK_STEPSIZE"];
 
 /// Names of a node, if a host name is none: several nodes on one host, or a container.
@@ -116,9 +116,7 @@ pub fn shard(environment: impl Fn(&str) -> Option<String>) -> Result<Found, Batc
                 return Err(BatchError::NoCount { task: shown(system.task), count: COUNT });
             };
             let mut is_whole = from == system.base && to >= from;
-            for name in SUBMITTED {
-                is_whole &= number(name)?.is_none_or(|count| count == to);
-            }
+            is_whole &= number(SUBMITTED)?.is_none_or(|count| count == to);
             for name in STEPS {
                 is_whole &= number(name)?.is_none_or(|step| step == 1);
             }

@@ -5,11 +5,13 @@ use crate::config::spec::{PlaceSpec, SchemeSpec};
 use candor_core::diagnostic::{Findings, Span};
 use candor_core::document::Spanned;
 
+/// The place of a value, if it is written.
+pub(super) fn span<T>(written: &Option<Spanned<T>>) -> Option<&Span> {
+    written.as_ref().map(|written| &written.span)
+}
+
 /// The written keys of schemes that do not authenticate.
 pub(super) fn written(scheme: &SchemeSpec) -> impl Iterator<Item = (&'static str, &Span)> {
-    fn span<T>(written: &Option<Spanned<T>>) -> Option<&Span> {
-        written.as_ref().map(|written| &written.span)
-    }
     const fn place(place: &PlaceSpec) -> &Span {
         match place {
             PlaceSpec::Byte(byte) => &byte.span,

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::config::check::{Checks, lengths, scheme_keys, value};
+use crate::config::check::scheme_keys::{self, span};
+use crate::config::check::{Checks, lengths, value};
 use crate::config::code;
 use crate::config::names::Names;
 use crate::config::spec::{CheckSpec, EntrySpec, ProtectSpec, RouteSpec, SchemeSpec, SecocSpec, Spec, is_true};
@@ -97,9 +98,6 @@ pub(super) fn fits(route: &RouteSpec, findings: &mut Findings) -> bool {
 }
 
 fn keys_of_secoc(secoc: &SecocSpec) -> [(&'static str, Option<&Span>); 11] {
-    fn span<T>(written: &Option<Spanned<T>>) -> Option<&Span> {
-        written.as_ref().map(|written| &written.span)
-    }
     [
         ("key", span(&secoc.key)),
         ("sync", span(&secoc.sync)),
