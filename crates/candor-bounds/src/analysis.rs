@@ -52,6 +52,13 @@ pub struct Analysis {
     passes: u32,
 }
 
+/// What is known of all messages, none at first.
+#[derive(Default)]
+pub(crate) struct Progress {
+    states: Vec<State>,
+    rules: Vec<Rule>,
+}
+
 /// The bound of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
@@ -143,10 +150,24 @@ impl Analysis {
         analysis
     }
 
-    /// True if all deadlines hold. Bounds only grow, so the first miss is enough.
-    pub(crate) fn all_hold(network: Network, assumptions: Assumptions, clock: &Clock) -> bool {
+    /// The bounds if all deadlines hold. Bounds only grow, so the first miss is enough.
+    ///
+    /// It goes on from the bounds of a network of the same messages, each of which is at most the bound here.
+    pub(crate) fn if_all_hold(
+        network: Network,
+        assumptions: Assumptions,
+        clock: &Clock,
+        at_least: &Progress,
+    ) -> Option<Progress> {
         let mut analysis = Self::prepare(network, assumptions, clock);
-        analysis.run(|analysis, at| !analysis.bound(MessageId(at)).holds())
+        if let Progress { states, rules } = at_least
+            && states.len() == analysis.states.len()
+        {
+            analysis.states.clone_from(states);
+            analysis.rules.clone_from(rules);
+        }
+        let holds = analysis.run(|analysis, at| !analysis.bound(MessageId(at)).holds());
+        holds.then_some(Progress { states: analysis.states, rules: analysis.rules })
     }
 
     fn prepare(network: Network, assumptions: Assumptions, clock: &Clock) -> Self {
@@ -267,7 +288,7 @@ impl Analysis {
                 if least.is_none_or(|(_, least)| worst.response < least.response) {
                     least = Some((rule, worst));
                 }
-                if self.passes > 1 && worst.response <= old.response {
+                if worst.response <= old.response {
                     break;
                 }
             }

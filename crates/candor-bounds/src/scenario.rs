@@ -127,13 +127,12 @@ struct Case {
 impl Scenario {
     /// The frame with the longest response.
     pub(crate) fn worst(&self) -> Worst {
-        let mut solver = Solver { scenario: self, steps: STEPS, early: 0, head: 0 };
-        solver.search().unwrap_or(Worst::UNBOUNDED)
+        Solver::new(self).search().unwrap_or(Worst::UNBOUNDED)
     }
 
     /// The response of the first frame. `None` without bound.
     pub(crate) fn first(&self) -> Option<u64> {
-        let mut solver = Solver { scenario: self, steps: STEPS, early: 0, head: 0 };
+        let mut solver = Solver::new(self);
         if is_overload(self.rivals.iter()) {
             return None;
         }
@@ -143,7 +142,7 @@ impl Scenario {
 
     /// When the last frame starts that was in the controller before; [`FOREVER`] without bound.
     pub(crate) fn early(&self) -> u64 {
-        Solver { scenario: self, steps: STEPS, early: 0, head: 0 }.early_end().unwrap_or(FOREVER)
+        Solver::new(self).early_end().unwrap_or(FOREVER)
     }
 
     fn base(&self) -> u64 {
@@ -194,9 +193,22 @@ struct Solver<'s> {
     early: u64,
     /// The longest time that the first frame of a band with a rate waits for the controller.
     head: u64,
+    /// Times of an earlier frame of the message. Those of later ones are at least as late.
+    earlier: Earlier,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Earlier {
+    leaves: u64,
+    starts: u64,
+    before: u64,
 }
 
 impl<'s> Solver<'s> {
+    fn new(scenario: &'s Scenario) -> Self {
+        Self { scenario, steps: STEPS, early: 0, head: 0, earlier: Earlier::default() }
+    }
+
     /// `None` if there is no bound.
     fn search(&mut self) -> Option<Worst> {
         let scenario = self.scenario;
@@ -211,7 +223,7 @@ impl<'s> Solver<'s> {
         for instance in 0..instances {
             let first = instance.saturating_mul(period);
             let next = first.saturating_add(period).min(busy);
-            self.consider(Case { instance, queued: first }, &mut worst)?;
+            self.earlier = self.consider(Case { instance, queued: first }, &mut worst)?;
             for stream in &scenario.fifo {
                 let mut number = first.saturating_add(stream.offset) / stream.period + 1;
                 while stream.arrival(number) < next {
@@ -224,18 +236,18 @@ impl<'s> Solver<'s> {
         Some(worst)
     }
 
-    fn consider(&mut self, case: Case, worst: &mut Worst) -> Option<()> {
+    fn consider(&mut self, case: Case, worst: &mut Worst) -> Option<Earlier> {
         let own = self.scenario.own;
         let (leaves, starts) =
             if self.scenario.spacing > 0 { self.limited(case)? } else { self.leaves_and_starts(case)? };
         let end = starts.saturating_add(own.received).saturating_add(own.offset);
         let response = end.saturating_sub(case.queued);
-        let eligible = self.eligible(case)?;
+        let (before, eligible) = self.eligible(case)?;
         worst.eligible = worst.eligible.max(eligible.saturating_sub(case.queued));
         if response > worst.response {
             *worst = Worst { response, instance: case.instance, queued: case.queued, leaves, starts, ..*worst };
         }
-        Some(())
+        Some(Earlier { leaves, starts, before })
     }
 
     /// The length of the window in which frames of this queue and more urgent ones are pending without interruption.
@@ -293,7 +305,8 @@ impl<'s> Solver<'s> {
         let scenario = self.scenario;
         let in_controller = scenario.in_controller();
         let others = self.others();
-        let leaves = self.solve(scenario.outside(), |length| {
+        let earlier = self.earlier;
+        let leaves = self.solve_from(earlier.leaves, scenario.outside(), |length| {
             let node = in_controller.saturating_add(scenario.in_node(case, length));
             node.saturating_sub(scenario.rest).saturating_add(others(length))
         })?;
@@ -301,7 +314,7 @@ impl<'s> Solver<'s> {
             return Some((leaves, leaves));
         }
         let node = scenario.base().saturating_add(scenario.in_node(case, leaves));
-        Some((leaves, self.solve(node, others)?))
+        Some((leaves, self.solve_from(earlier.starts, node, others)?))
     }
 
     fn head_waits(&mut self) -> Option<u64> {
@@ -331,22 +344,27 @@ impl<'s> Solver<'s> {
         (starts < HORIZON).then_some((leaves, starts))
     }
 
-    /// When the frame before it in a FIFO queue has been sent.
-    fn eligible(&mut self, case: Case) -> Option<u64> {
+    /// When the frame before it in a FIFO queue starts at the latest, and when it has been sent.
+    fn eligible(&mut self, case: Case) -> Option<(u64, u64)> {
         let scenario = self.scenario;
         let before = scenario.in_node(case, 0);
         if before == 0 {
-            return Some(case.queued);
+            return Some((0, case.queued));
         }
         let shortest = scenario.fifo.iter().map(|stream| stream.cost).fold(scenario.own.cost, u64::min).min(before);
         let base = scenario.outside().saturating_add(before - shortest);
-        let last = self.solve(base, |length| sum(&scenario.rivals, length, scenario.bit))?;
-        Some(last.saturating_add(shortest))
+        let last = self.solve_from(self.earlier.before, base, |length| sum(&scenario.rivals, length, scenario.bit))?;
+        Some((last, last.saturating_add(shortest)))
     }
 
     /// The smallest solution of `length = base + demand(length)`.
     fn solve(&mut self, base: u64, demand: impl Fn(u64) -> u64) -> Option<u64> {
-        let mut length = base;
+        self.solve_from(base, base, demand)
+    }
+
+    /// The same, if the solution is known to be at least this.
+    fn solve_from(&mut self, at_least: u64, base: u64, demand: impl Fn(u64) -> u64) -> Option<u64> {
+        let mut length = at_least.max(base);
         loop {
             self.steps = self.steps.checked_sub(1)?;
             let next = base.saturating_add(demand(length));

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use candor_core::units::BitRate;
 
-use crate::analysis::{Analysis, Assumptions};
+use crate::analysis::{Analysis, Assumptions, Progress};
 use crate::length::Clock;
 use crate::model::{BusId, MessageId, Network, Origin};
 use crate::problem::Problem;
@@ -29,7 +29,7 @@ impl Network {
     /// # Errors
     /// All [`Network::problems`], if there are any.
     pub fn highest_load(&self, assumptions: Assumptions) -> Result<Option<Growth>, Vec<Problem>> {
-        let search = Search::new(self, assumptions)?;
+        let mut search = Search::new(self, assumptions)?;
         let grown = |per_mille: u64| {
             let mut network = self.clone();
             for message in &mut network.messages {
@@ -40,7 +40,7 @@ impl Network {
             }
             network
         };
-        let Some(per_mille) = largest(1, MOST_PER_MILLE, |per_mille| search.holds(grown(per_mille))) else {
+        let Some(per_mille) = search.largest(1, MOST_PER_MILLE, grown) else {
             return Ok(None);
         };
         let breaks = if per_mille == MOST_PER_MILLE {
@@ -61,7 +61,7 @@ impl Network {
     /// # Panics
     /// If the network has no such bus.
     pub fn lowest_bit_rate(&self, bus: BusId, assumptions: Assumptions) -> Result<Option<BitRate>, Vec<Problem>> {
-        let search = Search::new(self, assumptions)?;
+        let mut search = Search::new(self, assumptions)?;
         let present = self.buses[bus.0];
         let scaled = |rate: BitRate, slower: u64| {
             let scaled = u64::from(rate.bits_per_second()) * slower / u64::from(present.nominal.bits_per_second());
@@ -77,7 +77,7 @@ impl Network {
             network
         };
         let most = u64::from(present.nominal.bits_per_second()) - 1;
-        let less = largest(0, most, |less| search.holds(slower(less)));
+        let less = search.largest(0, most, slower);
         Ok(less.map(|less| slower(less).buses[bus.0].nominal))
     }
 
@@ -87,7 +87,7 @@ impl Network {
     /// # Errors
     /// All [`Network::problems`], if there are any.
     pub fn longest_latency(&self, assumptions: Assumptions) -> Result<Option<Ns>, Vec<Problem>> {
-        let search = Search::new(self, assumptions)?;
+        let mut search = Search::new(self, assumptions)?;
         let forwarded = self.messages.iter().filter(|message| matches!(message.origin, Origin::Forwarded { .. }));
         let Some(deadline) = forwarded.map(|message| message.deadline).max() else { return Ok(None) };
         let later = |us: u64| {
@@ -99,34 +99,61 @@ impl Network {
             }
             network
         };
-        let longest = largest(0, deadline.0 / 1000 + 1, |us| search.holds(later(us)));
+        let longest = search.largest(0, deadline.0 / 1000 + 1, later);
         Ok(longest.map(Ns::from_us))
     }
 }
 
+/// A search among networks of which each has at least the bounds of the one before.
 struct Search {
     assumptions: Assumptions,
     clock: Clock,
+    /// Bounds of the last network that held: the next one goes on from them, which is several times faster than from the
+    /// beginning, and needs fewer steps. Close to full load, it finds bounds where [`Network::analyse`] gives up.
+    held: Progress,
 }
 
 impl Search {
     fn new(network: &Network, assumptions: Assumptions) -> Result<Self, Vec<Problem>> {
         let problems = network.problems();
         let clock = || Clock::new(assumptions.lengths, &network.messages);
-        if problems.is_empty() { Ok(Self { assumptions, clock: clock() }) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Self { assumptions, clock: clock(), held: Progress::default() })
+        } else {
+            Err(problems)
+        }
     }
 
     fn analyse(&self, network: Network) -> Analysis {
         Analysis::new(network, self.assumptions, &self.clock)
     }
 
-    fn holds(&self, network: Network) -> bool {
-        Analysis::all_hold(network, self.assumptions, &self.clock)
+    /// The largest number for which all deadlines of this network hold, if they hold for all smaller ones. `None` if they do not
+    /// for the least.
+    fn largest(&mut self, least: u64, most: u64, network: impl Fn(u64) -> Network) -> Option<u64> {
+        let mut found = largest(least, most, |number| {
+            let bounds = self.if_all_hold(network(number));
+            let holds = bounds.is_some();
+            self.held = bounds.unwrap_or_else(|| core::mem::take(&mut self.held));
+            holds
+        })?;
+        // The way to a bound decides which rule gives it if two do, and with it how late others can be. So it can be lower from
+        // the beginning.
+        self.held = Progress::default();
+        let holds = |number| self.if_all_hold(network(number)).is_some();
+        if found < most && holds(found + 1) {
+            found = largest(found + 1, most, holds)?;
+        }
+        Some(found)
+    }
+
+    fn if_all_hold(&self, network: Network) -> Option<Progress> {
+        Analysis::if_all_hold(network, self.assumptions, &self.clock, &self.held)
     }
 }
 
 /// The largest number for which this holds, if it holds for all smaller ones. `None` if it does not hold for the least.
-fn largest(least: u64, most: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+fn largest(least: u64, most: u64, mut holds: impl FnMut(u64) -> bool) -> Option<u64> {
     if !holds(least) {
         return None;
     } else if holds(most) {
