@@ -5,7 +5,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use candor_core::filter::Filter;
-use candor_core::frame::{CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, RawId};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, FrameFormat, RawId};
 use candor_core::job::{Compute, Seen};
 use candor_core::rule::Verdict;
 
@@ -98,6 +98,14 @@ impl Claimed {
         }
     }
 
+    #[inline(always)]
+    fn judge_of(&self, format: FrameFormat, seen: Seen, payload: &[u8]) -> Verdict {
+        if self.is_broken(seen.id, payload) {
+            return self.tally.violated(Rule::J1939, format, seen, payload, self.on_violation);
+        }
+        Verdict::Send
+    }
+
     #[inline]
     fn is_broken(&self, id: RawId, payload: &[u8]) -> bool {
         if id.0 & (CAN_EFF_FLAG | CAN_ERR_FLAG) != CAN_EFF_FLAG {
@@ -131,10 +139,11 @@ impl Compute for Claimed {
     }
 
     fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
-        if self.is_broken(seen.id, payload) {
-            return self.tally.violated(Rule::J1939, seen, payload, self.on_violation);
-        }
-        Verdict::Send
+        self.judge_of(FrameFormat::Classic, seen, payload)
+    }
+
+    fn judge_fd(&self, seen: Seen, payload: &[u8]) -> Verdict {
+        self.judge_of(FrameFormat::Fd, seen, payload)
     }
 
     fn fault(&self, id: RawId, payload: &[u8]) -> Option<&'static str> {

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
 
-use candor_core::frame::RawId;
+use candor_core::frame::{FrameFormat, RawId};
 use candor_core::job::{Compute, Seen};
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::Verdict;
@@ -128,6 +128,17 @@ impl Form {
         }
         if self.needs.is_empty() { None } else { self.unmet(id, payload) }
     }
+
+    #[inline(always)]
+    fn judge_of(&self, format: FrameFormat, seen: Seen, payload: &[u8]) -> Verdict {
+        if !seen.id.carries_data() {
+            return Verdict::Send;
+        }
+        match self.broken(seen.id, payload) {
+            None => Verdict::Send,
+            Some(rule) => self.tally.violated(rule, format, seen, payload, self.on_violation),
+        }
+    }
 }
 
 impl Compute for Form {
@@ -140,13 +151,11 @@ impl Compute for Form {
     }
 
     fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
-        if !seen.id.carries_data() {
-            return Verdict::Send;
-        }
-        match self.broken(seen.id, payload) {
-            None => Verdict::Send,
-            Some(rule) => self.tally.violated(rule, seen, payload, self.on_violation),
-        }
+        self.judge_of(FrameFormat::Classic, seen, payload)
+    }
+
+    fn judge_fd(&self, seen: Seen, payload: &[u8]) -> Verdict {
+        self.judge_of(FrameFormat::Fd, seen, payload)
     }
 
     fn fault(&self, id: RawId, payload: &[u8]) -> Option<&'static str> {

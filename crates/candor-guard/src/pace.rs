@@ -4,7 +4,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicI64, Ordering};
 use core::time::Duration;
 
-use candor_core::frame::RawId;
+use candor_core::frame::{FrameFormat, RawId};
 use candor_core::job::{Compute, RealtimeNs, Seen};
 use candor_core::rule::Verdict;
 
@@ -175,14 +175,15 @@ impl Pace {
         is_late
     }
 
+    /// The format is the last argument, so that the others stay in their registers.
     #[inline(never)]
-    fn judge_all(&self, seen: Seen, payload: &[u8]) -> Verdict {
+    fn judge_all(&self, seen: Seen, payload: &[u8], format: FrameFormat) -> Verdict {
         if seen.at == RealtimeNs::UNKNOWN {
             return Verdict::Send;
         }
         match self.broken(seen, payload) {
             None => Verdict::Send,
-            Some(rule) => self.tally.violated(rule, seen, payload, self.on_violation),
+            Some(rule) => self.tally.violated(rule, format, seen, payload, self.on_violation),
         }
     }
 
@@ -251,7 +252,15 @@ impl Compute for Pace {
     }
 
     fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
-        if self.is_simple_and_late(seen.at.0) { Verdict::Send } else { self.judge_all(seen, payload) }
+        if self.is_simple_and_late(seen.at.0) {
+            Verdict::Send
+        } else {
+            self.judge_all(seen, payload, FrameFormat::Classic)
+        }
+    }
+
+    fn judge_fd(&self, seen: Seen, payload: &[u8]) -> Verdict {
+        self.judge_all(seen, payload, FrameFormat::Fd)
     }
 
     fn equals(&self, other: &dyn Any) -> bool {

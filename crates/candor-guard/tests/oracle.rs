@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use candor_core::frame::RawId;
+use candor_core::frame::{Frame, RawId};
 use candor_core::job::{Compute, RealtimeNs, Seen};
 use candor_core::rule::Verdict;
 use candor_guard::{Limits, OnViolation, Pace, Rate, Rule, States};
@@ -137,4 +137,19 @@ fn rates_that_cannot_be() {
     assert_eq!(Rate::frames(0, 2), Err(RateError::Rate));
     assert_eq!(Rate::frames(10, 1), Err(RateError::Burst));
     assert_eq!(Rate::frames(2_000_000_000, 2), Err(RateError::Rate));
+}
+
+#[test]
+fn evidence_has_the_format_of_the_frame() {
+    let limits = Limits { gap: Some(Duration::from_millis(50)), ..Limits::default() };
+    let id = RawId(0x123);
+    let frames = [Frame::classic(id, &[1, 2]).unwrap(), Frame::fd(id, 0, &[1, 2]).unwrap()];
+    for (mut frame, text) in frames.into_iter().zip(["123#0102", "123##40102"]) {
+        let pace = Pace::new(limits, States::One, OnViolation::Drop);
+        for at in [1, 2] {
+            pace.change_frame(RealtimeNs(at), &mut frame);
+        }
+        let evidence = pace.tally().last(Rule::Gap).unwrap();
+        assert_eq!((evidence.frame.to_string().as_str(), evidence.at), (text, RealtimeNs(2)));
+    }
 }

@@ -5,7 +5,7 @@ use core::any::Any;
 use core::fmt;
 use core::sync::atomic::AtomicU32;
 
-use crate::frame::{Frame, RawId};
+use crate::frame::{Frame, FrameFormat, RawId};
 use crate::rule::{Checksums, Verdict};
 
 /// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's software receive stamps.
@@ -83,6 +83,11 @@ pub trait Compute: Any + Send + Sync {
         Verdict::Send
     }
 
+    /// The same for a frame of CAN FD, for those that note which frames were not valid.
+    fn judge_fd(&self, seen: Seen, payload: &[u8]) -> Verdict {
+        self.judge(seen, payload)
+    }
+
     /// True if the other one changes every frame in the same way, from the same state.
     fn equals(&self, other: &dyn Any) -> bool;
 
@@ -94,7 +99,11 @@ pub trait Compute: Any + Send + Sync {
 
     /// Changes or checks a frame, and may give it another length that its format allows.
     fn change_frame(&self, at: RealtimeNs, frame: &mut Frame) -> Verdict {
-        self.change(Seen { id: frame.id, at }, frame.payload_mut())
+        let seen = Seen { id: frame.id, at };
+        if self.judges() && frame.format == FrameFormat::Fd {
+            return self.judge_fd(seen, frame.payload());
+        }
+        self.change(seen, frame.payload_mut())
     }
 
     /// True if it needs the time of a frame.
@@ -145,6 +154,12 @@ impl Computed {
     #[inline]
     pub fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
         self.0.judge(seen, payload)
+    }
+
+    /// The same for a frame of CAN FD.
+    #[inline]
+    pub fn judge_fd(&self, seen: Seen, payload: &[u8]) -> Verdict {
+        self.0.judge_fd(seen, payload)
     }
 
     /// Changes or checks a frame.

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-use crate::frame::RawId;
+use crate::frame::{CAN_MTU, RawId};
 use crate::job::{Compute, Computed, Job, RealtimeNs, Seen};
 use crate::rule::Verdict;
 
@@ -48,11 +48,19 @@ pub(super) fn verdict<const LEN: usize>(judge: &Computed, at: RealtimeNs, frame:
     let Some((head, data)) = frame.split_first_chunk::<8>() else { return Verdict::Delete };
     let [a, b, c, d, len, ..] = *head;
     let Some(payload) = data.get(..usize::from(len)) else { return Verdict::Delete };
-    judge.judge(Seen { id: RawId(u32::from_ne_bytes([a, b, c, d])), at }, payload)
+    let seen = Seen { id: RawId(u32::from_ne_bytes([a, b, c, d])), at };
+    if LEN == CAN_MTU { judge.judge(seen, payload) } else { judge.judge_fd(seen, payload) }
 }
 
 /// Checks of a job that has several, until one deletes the frame.
 struct Several(Box<[Computed]>);
+
+impl Several {
+    #[inline(always)]
+    fn all(&self, judge: impl Fn(&Computed) -> Verdict) -> Verdict {
+        if self.0.iter().all(|check| judge(check) == Verdict::Send) { Verdict::Send } else { Verdict::Delete }
+    }
+}
 
 impl Compute for Several {
     fn change(&self, seen: Seen, payload: &mut [u8]) -> Verdict {
@@ -64,12 +72,11 @@ impl Compute for Several {
     }
 
     fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
-        for check in &self.0 {
-            if check.judge(seen, payload) == Verdict::Delete {
-                return Verdict::Delete;
-            }
-        }
-        Verdict::Send
+        self.all(|check| check.judge(seen, payload))
+    }
+
+    fn judge_fd(&self, seen: Seen, payload: &[u8]) -> Verdict {
+        self.all(|check| check.judge_fd(seen, payload))
     }
 
     fn equals(&self, other: &dyn Any) -> bool {

@@ -77,10 +77,10 @@ pub(crate) struct LearnAllowArgs {
     #[arg(long, value_name = "IF")]
     pub(crate) interface: Option<String>,
     /// Name of the bus that frames come from (default: the interface of the first log).
-    #[arg(long, value_name = "BUS")]
+    #[arg(long, value_name = "BUS", value_parser = bus)]
     pub(crate) from: Option<String>,
     /// Name of the bus that they go to (default: can1, or can0).
-    #[arg(long, value_name = "BUS")]
+    #[arg(long, value_name = "BUS", value_parser = bus)]
     pub(crate) to: Option<String>,
     /// DBC or KCD file: the list also has the ranges of signals.
     #[arg(long, value_name = "FILE")]
@@ -152,6 +152,13 @@ pub(crate) struct LearnTrafficArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn bus(name: &str) -> Result<String, String> {
+    match name.split_once('=') {
+        Some((name, _)) => Err(format!("it takes a name of the printed file, without an interface; write {name}")),
+        None => Ok(name.to_owned()),
+    }
 }
 
 /// `LOG` or `LOG=BUS`.

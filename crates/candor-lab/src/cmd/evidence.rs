@@ -50,8 +50,9 @@ pub(crate) fn run(args: &EvidenceArgs) -> Outcome {
     let signature = signature(&args.gateway, signed.as_ref());
     let newest = loaded.plan.has_arbitration().then_some(WITH_BPF_QUEUES);
     let kernel = args.kernel.as_deref().or(newest);
+    let needs_runs = args.only.is_empty() || args.only.iter().any(|only| !only.is_for_people());
     let is_always = borders.first().is_some_and(|border| border.plan.mode().is_none());
-    let runs = if args.r#static || !is_always {
+    let runs = if args.r#static || !needs_runs || !is_always {
         None
     } else {
         Some(evidence_runs::in_guest(&args.gateway, &args.untrusted, kernel, args.timeout)?)
@@ -162,7 +163,13 @@ fn repeat(args: &EvidenceArgs, judged: &Judged) -> Option<String> {
     option("verify-key", &args.verify_key);
     words.extend(args.j1939.then(|| "--j1939".to_owned()));
     words.push(format!("--only {id}"));
-    words.extend((args.r#static || judged.opinion.by.is_static()).then(|| "--static".to_owned()));
+    if args.r#static || judged.opinion.by.is_static() {
+        words.push("--static".to_owned());
+    } else {
+        words.extend(args.kernel.as_ref().map(|kernel| format!("--kernel {kernel}")));
+        let max_jitter = || format!("--max-jitter {}us", args.max_jitter.as_secs_f64() * 1e6);
+        words.extend((*id == "CGW-S-005e").then(max_jitter));
+    }
     Some(words.join(" "))
 }
 

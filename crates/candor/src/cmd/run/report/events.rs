@@ -6,7 +6,7 @@ use candor_cli::gateway_file::plural;
 use candor_cli::render::Finding;
 use candor_config::placement::Side;
 use candor_config::plan::Plan;
-use candor_core::frame::{CAN_MAX_DLEN, RawId};
+use candor_core::frame::RawId;
 use candor_core::job::Job;
 use candor_core::order;
 use candor_engine::{
@@ -152,7 +152,7 @@ impl<'a> AlarmView<'a> {
         let (mut frame, mut received_ns) = (None, None);
         let (rule, state, frames, id) = match &event.what {
             GuardFinding::Violation { rule, frames, last, goes_on } => {
-                frame = last.as_ref().map(|last| frame_text(last.id, last.payload()));
+                frame = last.map(|last| last.frame.to_string());
                 received_ns = last.map(|last| last.at.0).filter(|at| *at != 0);
                 (rule.name(), if *goes_on { "goes-on" } else { "begins" }, *frames, None)
             }
@@ -189,12 +189,6 @@ impl<'a> AlarmView<'a> {
 
 pub(in crate::cmd) fn id_text(id: RawId) -> String {
     if id.is_eff() { format!("{:08X}", id.bits()) } else { format!("{:03X}", id.bits()) }
-}
-
-fn frame_text(id: RawId, payload: &[u8]) -> String {
-    let sign = if payload.len() > CAN_MAX_DLEN { "##0" } else { "#" };
-    let bytes: String = payload.iter().map(|byte| format!("{byte:02X}")).collect();
-    format!("{}{sign}{}", id_text(id), if id.is_rtr() { "R" } else { &bytes })
 }
 
 /// The result of a reload.
