@@ -42,7 +42,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-engine", &["core", "bpf", "config", "egress", "guard", "io", "netlink", "signals", "userspace"]),
     uses("candor-net", &["cli", "config", "core", "io", "link"]),
     uses("candor-wire", &["core", "io", "bus"]),
-    uses("candor", &["core", "bounds", "cli", "config", "egress", "engine", "io", "netlink", "signals"]),
+    uses("candor", &["core", "bounds", "cli", "config", "egress", "engine", "io", "netlink", "recording", "signals"]),
     uses(
         "candor-lab",
         &[

@@ -11,6 +11,7 @@ mod guests;
 mod learn;
 mod methods;
 mod profile;
+mod replay;
 mod results;
 mod tester;
 mod wire;
@@ -34,6 +35,7 @@ pub(crate) use methods::{
     PaperSetUps,
 };
 pub(crate) use profile::{Against, ProfileArgs};
+pub(crate) use replay::{Onto, ReplayArgs};
 pub(crate) use results::{CompareArgs, Figure, FigureArgs, Level, ReportArgs};
 pub(crate) use tester::{
     BenchArgs, ConditionArgs, ConformanceArgs, TesterArgs, TesterPolicy, TrafficArgs, origin_name,
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Timeline(TimelineArgs),
     Wire(WireArgs),
     Convert(ConvertArgs),
+    Replay(ReplayArgs),
     Database(DatabaseArgs),
     #[command(subcommand)]
     Learn(LearnCommand),

@@ -27,6 +27,7 @@ pub(crate) mod precision;
 pub(crate) mod preflight;
 pub(crate) mod profile;
 pub(crate) mod progress;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod roles;
 #[cfg(test)]

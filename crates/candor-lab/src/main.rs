@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Tester(args) => cmd::tester::run(&args),
         Command::Conformance(args) => cmd::conformance::run(&args),
         Command::Convert(args) => cmd::convert::run(&args),
+        Command::Replay(args) => cmd::replay::run(&args),
         Command::Papers(args) => cmd::papers::run(&args),
         Command::Timeline(args) => cmd::timeline::run(&args),
         Command::Database(args) => cmd::database::run(&args),

@@ -31,6 +31,7 @@ fn help_states_the_exit_status() {
         "baseline",
         "timeline",
         "convert",
+        "replay",
         "database",
         "learn allow",
         "learn checksum",

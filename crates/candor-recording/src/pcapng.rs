@@ -17,11 +17,12 @@ mod read;
 mod write;
 
 pub use read::Reader;
-pub use write::{Writer, interface, packet as packet_block, section};
+pub use write::{Writer, interface, packet as packet_block, packets, section, statistics, whole};
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 const LINKTYPE_CAN_SOCKETCAN: u16 = 227;
@@ -34,6 +35,8 @@ const IF_SPEED: u16 = 8;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const EPB_FLAGS: u16 = 2;
+const ISB_IFRECV: u16 = 4;
+const ISB_IFDROP: u16 = 5;
 
 #[cfg(test)]
 mod tests;

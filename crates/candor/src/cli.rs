@@ -6,6 +6,7 @@ mod dump;
 mod egress;
 mod import;
 mod init;
+mod record;
 mod run;
 mod state;
 mod verify;
@@ -13,12 +14,13 @@ mod watch;
 
 pub(crate) use bounds::BoundsArgs;
 pub(crate) use check::{CheckArgs, WARNINGS};
-pub(crate) use dump::DumpArgs;
+pub(crate) use dump::{BusesArgs, DumpArgs};
 pub(crate) use egress::{
     EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressWatchArgs, WantedArgs,
 };
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use init::{GenerateGateway, InitArgs, NetworkdArgs};
+pub(crate) use record::RecordArgs;
 pub(crate) use run::{Address, Identity, LogForm, ModeArgs, ReloadArgs, RunArgs, TopArgs};
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs, VerboseArgs};
 pub(crate) use verify::VerifyArgs;
@@ -49,7 +51,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Gateway file", &["init", "check", "explain", "show", "bounds", "import"]),
     ("Running", &["run", "reload", "mode", "top"]),
     ("Kernel state", &["plan", "apply", "status", "down", "egress"]),
-    ("Diagnostics", &["dump", "watch", "doctor", "engines"]),
+    ("Diagnostics", &["dump", "record", "watch", "doctor", "engines"]),
     ("Laboratory", &["lab"]),
     ("Other", &["generate"]),
 ];
@@ -94,6 +96,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Egress(EgressCommand),
     Dump(DumpArgs),
+    Record(RecordArgs),
     Watch(WatchArgs),
     Engines(EnginesArgs),
     Doctor(DoctorArgs),

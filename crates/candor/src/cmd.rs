@@ -19,6 +19,7 @@ mod listening;
 pub(crate) mod mode;
 pub(crate) mod networkd;
 pub(crate) mod plan;
+pub(crate) mod record;
 pub(crate) mod reload;
 pub(crate) mod run;
 mod running;

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Bounds(args) => cmd::bounds::run(&args),
         Command::Egress(command) => cmd::egress::run(&command),
         Command::Dump(args) => cmd::dump::run(&args),
+        Command::Record(args) => cmd::record::run(&args),
         Command::Watch(args) => cmd::watch::run(&args),
         Command::Engines(args) => cmd::engines::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),

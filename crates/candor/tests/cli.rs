@@ -84,6 +84,7 @@ fn help_has_the_exit_status() {
         "run",
         "top",
         "dump",
+        "record",
         "watch",
         "reload",
         "plan",
@@ -107,6 +108,7 @@ fn findings_are_json_with_json() {
         "apply --json",
         "run --json",
         "dump --json --config",
+        "record --json --config",
     ] {
         let Output { status, stdout, stderr } = candor(arguments).arg(WRONG).output().unwrap();
         assert_eq!((status.code(), stderr.len()), (Some(1), 0), "{arguments}");

@@ -14,26 +14,28 @@ use crate::socket;
 /// Maximum frames per call.
 pub const MAX_BATCH: usize = 64;
 
-/// Buffers and message headers for [`CanSocket::recv_batch`].
+/// Buffers for frames of up to `LEN` bytes and message headers for [`CanSocket::recv_batch`].
 #[derive(Debug)]
-pub struct Batch {
+pub struct Batch<const LEN: usize = CANFD_MTU> {
     /// Number of frames received by the last call.
     received: usize,
     list: List,
-    slots: NonNull<Slot>,
+    slots: NonNull<Slot<LEN>>,
 }
 
-struct Slot {
-    frame: [u8; CANFD_MTU],
+struct Slot<const LEN: usize> {
+    frame: [u8; LEN],
     control: ControlBuffer,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct InBatch<'a> {
-    /// 16 or 72 bytes.
+    /// 16 or 72 bytes; for CAN XL 12 more than its payload, if the buffers are as long.
     pub bytes: &'a [u8],
     /// Receive timestamp, if the socket was opened with [`Stamps::On`].
     pub at: Option<RealtimeNs>,
+    /// A socket of this machine sent it.
+    pub is_local: bool,
 }
 
 /// Message headers, initialised once, because they have 64 bytes for each frame.
@@ -47,7 +49,7 @@ struct List {
 // SAFETY: all pointers are to memory that belongs to this value alone; nothing in it depends on the thread.
 unsafe impl Send for List {}
 // SAFETY: as for `List`.
-unsafe impl Send for Batch {}
+unsafe impl<const LEN: usize> Send for Batch<LEN> {}
 
 impl List {
     fn new() -> Self {
@@ -80,34 +82,45 @@ impl Drop for List {
     }
 }
 
-impl Batch {
+impl<const LEN: usize> Batch<LEN> {
     fn new() -> Self {
-        let empty = || Slot { frame: [0; CANFD_MTU], control: ControlBuffer::new() };
-        let slots: Box<[Slot; MAX_BATCH]> = Box::new(std::array::from_fn(|_| empty()));
-        let slots = NonNull::from(Box::leak(slots)).cast::<Slot>();
+        let empty = |_position| Slot { frame: [0; LEN], control: ControlBuffer::new() };
+        // Not an array, which would be on the stack first.
+        let slots: Box<[Slot<LEN>]> = (0..MAX_BATCH).map(empty).collect();
+        let slots = NonNull::from(Box::leak(slots)).cast::<Slot<LEN>>();
         let mut list = List::new();
         for position in 0..MAX_BATCH {
             // SAFETY: there are MAX_BATCH slots behind the pointer.
             let slot = unsafe { slots.add(position) }.as_ptr();
-            // SAFETY: the slot is inside the array; only an address is made, nothing is read.
+            // SAFETY: the slot is inside the slice; only an address is made, nothing is read.
             let frame = unsafe { &raw mut (*slot).frame };
-            list.set(position, frame.cast(), CANFD_MTU);
+            list.set(position, frame.cast(), LEN);
         }
         Self { received: 0, list, slots }
     }
 
     /// The frames of the last call, oldest first.
     pub fn frames(&self) -> impl ExactSizeIterator<Item = InBatch<'_>> {
-        (0..self.received).map(|position| {
-            let header = &self.list.headers[position];
-            // SAFETY: there are MAX_BATCH slots, at least as many as were received.
-            let slot = unsafe { self.slots.add(position) };
-            // SAFETY: the kernel writes into the slots during a call only, which borrows this value exclusively.
-            let slot = unsafe { slot.as_ref() };
-            let len = (header.msg_len as usize).min(CANFD_MTU);
-            let Seen { stamp, .. } = slot.control.read(&header.msg_hdr);
-            InBatch { bytes: &slot.frame[..len], at: stamp }
-        })
+        (0..self.received).map(|position| self.at(position))
+    }
+
+    /// A frame of the last call by its number; `None` after the last one.
+    #[must_use]
+    pub fn frame(&self, position: usize) -> Option<InBatch<'_>> {
+        (position < self.received).then(|| self.at(position))
+    }
+
+    fn at(&self, position: usize) -> InBatch<'_> {
+        let header = &self.list.headers[position];
+        assert!(position < MAX_BATCH, "there are as many slots as headers");
+        // SAFETY: there are MAX_BATCH slots behind the pointer.
+        let slot = unsafe { self.slots.add(position) };
+        // SAFETY: the kernel writes into the slots during a call only, which borrows this value exclusively.
+        let slot = unsafe { slot.as_ref() };
+        let len = (header.msg_len as usize).min(LEN);
+        let Seen { stamp, .. } = slot.control.read(&header.msg_hdr);
+        let is_local = header.msg_hdr.msg_flags & libc::MSG_DONTROUTE != 0;
+        InBatch { bytes: &slot.frame[..len], at: stamp, is_local }
     }
 
     /// Attaches the control buffers, whose length each call changes.
@@ -122,16 +135,17 @@ impl Batch {
     }
 }
 
-impl Default for Batch {
+impl<const LEN: usize> Default for Batch<LEN> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Drop for Batch {
+impl<const LEN: usize> Drop for Batch<LEN> {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nothing else frees it.
-        drop(unsafe { Box::from_raw(self.slots.as_ptr().cast::<[Slot; MAX_BATCH]>()) });
+        let slots = std::ptr::slice_from_raw_parts_mut(self.slots.as_ptr(), MAX_BATCH);
+        // SAFETY: the pointer comes from `Box::leak` of a slice of this type and length, and nothing else frees it.
+        drop(unsafe { Box::from_raw(slots) });
     }
 }
 
@@ -164,7 +178,7 @@ impl CanSocket {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn recv_batch(&self, batch: &mut Batch, first: First) -> io::Result<usize> {
+    pub fn recv_batch<const LEN: usize>(&self, batch: &mut Batch<LEN>, first: First) -> io::Result<usize> {
         batch.received = 0;
         if self.stamps() == Stamps::On {
             batch.attach_control();
@@ -217,7 +231,7 @@ impl CanSocket {
     }
 }
 
-impl std::fmt::Debug for Slot {
+impl<const LEN: usize> std::fmt::Debug for Slot<LEN> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.frame.fmt(f)
     }

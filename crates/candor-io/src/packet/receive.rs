@@ -1,7 +1,7 @@
 //! Receive rings.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use candor_core::frame::{CAN_MTU, CANFD_MTU};
@@ -251,6 +251,12 @@ impl ReceiveRing {
         if let Ok([_packets, drops]) = statistics {
             self.lost = self.lost.wrapping_add(drops);
         }
+    }
+}
+
+impl AsFd for ReceiveRing {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) json: bool,
 }
 
-fn formats(is_one: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
+pub(super) fn formats(is_one: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
     let names = Format::all().filter(|format| is_one(*format)).map(|format| {
         let endings: Vec<_> = format.endings().iter().map(|ending| format!(".{ending}")).collect();
         PossibleValue::new(format.name()).help(format!("{} ({})", format.title(), endings.join(", ")))

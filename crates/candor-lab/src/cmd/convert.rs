@@ -13,10 +13,10 @@ use candor_recording::{Format, ReadError, ReadRecords, Record, Sink};
 use super::{database, patience};
 use crate::cli::ConvertArgs;
 use files::{Opened, is_standard};
-pub(super) use view::View;
+pub(super) use view::{LeftOut, View, counted};
 
 #[derive(Debug, thiserror::Error)]
-enum ConvertError {
+pub(super) enum ConvertError {
     #[error("cannot tell the format of {name} from its ending; add {option}, one of {formats}")]
     Ending { name: String, option: &'static str, formats: String },
     #[error("{0} is a format that is only written; candor-lab convert --help lists those that are read")]
@@ -25,10 +25,8 @@ enum ConvertError {
     NoColumns(&'static str),
     #[error("{name} has no frame that can be read as {title}: {error}")]
     Unreadable { name: String, title: &'static str, error: String },
-    #[error(
-        "{name} is compressed with {with}; unpack it on the way: {tool} {name} | candor-lab convert --from {from} - {out}"
-    )]
-    Compressed { name: String, with: &'static str, tool: &'static str, from: &'static str, out: String },
+    #[error("{name} is compressed with {with}; unpack it on the way: {tool} {name} | {command}")]
+    Compressed { name: String, with: &'static str, tool: &'static str, command: String },
     #[error("{0} is empty: not even the beginning of a recording is there")]
     Empty(String),
     #[error("--json needs standard output, which is OUT; write a file")]
@@ -41,17 +39,11 @@ enum ConvertError {
 const OFTEN: u64 = 4096;
 
 pub(crate) fn run(args: &ConvertArgs) -> Outcome {
-    if let Some((with, tool)) = files::compression_of(&args.input) {
-        // Of drive.log.gz, drive.log has the ending.
-        let inner = args.input.file_stem().map(Path::new);
-        let from = args.from.or_else(|| of_ending(inner?)).map_or("FORMAT", Format::name);
-        let (name, out) = (files::name(&args.input), files::name(&args.output));
-        return Err(ConvertError::Compressed { name, with, tool, from, out }.into());
-    }
+    let command = |from: &str| format!("candor-lab convert --from {from} - {}", files::name(&args.output));
+    let from = input_format(&args.input, args.from, command)?;
     if args.json && is_standard(&args.output) {
         return Err(ConvertError::NoRoom.into());
     }
-    let from = format_of(&args.input, args.from, "--from")?;
     let to = format_of(&args.output, args.to, "--to")?;
     if files::are_same(&args.input, &args.output) {
         return Err(ConvertError::Same(args.input.display().to_string()).into());
@@ -127,6 +119,21 @@ fn all(
             frames.store(summary.frames, Ordering::Relaxed);
         }
     }
+}
+
+/// The format of a recording that is read. The command reads standard input in a format.
+pub(super) fn input_format(
+    path: &Path,
+    given: Option<Format>,
+    command: impl FnOnce(&str) -> String,
+) -> Result<Format, ConvertError> {
+    if let Some((with, tool)) = files::compression_of(path) {
+        // Of drive.log.gz, drive.log has the ending.
+        let inner = path.file_stem().map(Path::new);
+        let from = given.or_else(|| of_ending(inner?)).map_or("FORMAT", Format::name);
+        return Err(ConvertError::Compressed { name: files::name(path), with, tool, command: command(from) });
+    }
+    format_of(path, given, "--from")
 }
 
 fn format_of(path: &Path, given: Option<Format>, option: &'static str) -> Result<Format, ConvertError> {

@@ -12,7 +12,7 @@ use super::timeline;
 use super::wire::{event, session};
 use super::{
     bounds, bursts, can_send, compare, conformance, convert, database, demo, evidence, guests, hops, learn, precision,
-    profile, soak, stream, system_calls, tester,
+    profile, replay, soak, stream, system_calls, tester,
 };
 use crate::cli::Cli;
 
@@ -46,6 +46,7 @@ fn schemas_match_the_code() {
     assert_published::<OfFile<Either<verdict::View<'_>, dry_run::View>>>("candor-lab measure");
     assert_published::<Either<Vec<ClaimView<'_>>, Vec<FigureView<'_>>>>("candor-lab papers");
     assert_published::<OfFile<precision::View<'_>>>("candor-lab precision");
+    assert_published::<replay::View>("candor-lab replay");
     assert_published::<Either<Vec<RecordView<'_>>, PlanView<'_>>>("candor-lab report");
     assert_published::<OfFile<Either<profile::view::View, Vec<profile::view::View>>>>("candor-lab profile");
     assert_published::<OfFile<soak::View<'_>>>("candor-lab soak");

@@ -28,8 +28,8 @@ fn frames(texts: &[&str]) -> Vec<Frame> {
 fn capture(frames: &[Frame]) -> Vec<u8> {
     let mut bytes = Vec::new();
     section(&mut bytes);
-    interface(&mut bytes, "can0", None);
-    interface(&mut bytes, "body", Some(125_000));
+    interface(&mut bytes, "can0", None, "");
+    interface(&mut bytes, "body", Some(125_000), "");
     for (at, frame) in (0..).zip(frames) {
         let direction = [None, Some(Direction::Received), Some(Direction::Sent)][at as usize % 3];
         packet_block(&mut bytes, at % 2, 1_700_000_000_000_000_000 + u64::from(at), frame, direction, "");

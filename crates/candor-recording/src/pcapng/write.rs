@@ -7,7 +7,7 @@ use candor_core::frame::{CAN_MAX_DLEN, CANFD_MAX_DLEN, Frame};
 use super::packet::{HEADER, header};
 use super::{
     BYTE_ORDER_MAGIC, ENHANCED_PACKET, EPB_FLAGS, IF_NAME, IF_SPEED, IF_TSRESOL, INTERFACE_DESCRIPTION,
-    LINKTYPE_CAN_SOCKETCAN, OPT_COMMENT, SECTION_HEADER, SHB_USERAPPL,
+    INTERFACE_STATISTICS, ISB_IFDROP, ISB_IFRECV, LINKTYPE_CAN_SOCKETCAN, OPT_COMMENT, SECTION_HEADER, SHB_USERAPPL,
 };
 use crate::stream::WriteRecords;
 use crate::{Buses, Counts, Direction, Record};
@@ -25,8 +25,9 @@ pub fn section(bytes: &mut Vec<u8>) {
     });
 }
 
-/// Appends the description of an interface with times in ns. The first of a section has number 0.
-pub fn interface(bytes: &mut Vec<u8>, name: &str, bits_per_second: Option<u64>) {
+/// Appends the description of an interface with times in ns. The first of a section has number 0. The comment, such as where
+/// its times come from, may be empty.
+pub fn interface(bytes: &mut Vec<u8>, name: &str, bits_per_second: Option<u64>, comment: &str) {
     block(bytes, INTERFACE_DESCRIPTION, |body| {
         body.extend(LINKTYPE_CAN_SOCKETCAN.to_le_bytes());
         body.extend([0; 6]); // reserved, and a snap length of 0: unlimited
@@ -35,6 +36,20 @@ pub fn interface(bytes: &mut Vec<u8>, name: &str, bits_per_second: Option<u64>) 
             option(body, IF_SPEED, &speed.to_le_bytes());
         }
         option(body, IF_TSRESOL, &[9]); // 10^-9 s
+        if !comment.is_empty() {
+            option(body, OPT_COMMENT, comment.as_bytes());
+        }
+    });
+}
+
+/// Appends how many frames an interface has received since the start of the section, and how many of them are missing in it.
+pub fn statistics(bytes: &mut Vec<u8>, interface: u32, at_ns: u64, received: u64, lost: u64) {
+    block(bytes, INTERFACE_STATISTICS, |body| {
+        body.extend(interface.to_le_bytes());
+        let [t0, t1, t2, t3, t4, t5, t6, t7] = at_ns.to_le_bytes();
+        body.extend([t4, t5, t6, t7, t0, t1, t2, t3]);
+        option(body, ISB_IFRECV, &received.to_le_bytes());
+        option(body, ISB_IFDROP, &lost.to_le_bytes());
     });
 }
 
@@ -86,6 +101,29 @@ pub fn packet(
     end(bytes, start);
 }
 
+/// Bytes of the blocks that are whole, from the first on.
+#[must_use]
+pub fn whole(bytes: &[u8]) -> usize {
+    blocks(bytes).map(<[u8]>::len).sum()
+}
+
+/// Number of frames in whole blocks.
+#[must_use]
+pub fn packets(bytes: &[u8]) -> u64 {
+    blocks(bytes).map(|block| u64::from(block.starts_with(&ENHANCED_PACKET.to_le_bytes()))).sum()
+}
+
+/// Whole blocks of a writer, which are little-endian.
+fn blocks(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let len = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?) as usize;
+        // Type, length and length again.
+        let (block, rest) = bytes.split_at_checked(len).filter(|(block, _)| block.len() >= 12)?;
+        bytes = rest;
+        Some(block)
+    })
+}
+
 /// Appends a block with options: its length precedes and follows the body, and a zero ends the options.
 fn block(bytes: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
     let start = bytes.len();
@@ -134,7 +172,7 @@ impl<W: Write> Writer<W> {
 
     #[cold]
     fn describe(&mut self, bus: usize, name: &str) -> u32 {
-        interface(&mut self.bytes, name, None);
+        interface(&mut self.bytes, name, None, "");
         self.count += 1;
         if self.interfaces.len() <= bus {
             self.interfaces.resize(bus + 1, 0);

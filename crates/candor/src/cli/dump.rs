@@ -26,21 +26,11 @@ Examples:
   candor dump any --log > drive.log                           for candor-lab replay, canplayer, python-can
   candor dump can0 --match 7E8 --count 1 --duration 2s        wait for a frame, in scripts")]
 pub(crate) struct DumpArgs {
-    /// Interfaces, or buses of --config; any means all CAN interfaces (default: the buses of --config, otherwise any).
-    pub(crate) bus: Vec<String>,
+    #[command(flatten)]
+    pub(crate) buses: BusesArgs,
     /// Show signals. Without --config and --database, uses the file of the running gateway.
     #[arg(long, conflicts_with = "log")]
     pub(crate) decode: bool,
-    /// Gateway file, for the names of its buses and their databases.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Database (DBC or KCD file) of all buses, in addition to those of --config (repeatable).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) database: Vec<PathBuf>,
-    /// Print only these frames: a filter such as 123 or 100..1FF, a message, a condition such as "ABS1.VehSpd > 50", or errors
-    /// (repeatable: frames that match one of them).
-    #[arg(long = "match", value_name = "FILTER")]
-    pub(crate) filter: Vec<String>,
     /// End after this number of frames.
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<NonZeroU32>,
@@ -58,4 +48,21 @@ pub(crate) struct DumpArgs {
     /// Print one JSON object per line instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Which frames are received.
+#[derive(Args, Debug)]
+pub(crate) struct BusesArgs {
+    /// Interfaces, or buses of --config; any means all CAN interfaces (default: the buses of --config, otherwise any).
+    pub(crate) bus: Vec<String>,
+    /// Gateway file, for the names of its buses and their databases.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Database (DBC or KCD file) of all buses, in addition to those of --config (repeatable).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) database: Vec<PathBuf>,
+    /// Only these frames: a filter such as 123 or 100..1FF, a message, a condition such as "ABS1.VehSpd > 50", or errors
+    /// (repeatable: frames that match one of them).
+    #[arg(long = "match", value_name = "FILTER")]
+    pub(crate) filter: Vec<String>,
 }

@@ -1,23 +1,24 @@
 //! `candor dump`: prints the frames of CAN buses.
 
-mod buses;
+pub(super) mod buses;
 mod decode;
 mod error;
-mod frame;
+pub(super) mod frame;
 mod json;
 mod text;
-mod wanted;
+pub(super) mod wanted;
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use candor_cli::gateway_file::Form as Findings;
 use candor_cli::{Exit, Outcome, render};
 use candor_io::can::Heard;
 use candor_io::signal::EndingSignals;
 use candor_signals::Database;
 
-use super::listening::{self, End, Listener, Port};
+use super::listening::{self, End, Listener, Port, Through};
 use crate::cli::DumpArgs;
 use crate::netns;
 use decode::Decoder;
@@ -30,7 +31,9 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     netns::enter(&args.netns)?;
     // Before the first frame is received, so that all are counted at the end.
     let signals = EndingSignals::block()?;
-    let Some(mut ports) = buses::open(args)? else { return Ok(Exit::No) };
+    let Some(mut ports) = buses::open(&args.buses, args.decode, Findings::running(args.json), Through::Socket)? else {
+        return Ok(Exit::No);
+    };
     let mut writer = Writer::new(args, &ports);
     let end = listening::listen(&mut ports, args.duration, &signals, &mut writer)?;
     writer.end(&ports)?;
@@ -40,14 +43,14 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     Ok(Exit::Fine)
 }
 
-/// A bus of which frames are printed.
+/// A bus of which frames are printed or recorded.
 #[derive(Debug, Default)]
-struct Bus {
-    name: String,
-    interface: String,
-    databases: Vec<Arc<Database>>,
+pub(super) struct Bus {
+    pub(super) name: String,
+    pub(super) interface: String,
+    pub(super) databases: Vec<Arc<Database>>,
     /// Frames that match one of these; all without `--match`.
-    wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<Wanted>,
 }
 
 /// A frame and where it was received.
@@ -94,7 +97,7 @@ impl Writer {
             Form::Text(Printer { from_zero: args.zero, has_colour, decoder, width, first_ns: None })
         };
         let most = args.count.map_or(u64::MAX, |count| count.get().into());
-        Self { form, text: String::new(), frames: 0, most, prints_all: args.filter.is_empty() }
+        Self { form, text: String::new(), frames: 0, most, prints_all: args.buses.filter.is_empty() }
     }
 
     fn print(&mut self, bus: &Bus, received: &Received<'_>) {
@@ -150,7 +153,7 @@ impl Listener<Bus> for Writer {
         self.frames != self.most
     }
 
-    fn look(&mut self) -> io::Result<Option<Duration>> {
+    fn look(&mut self, _ports: &[Port<Bus>]) -> io::Result<Option<Duration>> {
         self.flush().map(|()| None)
     }
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::audit::{self, Audit, Cause, FileView, SignedView, Who};
 use super::egress::json as egress;
 use super::run::report::events;
-use super::{apply, bounds, check, doctor, down, dump, engines, explain, plan, show, status, top, watch};
+use super::{apply, bounds, check, doctor, down, dump, engines, explain, plan, record, show, status, top, watch};
 use crate::cli::Cli;
 
 fn published<T: JsonSchema>(command: &str) {
@@ -51,6 +51,7 @@ fn schemas_match_the_code() {
     published::<OfFile<explain::Explained<'_>>>("explain");
     published::<events::ModeAnswer<'_>>("mode");
     published::<OfFile<plan::View<'_>>>("plan");
+    published::<OfFile<record::View<'_>>>("record");
     published::<events::Answer<'_>>("reload");
     published::<OfFile<events::Event<'_>>>("run");
     published::<OfFile<show::View<'_>>>("show");

@@ -26,7 +26,7 @@ use candor_io::signal::EndingSignals;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
-use super::listening::{self, Listener, Port};
+use super::listening::{self, Listener, Port, Through};
 use super::run::report::events::AlarmView;
 use super::{in_mode, init};
 use crate::cli::WatchArgs;
@@ -82,7 +82,10 @@ fn open(args: &WatchArgs, plan: &Plan) -> Result<Vec<Port<BusIndex>>, Box<dyn Er
     }
     listening::check_number(buses.len())?;
     let links = link::list(&mut Client::open()?)?;
-    buses.into_iter().map(|bus| Port::open(bus, init::named(&links, &plan.bus(bus).interface)?)).collect()
+    buses
+        .into_iter()
+        .map(|bus| Port::open(bus, init::named(&links, &plan.bus(bus).interface)?, Through::Socket))
+        .collect()
 }
 
 struct Watch<'a> {
@@ -250,7 +253,7 @@ impl Listener<BusIndex> for Watch<'_> {
         true
     }
 
-    fn look(&mut self) -> io::Result<Option<Duration>> {
+    fn look(&mut self, _ports: &[Port<BusIndex>]) -> io::Result<Option<Duration>> {
         let now = Instant::now();
         if self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK) {
             self.looked = Some(now);

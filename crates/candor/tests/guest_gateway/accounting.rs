@@ -26,7 +26,7 @@ fn bus<'a>(counters: &'a Value, name: &str) -> &'a Value {
 
 /// Receives this many frames, or fewer if no more come.
 fn receive(listener: &CanSocket, frames: u64) -> u64 {
-    let mut batch = Batch::default();
+    let mut batch: Batch = Batch::default();
     let mut heard = 0;
     while heard < frames && !can::poll(&[listener], Some(SILENCE)).unwrap().is_empty() {
         heard += listener.recv_batch(&mut batch, First::DoesNotWait).unwrap() as u64;

@@ -85,7 +85,7 @@ fn schema(command: &Command) -> Option<Value> {
     let published = published![
         "apply" "check" "doctor" "down" "dump" "egress-apply" "egress-clear" "egress-plan" "egress-show" "egress-verify"
         "egress-watch" "engines" "explain" "lab-bursts" "lab-can-send" "lab-conformance" "lab-hops" "lab-measure"
-        "lab-precision" "lab-soak" "lab-stream" "lab-system-calls" "lab-wire" "lab-wire-inject" "mode" "plan" "reload" "run"
+        "lab-precision" "lab-replay" "lab-soak" "lab-stream" "lab-system-calls" "lab-wire" "lab-wire-inject" "mode" "plan" "record" "reload" "run"
         "show" "status" "top" "watch"
     ];
     let (_, schema) =

@@ -48,6 +48,7 @@ mod programs;
 mod queues;
 mod realtime;
 mod reconciled;
+mod recorded;
 mod reloaded;
 mod replug;
 mod require;

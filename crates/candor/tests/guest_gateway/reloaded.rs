@@ -100,7 +100,7 @@ impl Stream {
         let _whatever_happens = Wakes(&self.heard);
         let mut treated = [0, 0];
         let (mut sent, mut heard) = (0_u32, 0_u32);
-        let (mut list, mut batch) = (SendList::default(), Batch::default());
+        let (mut list, mut batch) = (SendList::default(), <Batch>::default());
         while sent < frames || !self.enough.load(Ordering::Relaxed) {
             // Half of them have arrived before the others follow, so some are always in flight.
             let bytes: Vec<_> = (sent..sent + WINDOW / 2).map(numbered).collect();

@@ -27,7 +27,7 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileErro
     move |source| FileError { what, name, source }
 }
 
-pub(super) fn is_standard(path: &Path) -> bool {
+pub(in crate::cmd) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 

@@ -34,9 +34,15 @@ struct Side {
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct LeftOut {
-    what: String,
-    count: u64,
+pub(in crate::cmd) struct LeftOut {
+    pub(in crate::cmd) what: String,
+    pub(in crate::cmd) count: u64,
+}
+
+impl LeftOut {
+    pub(in crate::cmd) fn of(counts: &Counts) -> Vec<Self> {
+        counts.iter().map(|(what, count)| Self { what: what.to_owned(), count }).collect()
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -55,10 +61,7 @@ impl View {
         lost: &Counts,
         ended: Option<&ReadError>,
     ) -> Self {
-        let side = |path, frames, counts: &Counts| {
-            let left_out = counts.iter().map(|(what, count)| LeftOut { what: what.to_owned(), count }).collect();
-            Side { file: files::name(path), frames, left_out }
-        };
+        let side = |path, frames, counts| Side { file: files::name(path), frames, left_out: LeftOut::of(counts) };
         let buses = reader.buses();
         let renamed = sink.numbers(buses).into_iter().map(|(bus, number)| Renamed { bus: bus.to_owned(), number });
         Self {
@@ -87,6 +90,6 @@ impl View {
     }
 }
 
-fn counted(count: u64, one: &str, many: &str) -> String {
+pub(in crate::cmd) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

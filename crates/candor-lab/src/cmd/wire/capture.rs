@@ -16,7 +16,7 @@ pub(super) fn headers(buses: &[BusSpec]) -> Vec<u8> {
     let mut bytes = Vec::new();
     section(&mut bytes);
     for bus in buses {
-        interface(&mut bytes, &bus.name, Some(bus.rate.bits_per_second().into()));
+        interface(&mut bytes, &bus.name, Some(bus.rate.bits_per_second().into()), "");
     }
     bytes
 }

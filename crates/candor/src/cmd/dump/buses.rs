@@ -14,19 +14,24 @@ use candor_netlink::link::{self, Link};
 
 use super::Bus;
 use super::wanted::Wanted;
-use crate::cli::DumpArgs;
-use crate::cmd::listening::{Port, check_number};
+use crate::cli::BusesArgs;
+use crate::cmd::listening::{Port, Through, check_number};
 use crate::cmd::{egress, init};
 
 /// Stands for all CAN interfaces.
 const ANY: &str = "any";
 
 /// `None`, after printing the findings, if the gateway file is not valid.
-pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port<Bus>>>, Box<dyn Error>> {
-    let file = config(args)?.map(|path| GatewayFile::read(&path)).transpose()?;
+pub(in crate::cmd) fn open(
+    args: &BusesArgs,
+    decode: bool,
+    form: Form,
+    through: Through,
+) -> Result<Option<Vec<Port<Bus>>>, Box<dyn Error>> {
+    let file = config(args, decode)?.map(|path| GatewayFile::read(&path)).transpose()?;
     let mut plan = None;
     if let Some(file) = &file {
-        let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(None) };
+        let Some(loaded) = file.gateway_or_say(form)? else { return Ok(None) };
         plan = Some(&loaded.plan);
     }
     let mut given = Vec::new();
@@ -46,7 +51,7 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port<Bus>>>, Box<dyn Er
         if ports.iter().any(|port| port.bus.interface == bus.interface) {
             continue;
         }
-        let mut port = Port::open(bus, link)?;
+        let mut port = Port::open(bus, link, through)?;
         port.bus.databases.extend_from_slice(&given);
         ports.push(port);
     }
@@ -55,7 +60,7 @@ pub(super) fn open(args: &DumpArgs) -> Result<Option<Vec<Port<Bus>>>, Box<dyn Er
         return Err(note.trim_start_matches("note: ").trim_end().into());
     }
     check_number(ports.len())?;
-    if args.decode && ports.iter().all(|port| port.bus.databases.is_empty()) {
+    if decode && ports.iter().all(|port| port.bus.databases.is_empty()) {
         return Err(
             "--decode needs a database: name one with --database, or with [database] in the gateway file".into()
         );
@@ -82,8 +87,8 @@ fn select(text: &str, ports: &mut [Port<Bus>]) -> Result<(), String> {
 }
 
 /// The gateway file: that of the only running gateway if signals are wanted and no file is named.
-fn config(args: &DumpArgs) -> Result<Option<PathBuf>, String> {
-    if args.config.is_some() || !args.decode || !args.database.is_empty() {
+fn config(args: &BusesArgs, decode: bool) -> Result<Option<PathBuf>, String> {
+    if args.config.is_some() || !decode || !args.database.is_empty() {
         return Ok(args.config.clone());
     }
     let running = Running::list().unwrap_or_default();
@@ -97,7 +102,7 @@ fn config(args: &DumpArgs) -> Result<Option<PathBuf>, String> {
 }
 
 /// The buses that the arguments name. Of a gateway file, a name is that of a bus or of its interface.
-fn buses(args: &DumpArgs, plan: Option<&Plan>, links: &[Link]) -> Vec<Bus> {
+fn buses(args: &BusesArgs, plan: Option<&Plan>, links: &[Link]) -> Vec<Bus> {
     let of_file = plan.map_or(&[][..], Plan::buses);
     let mut names: Vec<&str> = args.bus.iter().map(String::as_str).collect();
     if names.is_empty() {

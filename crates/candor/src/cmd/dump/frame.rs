@@ -11,7 +11,7 @@ const CANXL_SEC: u8 = 0x01;
 const CANXL_HEADER_BYTES: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Any<'a> {
+pub(in crate::cmd) enum Any<'a> {
     Can(Frame),
     Xl(Xl<'a>),
 }
@@ -21,20 +21,20 @@ pub(super) enum Any<'a> {
 /// # Source
 /// `struct canxl_frame` in [`include/uapi/linux/can.h`](https://github.com/gregkh/linux/blob/v6.12/include/uapi/linux/can.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Xl<'a> {
+pub(in crate::cmd) struct Xl<'a> {
     /// Priority, and above it the virtual network.
-    pub(super) word: u32,
-    pub(super) flags: u8,
+    pub(in crate::cmd) word: u32,
+    pub(in crate::cmd) flags: u8,
     /// Type of the payload (SDT).
-    pub(super) sdu_type: u8,
+    pub(in crate::cmd) sdu_type: u8,
     /// Acceptance field (AF).
-    pub(super) acceptance: u32,
-    pub(super) data: &'a [u8],
+    pub(in crate::cmd) acceptance: u32,
+    pub(in crate::cmd) data: &'a [u8],
 }
 
 impl<'a> Any<'a> {
     /// `None` for bytes that are no frame.
-    pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
+    pub(in crate::cmd) fn read(bytes: &'a [u8]) -> Option<Self> {
         if bytes.get(4).is_none_or(|flags| flags & CANXL_XLF == 0) {
             return Frame::from_kernel(bytes).ok().map(Self::Can);
         }
@@ -51,7 +51,7 @@ impl<'a> Any<'a> {
     }
 
     /// The digits of the identifier, with the class of an error frame.
-    pub(super) fn identifier(&self) -> String {
+    pub(in crate::cmd) fn identifier(&self) -> String {
         let id = self.id();
         match id.is_err() || id.is_eff() {
             true => format!("{:08X}", id.0 & (CAN_ERR_FLAG | CAN_EFF_MASK)),
@@ -60,7 +60,7 @@ impl<'a> Any<'a> {
     }
 
     /// The identifier; the priority of a CAN XL frame.
-    pub(super) const fn id(&self) -> RawId {
+    pub(in crate::cmd) const fn id(&self) -> RawId {
         match self {
             Self::Can(frame) => frame.id,
             Self::Xl(xl) => RawId(xl.word & CAN_SFF_MASK),
@@ -69,11 +69,11 @@ impl<'a> Any<'a> {
 }
 
 impl Xl<'_> {
-    pub(super) const fn network(&self) -> u32 {
+    pub(in crate::cmd) const fn network(&self) -> u32 {
         (self.word & CANXL_VCID) >> CANXL_VCID_OFFSET
     }
 
-    pub(super) const fn is_secured(&self) -> bool {
+    pub(in crate::cmd) const fn is_secured(&self) -> bool {
         self.flags & CANXL_SEC != 0
     }
 }

@@ -12,7 +12,7 @@ use super::frame::Any;
 const ERRORS: &str = "errors";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(in crate::cmd) enum Wanted {
     Condition(Condition),
     Filter(Normalised),
     Range(IdRange),
@@ -23,7 +23,7 @@ impl Wanted {
     ///
     /// # Errors
     /// What is wrong and what to do, without the text.
-    pub(super) fn parse(text: &str, databases: &[Arc<Database>]) -> Result<Self, String> {
+    pub(in crate::cmd) fn parse(text: &str, databases: &[Arc<Database>]) -> Result<Self, String> {
         if text == ERRORS {
             let errors = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
             return Ok(Self::Filter(errors.normalise()));
@@ -56,7 +56,7 @@ impl Wanted {
         }
     }
 
-    pub(super) fn takes(&self, frame: &Any<'_>) -> bool {
+    pub(in crate::cmd) fn takes(&self, frame: &Any<'_>) -> bool {
         let id = frame.id();
         match self {
             Self::Condition(Condition { id: wanted, patterns }) => match frame {
