@@ -160,7 +160,7 @@ const ON_DEMAND: &str = "
     em_canid em_cmp em_meta em_nbyte em_u32
     sch_cbs sch_codel sch_drr sch_etf sch_ets sch_fq sch_fq_codel sch_hfsc sch_htb sch_ingress sch_mqprio sch_multiq
     sch_netem sch_plug sch_prio sch_qfq sch_sfq sch_skbprio sch_taprio sch_tbf
-    gs_usb ucan vhci_hcd
+    gs_usb ucan vhci_hcd veth
 ";
 
 /// The names of all modules that a guest may load, of all topologies.
