@@ -48,8 +48,10 @@ pub(super) struct Bus {
     pub(super) received: Option<u64>,
     pub(super) sent: Option<u64>,
     pub(super) errors: u64,
-    /// Frames lost because candor's sockets and rings were full.
+    /// Frames lost because candor's sockets and rings were full; of a link, also those that did not arrive or were not sent.
     pub(super) lost: u64,
+    /// Of a link: whether there is a peer.
+    pub(super) has_peer: Option<bool>,
 }
 
 /// A composed frame; its fields are the keys of the JSON output.
@@ -123,6 +125,9 @@ impl Sample {
                         sample.signal(&point).take(name, &point);
                     } else if name.starts_with("bus_") || name.starts_with("interface_") {
                         sample.bus(&point).take(name, &point);
+                    } else if let Some(name) = name.strip_prefix("link_") {
+                        let bus = sample.buses.iter_mut().find(|bus| bus.name == point.label("link"));
+                        bus.into_iter().for_each(|bus| bus.take_link(name, &point));
                     }
                 }
             }
@@ -211,10 +216,21 @@ impl Bus {
         }
     }
 
+    fn take_link(&mut self, name: &str, point: &Point<'_>) {
+        match name {
+            "up" => self.has_peer = Some(point.value > 0.0),
+            "waiting_frames" => self.queue = Some(point.count()),
+            "lost_frames_total" | "dropped_frames_total" => self.lost += point.count(),
+            "refused_frames_total" => self.errors += point.count(),
+            _ => {}
+        }
+    }
+
     pub(super) fn state(&self) -> &str {
         match (self.received, self.is_up, &self.state) {
             (None, ..) => "away",
             (_, false, _) => "down",
+            _ if self.has_peer == Some(false) => "no-peer",
             (_, true, None) => "up",
             (_, true, Some(state)) => state,
         }
@@ -273,6 +289,28 @@ mod tests {
         );
         let text = SAID.splitn(3, "---\n").nth(2).unwrap();
         insta::assert_debug_snapshot!(Sample::read(text).unwrap());
+    }
+
+    #[test]
+    fn a_link_is_a_bus_with_a_peer() {
+        let of_bus = |up: u8| {
+            format!(
+                "candor_build_info{{version=\"1\",engine=\"auto\"}} 1\n\
+                 candor_bus_up{{bus=\"rear\",interface=\"rear\"}} 1\n\
+                 candor_interface_frames_total{{bus=\"rear\",interface=\"rear\",direction=\"received\"}} 7\n\
+                 candor_link_up{{link=\"rear\"}} {up}\n\
+                 candor_link_waiting_frames{{link=\"rear\"}} 5\n\
+                 candor_link_lost_frames_total{{link=\"rear\"}} 3\n\
+                 candor_link_dropped_frames_total{{link=\"rear\",reason=\"too-old\"}} 2\n\
+                 candor_link_refused_frames_total{{link=\"rear\",reason=\"loop\"}} 1\n\
+                 candor_link_up{{link=\"of-another-file\"}} 1\n# EOF\n"
+            )
+        };
+        for (up, state) in [(1, "up"), (0, "no-peer")] {
+            let sample = Sample::read(&of_bus(up)).unwrap();
+            let [bus] = &sample.buses[..] else { panic!("{:?}", sample.buses) };
+            assert_eq!((bus.state(), bus.queue, bus.lost, bus.errors), (state, Some(5), 5, 1));
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ fn sample(second: u64, routes: usize, buses: usize, is_measured: bool) -> Sample
         sent: Some(12 * second),
         errors: if number == 1 { 128 } else { 0 },
         lost: if number == 0 { 17 } else { 0 },
+        has_peer: None,
     };
     Sample {
         version: "0.1.0".into(),
