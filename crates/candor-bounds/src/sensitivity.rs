@@ -137,14 +137,25 @@ impl Search {
             self.held = bounds.unwrap_or_else(|| core::mem::take(&mut self.held));
             holds
         })?;
-        // The way to a bound decides which rule gives it if two do, and with it how late others can be. So it can be lower from
-        // the beginning.
+        // From the beginning, which is what counts, it can be otherwise: an analysis can give up, and the way to a bound decides
+        // which rule gives it if two do, and with it how late others can be.
         self.held = Progress::default();
         let holds = |number| self.if_all_hold(network(number)).is_some();
-        if found < most && holds(found + 1) {
-            found = largest(found + 1, most, holds)?;
+        let (known, mut step) = (found, 1);
+        while !holds(found) {
+            if found == least {
+                return None;
+            }
+            found = found.saturating_sub(step).max(least);
+            step *= 2;
         }
-        Some(found)
+        if found < known {
+            largest(found, known, holds)
+        } else if found < most && holds(found + 1) {
+            largest(found + 1, most, holds)
+        } else {
+            Some(found)
+        }
     }
 
     fn if_all_hold(&self, network: Network) -> Option<Progress> {
