@@ -175,6 +175,11 @@ impl Pace {
         is_late
     }
 
+    #[inline(always)]
+    fn judge_of(&self, seen: Seen, payload: &[u8], format: FrameFormat) -> Verdict {
+        if self.is_simple_and_late(seen.at.0) { Verdict::Send } else { self.judge_all(seen, payload, format) }
+    }
+
     /// The format is the last argument, so that the others stay in their registers.
     #[inline(never)]
     fn judge_all(&self, seen: Seen, payload: &[u8], format: FrameFormat) -> Verdict {
@@ -252,15 +257,11 @@ impl Compute for Pace {
     }
 
     fn judge(&self, seen: Seen, payload: &[u8]) -> Verdict {
-        if self.is_simple_and_late(seen.at.0) {
-            Verdict::Send
-        } else {
-            self.judge_all(seen, payload, FrameFormat::Classic)
-        }
+        self.judge_of(seen, payload, FrameFormat::Classic)
     }
 
     fn judge_fd(&self, seen: Seen, payload: &[u8]) -> Verdict {
-        self.judge_all(seen, payload, FrameFormat::Fd)
+        self.judge_of(seen, payload, FrameFormat::Fd)
     }
 
     fn equals(&self, other: &dyn Any) -> bool {
