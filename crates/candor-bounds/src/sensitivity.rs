@@ -29,7 +29,7 @@ impl Network {
     /// # Errors
     /// All [`Network::problems`], if there are any.
     pub fn highest_load(&self, assumptions: Assumptions) -> Result<Option<Growth>, Vec<Problem>> {
-        let mut search = Search::new(self, assumptions)?;
+        let search = Search::new(self, assumptions)?;
         let grown = |per_mille: u64| {
             let mut network = self.clone();
             for message in &mut network.messages {
@@ -61,7 +61,7 @@ impl Network {
     /// # Panics
     /// If the network has no such bus.
     pub fn lowest_bit_rate(&self, bus: BusId, assumptions: Assumptions) -> Result<Option<BitRate>, Vec<Problem>> {
-        let mut search = Search::new(self, assumptions)?;
+        let search = Search::new(self, assumptions)?;
         let present = self.buses[bus.0];
         let scaled = |rate: BitRate, slower: u64| {
             let scaled = u64::from(rate.bits_per_second()) * slower / u64::from(present.nominal.bits_per_second());
@@ -87,7 +87,7 @@ impl Network {
     /// # Errors
     /// All [`Network::problems`], if there are any.
     pub fn longest_latency(&self, assumptions: Assumptions) -> Result<Option<Ns>, Vec<Problem>> {
-        let mut search = Search::new(self, assumptions)?;
+        let search = Search::new(self, assumptions)?;
         let forwarded = self.messages.iter().filter(|message| matches!(message.origin, Origin::Forwarded { .. }));
         let Some(deadline) = forwarded.map(|message| message.deadline).max() else { return Ok(None) };
         let later = |us: u64| {
@@ -108,20 +108,13 @@ impl Network {
 struct Search {
     assumptions: Assumptions,
     clock: Clock,
-    /// Bounds of the last network that held: the next one goes on from them, which is several times faster than from the
-    /// beginning, and needs fewer steps. Close to full load, it finds bounds where [`Network::analyse`] gives up.
-    held: Progress,
 }
 
 impl Search {
     fn new(network: &Network, assumptions: Assumptions) -> Result<Self, Vec<Problem>> {
         let problems = network.problems();
         let clock = || Clock::new(assumptions.lengths, &network.messages);
-        if problems.is_empty() {
-            Ok(Self { assumptions, clock: clock(), held: Progress::default() })
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(Self { assumptions, clock: clock() }) } else { Err(problems) }
     }
 
     fn analyse(&self, network: Network) -> Analysis {
@@ -130,17 +123,19 @@ impl Search {
 
     /// The largest number for which all deadlines of this network hold, if they hold for all smaller ones. `None` if they do not
     /// for the least.
-    fn largest(&mut self, least: u64, most: u64, network: impl Fn(u64) -> Network) -> Option<u64> {
+    fn largest(&self, least: u64, most: u64, network: impl Fn(u64) -> Network) -> Option<u64> {
+        // Each network goes on from the bounds of the last one that held, which is several times faster than from the beginning,
+        // and needs fewer steps. Close to full load, it finds bounds where `Network::analyse` gives up.
+        let mut held = Progress::default();
         let mut found = largest(least, most, |number| {
-            let bounds = self.if_all_hold(network(number));
+            let bounds = self.if_all_hold(network(number), &held);
             let holds = bounds.is_some();
-            self.held = bounds.unwrap_or_else(|| core::mem::take(&mut self.held));
+            held = bounds.unwrap_or_else(|| core::mem::take(&mut held));
             holds
         })?;
         // From the beginning, which is what counts, it can be otherwise: an analysis can give up, and the way to a bound decides
         // which rule gives it if two do, and with it how late others can be.
-        self.held = Progress::default();
-        let holds = |number| self.if_all_hold(network(number)).is_some();
+        let holds = |number| self.if_all_hold(network(number), &Progress::default()).is_some();
         let (known, mut step) = (found, 1);
         while !holds(found) {
             if found == least {
@@ -158,8 +153,8 @@ impl Search {
         }
     }
 
-    fn if_all_hold(&self, network: Network) -> Option<Progress> {
-        Analysis::if_all_hold(network, self.assumptions, &self.clock, &self.held)
+    fn if_all_hold(&self, network: Network, at_least: &Progress) -> Option<Progress> {
+        Analysis::if_all_hold(network, self.assumptions, &self.clock, at_least)
     }
 }
 
