@@ -45,7 +45,8 @@ pub struct Analysis {
     prepared: Vec<Prepared>,
     states: Vec<State>,
     rules: Vec<Rule>,
-    worst: Vec<Worst>,
+    /// Of [`Bound::instance`].
+    instances: Vec<u64>,
     /// From the release at the first sender to the earliest moment at which the message is queued.
     earliest: Vec<u64>,
     on_bus: Vec<Vec<usize>>,
@@ -147,7 +148,22 @@ impl Analysis {
     pub(crate) fn new(network: Network, assumptions: Assumptions, clock: &Clock) -> Self {
         let mut analysis = Self::prepare(network, assumptions, clock);
         analysis.run(|_, _| false);
+        analysis.settle();
         analysis
+    }
+
+    /// Takes the least of all rules, with what is known of all messages now.
+    ///
+    /// It can be less than the bound of an earlier pass: a rule may count fewer frames when more is known of the queues.
+    fn settle(&mut self) {
+        for at in 0..self.prepared.len() {
+            let Some((rule, _, worst)) = self.least(at) else { continue };
+            if self.states[at].response != FOREVER {
+                self.states[at].response = worst.response;
+            }
+            self.rules[at] = rule;
+            self.instances[at] = worst.instance;
+        }
     }
 
     /// The bounds if all deadlines hold. Bounds only grow, so the first miss is enough.
@@ -204,7 +220,7 @@ impl Analysis {
             prepared,
             states: vec![State::default(); count],
             rules: vec![Rule::Priority; count],
-            worst: vec![Worst::UNBOUNDED; count],
+            instances: vec![0; count],
             earliest: vec![0; count],
             on_bus,
             passes: 0,
@@ -317,7 +333,6 @@ impl Analysis {
             has_changed |= (new.waiting, new.eligible) != (old.waiting, old.eligible);
             self.states[at] = new;
             self.rules[at] = rule;
-            self.worst[at] = worst;
             if stops(self, at) {
                 return None;
             }
@@ -358,7 +373,7 @@ impl Analysis {
             jitter: known(state.jitter),
             frame: self.times[at],
             rule: self.rules[at],
-            instance: self.worst[at].instance,
+            instance: self.instances[at],
             deadline: self.network.messages[at].deadline,
         }
     }
@@ -425,7 +440,8 @@ impl Analysis {
             return None;
         }
         let longest = self.on_bus[own.bus].iter().map(|&at| (at, self.prepared[at].cost)).max_by_key(|(_, cost)| *cost);
-        let scenario = Scenario { blocking: longest, ..self.scenario(at)? };
+        let (_, scenario, _) = self.least(at)?;
+        let scenario = Scenario { blocking: longest, ..scenario };
         scenario.first().map(|response| Ns(response.saturating_add(self.earliest[at])))
     }
 
@@ -451,17 +467,17 @@ impl Analysis {
         (worst.response != FOREVER).then(|| Ns(worst.response.saturating_add(self.earliest[message])))
     }
 
-    pub(crate) fn worst(&self, message: MessageId) -> Worst {
-        self.worst[message.0]
-    }
-
     pub(crate) fn prepared(&self, message: usize) -> Prepared {
         self.prepared[message]
     }
 
-    /// The scenario that gives the bound.
-    pub(crate) fn scenario(&self, message: usize) -> Option<Scenario> {
-        let scenarios = self.view(self.prepared[message].bus).scenarios(message);
-        scenarios.into_iter().map(|(_, scenario)| scenario).min_by_key(|scenario| scenario.worst().response)
+    /// The scenario that gives the bound, and its worst case.
+    pub(crate) fn least(&self, message: usize) -> Option<(Rule, Scenario, Worst)> {
+        let scenarios = self.view(self.prepared[message].bus).scenarios(message).into_iter();
+        let worst = scenarios.map(|(rule, scenario)| {
+            let worst = scenario.worst();
+            (rule, scenario, worst)
+        });
+        worst.min_by_key(|(_, _, worst)| worst.response)
     }
 }

@@ -64,9 +64,8 @@ impl Analysis {
     /// If the network has no such message.
     #[must_use]
     pub fn timeline(&self, message: MessageId) -> Option<Timeline> {
-        let worst = self.worst(message);
         self.bound(message).response?;
-        let scenario = self.scenario(message.0)?;
+        let (_, scenario, worst) = self.least(message.0)?;
         if scenario.spacing > 0 || !scenario.groups.is_empty() {
             return None;
         }
