@@ -8,7 +8,6 @@ mod link;
 mod modes;
 mod traffic;
 
-use std::any::Any;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use std::time::Duration;
 pub use crate::engine::{Engine, UserEngine};
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use candor_core::job::Compute;
 pub use candor_core::job::{BusIndex, Computed, Echo, Incoming, RouteIndex, SendAs, Timestamp};
 use candor_core::payload::PayloadPattern;
 use candor_core::realtime::Realtime;
@@ -305,11 +305,8 @@ impl Route {
         self.checks_of().next()
     }
 
-    fn checks_of<T: 'static>(&self) -> impl Iterator<Item = &T> {
-        self.checks.iter().filter_map(|check| {
-            let any: &dyn Any = &**check.inner();
-            any.downcast_ref()
-        })
+    fn checks_of<T: Compute>(&self) -> impl Iterator<Item = &T> {
+        self.checks.iter().filter_map(Computed::downcast_ref)
     }
 
     /// Verdicts of its `check`, by name, and how many frames had them.
@@ -373,8 +370,7 @@ impl ComposedFrame {
     /// Sources whose frames are checked, as bus and message, with verdicts by name and how many frames had them.
     pub fn verdicts(&self) -> impl Iterator<Item = (&str, Vec<(&'static str, u64)>)> {
         self.checks.iter().enumerate().filter_map(|(at, check)| {
-            let any: &dyn Any = &**check.as_ref()?.inner();
-            let counts = any.downcast_ref::<Check>()?.counts();
+            let counts = check.as_ref()?.downcast_ref::<Check>()?.counts();
             let signal = self.composition.inputs.iter().position(|input| input.source == at)?;
             let (message, _signal) = self.signals.get(signal)?.from.rsplit_once('.')?;
             Some((message, counts.map(|(verdict, frames)| (verdict.name(), frames)).collect()))

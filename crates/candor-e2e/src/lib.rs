@@ -80,7 +80,7 @@ pub use names::{IdMode, Profile};
 pub use place::{ByteOrder, Place};
 pub use profile::Settings;
 pub use protection::Protection;
-pub use route::{Check, Counted, Protect, computed};
+pub use route::{Check, Counted, Protect};
 pub use scheme::{Counter, DataId, Scheme};
 pub use state::{Receiver, Sender};
 pub use verdict::Verdict;

@@ -1,7 +1,6 @@
 //! Checks and protections of routes, with a state that several rule sets share: a reload goes on with it.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -202,10 +201,4 @@ impl Compute for Protect {
         };
         if is_protected { Fate::Send } else { Fate::Delete }
     }
-}
-
-/// A check or a protection as a rule set takes it.
-#[must_use]
-pub fn computed(compute: impl Compute) -> candor_core::job::Computed {
-    candor_core::job::Computed::new(Arc::new(compute))
 }

@@ -302,18 +302,17 @@ impl Compute for Protect {
 /// follows that already, or nothing.
 #[must_use]
 pub fn relinked(computed: &Computed, source: impl Fn(&str) -> Option<SyncSource>) -> Option<Computed> {
-    let any: &dyn Any = &**computed.inner();
     let elsewhere = |secured: &Secured| {
         let own = secured.sync.as_ref()?;
         source(&own.name).filter(|other| !Arc::ptr_eq(&own.last, &other.last))
     };
-    if let Some(Check { secured, options, .. }) = any.downcast_ref() {
+    if let Some(Check { secured, options, .. }) = computed.downcast_ref() {
         let check = Check::new(secured.scheme.clone(), &secured.key, Some(elsewhere(secured)?), *options);
-        return check.ok().map(|check| Computed::new(Arc::new(check)));
+        return check.ok().map(Computed::new);
     }
-    let Protect { secured, .. } = any.downcast_ref()?;
+    let Protect { secured, .. } = computed.downcast_ref()?;
     let protect = Protect::new(secured.scheme.clone(), &secured.key, Some(elsewhere(secured)?));
-    protect.ok().map(|protect| Computed::new(Arc::new(protect)))
+    protect.ok().map(Computed::new)
 }
 
 /// Gives a frame this length, at most 64 bytes.

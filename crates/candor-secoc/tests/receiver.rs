@@ -1,8 +1,6 @@
 //! Verdicts on sequences of frames, and what is left of them.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::sync::Arc;
-
 use Verdict::{NoFreshness, NoSync, Ok, Repeated, Replayed, WrongLength, WrongMac};
 use candor_core::frame::Frame;
 use candor_core::job::{Compute as _, Computed, RealtimeNs};
@@ -281,10 +279,9 @@ fn states_are_taken_over_if_scheme_key_and_sync_frame_are_the_same() {
 fn new_followers_of_a_running_sync_frame_are_linked_to_it() {
     let (running, new) = (Synced::new(), Synced::new());
     running.sync((1, 2));
-    let computed = |check: Check| Computed::new(Arc::new(check));
     let scheme = Scheme::profile_3(0x131, 4);
-    let follower = computed(Check::new(scheme.clone(), &key(), Some(new.source()), Options::default()).unwrap());
-    let sender = Computed::new(Arc::new(Protect::new(scheme, &key(), Some(new.source())).unwrap()));
+    let follower = Computed::new(Check::new(scheme.clone(), &key(), Some(new.source()), Options::default()).unwrap());
+    let sender = Computed::new(Protect::new(scheme, &key(), Some(new.source())).unwrap());
     let send = |sender: &Computed| sender.change_frame(RealtimeNs::UNKNOWN, &mut frame("131#01020304"));
     assert_eq!(send(&sender), Fate::Delete);
     let link = |one: &Computed, to: &Synced| candor_secoc::relinked(one, |name| (name == "sync").then(|| to.source()));
@@ -293,7 +290,9 @@ fn new_followers_of_a_running_sync_frame_are_linked_to_it() {
     let follower = link(&follower, &running).unwrap();
     let mut one = Frame::classic(candor_core::frame::RawId(0x131), &running.line.frame(1 << 28 | 2 << 8)).unwrap();
     assert_eq!(follower.change_frame(RealtimeNs::UNKNOWN, &mut one), Fate::Send);
-    assert!(link(&computed(Check::new(Scheme::sync(0xF), &key(), None, Options::default()).unwrap()), &new).is_none());
+    assert!(
+        link(&Computed::new(Check::new(Scheme::sync(0xF), &key(), None, Options::default()).unwrap()), &new).is_none()
+    );
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Changes of signals in frames that are forwarded.
 
 use std::any::Any;
-use std::sync::Arc;
 
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, RawId};
 use candor_core::job::{Compute, Computed, Seen};
@@ -200,7 +199,7 @@ impl Changes {
     pub fn computed(messages: Vec<(RawId, Vec<Change>)>) -> Computed {
         let of_message = |(id, changes): (RawId, Vec<Change>)| OfMessage { id: key(id), changes: changes.into() };
         let messages = messages.into_iter().map(of_message).collect();
-        Computed::new(Arc::new(Self { messages }))
+        Computed::new(Self { messages })
     }
 }
 

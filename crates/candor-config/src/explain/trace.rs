@@ -1,7 +1,5 @@
 //! Steps of one job for one frame.
 
-use std::any::Any;
-
 use super::Deleted;
 use crate::plan::SendAs;
 use candor_core::frame::{CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat};
@@ -98,8 +96,7 @@ pub fn trace(job: &Job, frame: &Frame) -> Trace {
 
 /// True if a check refuses what was claimed on a bus.
 fn learns(check: &Computed) -> bool {
-    let any: &dyn Any = &**check.inner();
-    any.downcast_ref().is_some_and(Claimed::learns)
+    check.downcast_ref().is_some_and(Claimed::learns)
 }
 
 struct Tracer {

@@ -1,7 +1,6 @@
 //! Checks that change no frame, one call for each job.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
@@ -35,7 +34,7 @@ impl JudgePool {
         }
         let judge = match checks {
             [_] => first.clone(),
-            several => Computed::new(Arc::new(Several(several.into()))),
+            several => Computed::new(Several(several.into())),
         };
         self.last = Some((checks.to_vec(), judge.clone()));
         Some(judge)

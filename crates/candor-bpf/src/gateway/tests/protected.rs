@@ -1,7 +1,6 @@
 //! Checksums and counters of protections, against the same steps in simple code.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use candor_core::arbitrary;
@@ -105,7 +104,7 @@ fn steps() -> impl Strategy<Value = Steps> {
 
 fn protecting(steps: Steps, job: Job) -> Job {
     let next = steps.counter.map_or(0, |counter| counter.min.into());
-    Job { protected: Some(Computed::new(Arc::new(Slow { steps, next: AtomicU32::new(next) }))), ..job }
+    Job { protected: Some(Computed::new(Slow { steps, next: AtomicU32::new(next) })), ..job }
 }
 
 proptest! {
@@ -191,7 +190,7 @@ fn a_protection_of_more_steps_is_refused() {
             other.is::<Self>()
         }
     }
-    let jobs = [Job { protected: Some(Computed::new(Arc::new(More))), ..plain(1, "123") }];
+    let jobs = [Job { protected: Some(Computed::new(More)), ..plain(1, "123") }];
     let compiled = compile(&jobs, BusIndex(0), FrameFormat::Classic.into(), Generation::Even, |_route| true, &[]);
     assert_eq!(compiled, Err(CompileError::Protection));
 }

@@ -1,7 +1,6 @@
 //! `guard`: what frames of a route must be like, and how soon they may follow each other.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::check::{Checks, conflict, lengths, value};
@@ -75,9 +74,9 @@ pub(super) fn guard(
     let is_one = matches!(selections, [one] if one.filter.normalise().list == ReceiveList::Exact);
     let states = if is_one || !is_each { States::One } else { States::Each(selections.len()) };
     let claimed = claimed.flatten().map(|(fixed, learns)| Claimed::new(fixed, learns, on_violation));
-    let claimed = claimed.map(|claimed| Computed::new(Arc::new(claimed)));
-    let form = has_shape.then(|| Computed::new(Arc::new(Form::new(shape, on_violation))));
-    let pace = has_pace.then(|| Computed::new(Arc::new(Pace::new(limits, states, on_violation))));
+    let claimed = claimed.map(Computed::new);
+    let form = has_shape.then(|| Computed::new(Form::new(shape, on_violation)));
+    let pace = has_pace.then(|| Computed::new(Pace::new(limits, states, on_violation)));
     Some((Guard { silent, alarm }, [claimed, form, pace]))
 }
 

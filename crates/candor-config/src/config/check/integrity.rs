@@ -1,7 +1,5 @@
 //! `check` and `protect`: checksums and counters of a route.
 
-use std::any::Any;
-
 use crate::config::check::{Checks, conflict, lengths, scheme_keys, secoc, value};
 use crate::config::code;
 use crate::config::spec::{CheckSpec, CrcSpec, PlaceSpec, ProtectSpec, RouteSpec, SchemeSpec, is_true};
@@ -15,7 +13,6 @@ use candor_core::job::{Computed, OnBad};
 use candor_core::rule::{Checksums, Modifications};
 use candor_e2e::{
     Algorithm, ByteOrder, Check, Checksum, Counted, Counter, IdMode, Place, Profile, Protect, Scheme, Settings, Unit,
-    computed,
 };
 
 /// The check and the protection of a route, each `None` if there is none.
@@ -66,7 +63,7 @@ pub(super) fn integrity(
         let made = Check::new(scheme, on_bad)
             .map_err(|wrong| value::refuse(&wrong, wrong.help(), &check.span, findings))
             .ok()?;
-        let Some(bytes) = substitute else { return Some(computed(made)) };
+        let Some(bytes) = substitute else { return Some(Computed::new(made)) };
         let payload = value::bytes(&bytes, findings)?;
         if !fits.contains(&payload.len()) {
             let message = format!("These are {} bytes; the frame has {}", payload.len(), fits.start());
@@ -78,7 +75,7 @@ pub(super) fn integrity(
             findings.error(code::INTEGRITY, &bytes.span, "Receivers would find this payload wrong, too", help);
             return None;
         }
-        Some(computed(made.substituting(&payload)))
+        Some(Computed::new(made.substituting(&payload)))
     });
     let protect = spec.protect.as_ref().and_then(|protect| {
         let counted = match protect.counter.as_ref().map(|word| (word, word.value.as_str())) {
@@ -108,10 +105,10 @@ pub(super) fn of_can_gw(
     modifications: &Modifications,
     checksums: Checksums,
 ) -> (Option<Computed>, Checksums) {
-    let of_scheme = protected.as_ref().filter(|_| checksums == Checksums::NONE).and_then(|protected| {
-        let compute: &dyn Any = &**protected.inner();
-        compute.downcast_ref::<Protect>()?.can_gw(usize::from(modifications.set.len?))
-    });
+    let of_scheme = protected
+        .as_ref()
+        .filter(|_| checksums == Checksums::NONE)
+        .and_then(|protected| protected.downcast_ref::<Protect>()?.can_gw(usize::from(modifications.set.len?)));
     match of_scheme {
         Some(checksums) => (None, checksums),
         None => (protected, checksums),
@@ -157,13 +154,15 @@ pub(super) fn of_source(check: &CheckSpec, place: &Span, len: usize, findings: &
         findings.error(code::INTEGRITY, &other.span, message, "remove `len`");
         return None;
     }
-    Check::new(scheme, on_bad).map_err(|wrong| value::refuse(&wrong, wrong.help(), place, findings)).ok().map(computed)
+    Check::new(scheme, on_bad)
+        .map_err(|wrong| value::refuse(&wrong, wrong.help(), place, findings))
+        .ok()
+        .map(Computed::new)
 }
 
 /// The bits that a protection by [`Protect`] writes into a byte of the payload.
 pub(super) fn written(protect: &Computed, byte: usize) -> u8 {
-    let compute: &dyn Any = &**protect.inner();
-    compute.downcast_ref::<Protect>().map_or(0, |protect| protect.written(byte))
+    protect.downcast_ref::<Protect>().map_or(0, |protect| protect.written(byte))
 }
 
 /// The protection, and the length of its longest payload.
@@ -189,7 +188,7 @@ fn protect(
     let made = Protect::new(scheme, counted)
         .map_err(|wrong| value::refuse(&wrong, wrong.help(), &spec.span, findings))
         .ok()?;
-    Some((computed(made), longest))
+    Some((Computed::new(made), longest))
 }
 
 /// True if the sent frame may have another length than the received one.

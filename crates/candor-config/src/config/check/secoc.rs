@@ -1,7 +1,6 @@
 //! `secoc` in `check` and `protect`: authenticated frames.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use crate::config::check::scheme_keys::{self, span};
 use crate::config::check::{Checks, lengths, value};
@@ -19,7 +18,7 @@ use candor_secoc::{Check, Freshness, Key, Options, Payload, Protect, Scheme, Syn
 
 /// The checks of sync frames, by the name of their routes. `None` after an error.
 #[derive(Default)]
-pub(super) struct Syncs(HashMap<String, Option<Arc<Check>>>);
+pub(super) struct Syncs(HashMap<String, Option<Computed>>);
 
 impl Syncs {
     /// Those of a file, before its other routes, which may stand above them.
@@ -29,7 +28,7 @@ impl Syncs {
             if let (Some(name), Some(check)) = (&route.name, &route.check)
                 && is_sync(&check.scheme.secoc)
             {
-                let sync = sync(route, check, names, findings).map(Arc::new);
+                let sync = sync(route, check, names, findings).map(Computed::new);
                 // Names are unique, which is checked elsewhere.
                 syncs.0.entry(name.value.clone()).or_insert(sync);
             }
@@ -122,8 +121,7 @@ pub(super) fn check(
     findings: &mut Findings,
 ) -> Option<Computed> {
     if is_sync(&check.scheme.secoc) {
-        let made = checks.syncs.0.get(&route.name.as_ref()?.value)?.clone()?;
-        return Some(Computed::new(made));
+        return checks.syncs.0.get(&route.name.as_ref()?.value)?.clone();
     }
     let spec = (&check.scheme.secoc, &check.scheme, &check.span);
     let (scheme, sync) = (scheme(route, spec, len, findings)?, source(spec, checks, findings)?);
@@ -133,9 +131,7 @@ pub(super) fn check(
     let key = key(&check.scheme.secoc, &check.span, checks.names, findings)?;
     let payload = if is_true(&check.strip) { Payload::Plain } else { Payload::Secured };
     let made = Check::new(scheme, key, sync, Options { on_bad, payload });
-    made.map(|check| Computed::new(Arc::new(check)))
-        .map_err(|wrong| value::refuse(&wrong, wrong.help(), &check.span, findings))
-        .ok()
+    made.map(Computed::new).map_err(|wrong| value::refuse(&wrong, wrong.help(), &check.span, findings)).ok()
 }
 
 /// The protection of a route. `None` after an error.
@@ -162,9 +158,7 @@ pub(super) fn protect(
     lengths::exists(code::INTEGRITY, needed, formats, findings);
     let key = key(&protect.scheme.secoc, &protect.span, checks.names, findings)?;
     let made = Protect::new(scheme, key, sync);
-    made.map(|protect| Computed::new(Arc::new(protect)))
-        .map_err(|wrong| value::refuse(&wrong, wrong.help(), &protect.span, findings))
-        .ok()
+    made.map(Computed::new).map_err(|wrong| value::refuse(&wrong, wrong.help(), &protect.span, findings)).ok()
 }
 
 /// `None` after an error; a key that cannot be read has been reported.
@@ -186,7 +180,7 @@ fn source(
 ) -> Option<Option<SyncSource>> {
     let Some(name) = &secoc.sync else { return Some(None) };
     match checks.syncs.0.get(&name.value) {
-        Some(sync) => Some(Some(sync.as_ref()?.sync_source(name.value.clone()))),
+        Some(sync) => Some(sync.as_ref()?.downcast_ref().map(|check: &Check| check.sync_source(name.value.clone()))),
         None => {
             let message = format!("No route with the name {} checks sync frames", quote(&name.value));
             let help = "write the name of a route with check = { secoc = \"sync\", key = \"…\" }";

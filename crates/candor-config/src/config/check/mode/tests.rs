@@ -129,15 +129,12 @@ fn what_was_counted_goes_on_in_the_next_mode() {
     let plan = loaded(&text).in_mode("service").unwrap();
     let tally = |plan: &Plan| plan.in_mode("service").unwrap().routes()[1].checks[0].clone();
     let first = tally(&plan);
-    let is_same = |one: &candor_core::job::Computed, other: &candor_core::job::Computed| {
-        std::ptr::addr_eq(&raw const **one.inner(), &raw const **other.inner())
-    };
-    assert!(is_same(&first, &tally(&plan.in_no_mode())));
+    assert!(first.is(&tally(&plan.in_no_mode())));
     // Read again while the mode does not last.
     let mut again = loaded(&text);
-    assert!(!is_same(&first, &tally(&again)));
+    assert!(!first.is(&tally(&again)));
     again.go_on_from(&plan.in_no_mode());
-    assert!(is_same(&first, &tally(&again)));
+    assert!(first.is(&tally(&again)));
 }
 
 /// A program that takes frames away runs before any socket.
