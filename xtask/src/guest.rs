@@ -96,27 +96,28 @@ pub(crate) fn on_arm64() -> anyhow::Result<()> {
     run(&Args { name: None, testbed: None, arch: Arch::Arm64, kernel: None })
 }
 
-/// The part of [`build`] that takes long: the programs, and [the tests](build_of_tests).
-pub(crate) fn build_of_programs() -> anyhow::Result<step::Logged> {
-    let command = static_build::build_of_lab(Arch::X86_64)?;
-    Ok(step::Logged { name: "build of static programs".to_owned(), command })
+/// The test of the gateway that guests run.
+const TEST: &str = "guest_gateway";
+
+/// The parts of [`build`] that take long.
+pub(crate) fn builds() -> anyhow::Result<Vec<step::Logged>> {
+    let logged = |name: &str, command: Command| step::Logged { name: name.to_owned(), command };
+    let gateway = static_build::build_of_gateway()?;
+    let tests = static_build::build_for_tests(TEST, Arch::X86_64)?;
+    Ok(vec![logged("build of the static gateway", gateway), logged("build of static programs and guest tests", tests)])
 }
 
-pub(crate) fn build_of_tests() -> anyhow::Result<step::Logged> {
-    let command = static_build::build_of_guest_test("guest_gateway", Arch::X86_64)?;
-    Ok(step::Logged { name: "build of static guest tests".to_owned(), command })
-}
-
-/// Builds the static candor-lab and the guest tests. candor-lab finds its programs for guests with another processor.
+/// Builds the static programs and the guest tests. candor-lab finds its programs for guests with another processor.
 pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
-    let lab = step::step("static programs", || {
-        let lab = static_build::lab()?;
-        static_build::check_size(&lab).map(|()| lab)
+    let (lab, test) = step::step("static programs and guest tests", || {
+        let (lab, test) = static_build::for_tests(TEST)?;
+        static_build::check_size(&lab).map(|()| (lab, test))
     })?;
-    if arch != Arch::X86_64 {
-        step::step("static programs for guests", || static_build::lab_for(arch))?;
+    if arch == Arch::X86_64 {
+        return Ok((lab, test));
     }
-    Ok((lab, step::step("static guest tests", || static_build::guest_test("guest_gateway", arch))?))
+    step::step("static programs for guests", || static_build::lab_for(arch))?;
+    Ok((lab, step::step("static guest tests", || static_build::guest_test(TEST, arch))?))
 }
 
 /// The guests of `cargo xtask test` with user-mode Linux, and those that count instructions.

@@ -89,19 +89,67 @@ pub(crate) fn check_size(lab: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The build of a test of the candor crate for guests.
-pub(crate) fn build_of_guest_test(name: &str, arch: Arch) -> anyhow::Result<Command> {
-    ensure_target(arch.target())?;
-    let arguments = ["test", "--no-run", "--profile", "guest-test", "--package", "candor", "--test", name, "--target"];
+/// The build of the gateway alone, as it is released.
+pub(crate) fn build_of_gateway() -> anyhow::Result<Command> {
+    ensure_target(Arch::X86_64.target())?;
     let mut command = step::cargo();
-    command.args(arguments).arg(arch.target());
+    command.args(["build", "--release", "--package", "candor", "--bin", "candor", "--target", Arch::X86_64.target()]);
     Ok(command)
 }
 
-/// Builds a test of the candor crate for guests and returns its path. The programs that guests start are those of [`lab`], so
-/// this build leaves out what makes it slow: link-time optimisation.
+/// The build of what tests the gateway: a test of the candor crate for guests, `candor-lab` and `candor-link`. It leaves out what
+/// takes long, link-time optimisation.
+pub(crate) fn build_for_tests(test: &str, arch: Arch) -> anyhow::Result<Command> {
+    ensure_target(arch.target())?;
+    let mut command = step::cargo();
+    command.args([
+        "build",
+        "--profile",
+        "guest-test",
+        "--target",
+        arch.target(),
+        "--package",
+        "candor",
+        "--test",
+        test,
+    ]);
+    if arch == Arch::X86_64 {
+        command.args([
+            "--package",
+            "candor-lab",
+            "--bin",
+            "candor-lab",
+            "--package",
+            "candor-net",
+            "--bin",
+            "candor-link",
+        ]);
+    }
+    Ok(command)
+}
+
+/// The programs of [`build_of_gateway`] and [`build_for_tests`] in one directory. Returns the path of candor-lab there, and of
+/// the test.
+pub(crate) fn for_tests(test: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+    step::run(&mut build_of_gateway()?)?;
+    let test = guest_test(test, Arch::X86_64)?;
+    let target = step::metadata()?.target_directory.into_std_path_buf();
+    let built = target.join(Arch::X86_64.target());
+    let folder = built.join("tested");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for program in ["release/candor", "guest-test/candor-lab", "guest-test/candor-link"] {
+        let program = built.join(program);
+        let copy = folder.join(program.file_name().unwrap_or_default());
+        std::fs::copy(&program, &copy).with_context(|| format!("cannot copy {}", program.display()))?;
+    }
+    let lab = folder.join("candor-lab");
+    bare_metal(&target, &lab)?;
+    Ok((lab, test))
+}
+
+/// Builds a test of the candor crate for guests and returns its path.
 pub(crate) fn guest_test(name: &str, arch: Arch) -> anyhow::Result<PathBuf> {
-    let mut build = build_of_guest_test(name, arch)?;
+    let mut build = build_for_tests(name, arch)?;
     build.args(["--message-format", "json"]);
     let output = build.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     if !output.status.success() {

@@ -39,7 +39,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     // Link-time optimisation leaves a processor idle.
-    step::lanes(vec![vec![guest::build_of_programs()?], vec![tests, guest::build_of_tests()?]])?;
+    step::lanes(vec![guest::builds()?, vec![tests]])?;
     let (lab, test) = guest::build(static_build::Arch::X86_64)?;
     // A guest has one processor, so there is room for two at a time.
     let [mut user_mode, mut counting] = guest::all(&lab, &test);
