@@ -92,6 +92,8 @@ enum Command {
     Parallel,
     /// Unpack the test shell of LAVA, which a test of candor-lab starts, and print its directory for CANDOR_LAVA.
     Lava,
+    /// Unpack Debian's tshark, which tests of candor-recording start, and print its directory for CANDOR_TSHARK.
+    Tshark,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -160,6 +162,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Slurm => peers::debian::SLURM.run(),
         Command::Parallel => peers::debian::PARALLEL.run(),
         Command::Lava => peers::debian::LAVA.run(),
+        Command::Tshark => peers::debian::TSHARK.run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -138,7 +138,7 @@ pub(crate) fn variables() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY, CAN_CANNELLONI, PYTHON_CAN, KUBERNETES_VALIDATE] {
         variables.extend(peer.obtain()?.map(|folder| (peer.variable, folder)));
     }
-    for tree in [debian::SLURM, debian::PARALLEL, debian::LAVA] {
+    for tree in [debian::SLURM, debian::PARALLEL, debian::LAVA, debian::TSHARK] {
         variables.extend(tree.variable()?);
     }
     Ok(variables)

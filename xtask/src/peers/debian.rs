@@ -13,6 +13,8 @@ pub(crate) struct Tree {
     /// What tests read its directory from.
     variable: &'static str,
     packages: &'static [&'static str],
+    /// Take all that they depend on, too.
+    takes_dependencies: bool,
 }
 
 /// Runs the scripts of `candor-lab measure --emit slurm`.
@@ -28,13 +30,23 @@ pub(crate) const SLURM: Tree = Tree {
         "liblua5.1-0",
         "libmunge2",
     ],
+    takes_dependencies: false,
 };
 
 /// Runs those of `--emit parallel`.
-pub(crate) const PARALLEL: Tree = Tree { name: "parallel", variable: "CANDOR_PARALLEL", packages: &["parallel"] };
+pub(crate) const PARALLEL: Tree =
+    Tree { name: "parallel", variable: "CANDOR_PARALLEL", packages: &["parallel"], takes_dependencies: false };
 
 /// Has the `lava-test-case` of LAVA's test shell.
-pub(crate) const LAVA: Tree = Tree { name: "lava", variable: "CANDOR_LAVA", packages: &["lava-dispatcher"] };
+pub(crate) const LAVA: Tree =
+    Tree { name: "lava", variable: "CANDOR_LAVA", packages: &["lava-dispatcher"], takes_dependencies: false };
+
+/// Reads the captures of candor-recording.
+pub(crate) const TSHARK: Tree =
+    Tree { name: "tshark", variable: "CANDOR_TSHARK", packages: &["tshark"], takes_dependencies: true };
+
+/// What every Debian has. Programs start with the loader of the machine, which needs its own C library.
+const OF_EVERY_MACHINE: [&str; 5] = ["libc6", "dpkg", "tar", "debconf", "install-info"];
 
 impl Tree {
     /// `cargo xtask slurm` and the commands of the others: prints what the variable must be.
@@ -72,11 +84,31 @@ impl Tree {
             std::fs::remove_dir_all(&part)?;
         }
         std::fs::create_dir_all(&packages)?;
-        step::run(Command::new("apt-get").args(["--quiet=2", "download"]).args(self.packages).current_dir(&packages))?;
+        let mut download = Command::new("apt-get");
+        download.args(["--quiet=2", "download"]).current_dir(&packages);
+        if self.takes_dependencies {
+            download.args(dependencies(self.packages)?);
+        } else {
+            download.args(self.packages);
+        }
+        step::run(&mut download)?;
         for package in std::fs::read_dir(&packages)? {
             step::run(Command::new("dpkg-deb").arg("--extract").arg(package?.path()).arg(&root))?;
         }
         std::fs::rename(&root, folder).with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(std::fs::remove_dir_all(&part)?)
     }
+}
+
+/// These packages and all on which they depend.
+fn dependencies(packages: &[&str]) -> anyhow::Result<Vec<String>> {
+    let others =
+        ["recommends", "suggests", "conflicts", "breaks", "replaces", "enhances"].map(|one| format!("--no-{one}"));
+    let listed = step::output(Command::new("apt-cache").args(["depends", "--recurse"]).args(others).args(packages))?;
+    // Names of packages stand at the start of a line, names between "<" and ">" are virtual.
+    let names = listed.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric()));
+    let mut names: Vec<_> = names.filter(|name| !OF_EVERY_MACHINE.contains(name)).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
 }

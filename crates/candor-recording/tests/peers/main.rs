@@ -1,7 +1,7 @@
 //! Each format and kind of frame, in both directions, compared with python-can (with asammdf for MDF4), tshark and Python's csv.
 //!
 //! `CANDOR_PYTHON_CAN` is a directory with `venv`, in which the Python packages are installed. `cargo xtask test` makes it and sets
-//! the variable; without it, the test prints `SKIP` and the reason. tshark is the one in `PATH`, or `CANDOR_TSHARK`.
+//! the variable; without it, the test prints `SKIP` and the reason. tshark is that of `CANDOR_TSHARK`, or of `PATH`.
 //!
 //! A difference must be listed in `known.txt`, with the format, the direction and the kind; and what is listed must be there.
 #![forbid(unsafe_code)]
@@ -13,12 +13,12 @@ mod require;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use candor_core::frame::Frame;
 use candor_core::random::SplitMix64;
-use candor_recording::{Buses, Clock, Counts, Direction, Format, Record, Sink};
+use candor_recording::{Buses, Clock, Counts, Direction, Format, Record, Sink, pcapng};
 use require::require;
 
 const START_NS: i64 = 1_700_000_000_000_000_000;
@@ -181,11 +181,65 @@ fn python_can_reads_and_writes_the_same() {
     check(&differences, &["python-can", "vblf"]);
 }
 
+/// A program of Wireshark: that of `CANDOR_TSHARK`, the directory of unpacked packages, or of `PATH`.
+fn wireshark(program: &str) -> Command {
+    let Some(root) = std::env::var_os("CANDOR_TSHARK").map(PathBuf::from) else { return Command::new(program) };
+    let mut command = Command::new(root.join("usr/bin").join(program));
+    let architecture = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let libraries = ["usr/lib", "lib"].map(|folder| root.join(folder).join(&architecture));
+    command.env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap());
+    command.env("WIRESHARK_DATA_DIR", root.join("usr/share/wireshark"));
+    command
+}
+
+fn has_wireshark() -> bool {
+    let version = wireshark("tshark").arg("--version").output().ok().filter(|output| output.status.success());
+    require("tshark", version, "tshark does not start: apt-get install tshark").is_some()
+}
+
+/// What it prints.
+fn output(command: &mut Command) -> String {
+    let output = command.env("TZ", "UTC").output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The blocks of `candor record`.
+#[test]
+fn wireshark_reads_buses_and_losses_of_a_recording() {
+    if !has_wireshark() {
+        return;
+    }
+    let mut bytes = Vec::new();
+    pcapng::section(&mut bytes);
+    pcapng::interface(&mut bytes, "powertrain", Some(500_000), "stamps: kernel");
+    pcapng::interface(&mut bytes, "body", None, "");
+    let at_ns = 1_700_000_000_123_456_789;
+    for (interface, direction) in [(0, Direction::Received), (1, Direction::Sent)] {
+        let frame = "123#1122".parse().unwrap();
+        pcapng::packet_block(&mut bytes, interface, at_ns, &frame, Some(direction), "");
+    }
+    pcapng::statistics(&mut bytes, 0, at_ns, 7, 2);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pcapng");
+    fs::write(&path, &bytes).unwrap();
+    let fields =
+        ["frame.time_epoch", "frame.interface_name", "can.id", "data.data"].map(|field| ["-e", field]).concat();
+    let frames = output(wireshark("tshark").arg("-r").arg(&path).args(["-T", "fields"]).args(fields));
+    let time = "1700000000.123456789";
+    assert_eq!(frames, format!("{time}\tpowertrain\t291\t1122\n{time}\tbody\t291\t1122\n"));
+    let told = output(wireshark("capinfos").arg(&path));
+    let told: Vec<_> = told.lines().map(str::trim).collect();
+    for line in ["Name = powertrain", "Speed = 500000", "Comment = stamps: kernel", "Name = body"] {
+        assert!(told.contains(&line), "{line}: {told:#?}");
+    }
+    let numbers: Vec<_> = told.iter().filter_map(|line| line.strip_prefix("Number of stat entries = ")).collect();
+    assert_eq!(numbers, ["1", "0"], "{told:#?}");
+}
+
 #[test]
 fn tshark_reads_the_same() {
-    let program = std::env::var("CANDOR_TSHARK").unwrap_or_else(|_unset| "tshark".to_owned());
-    let version = Command::new(&program).arg("--version").output().ok().filter(|output| output.status.success());
-    if require("tshark", version, "tshark does not start: apt-get install tshark").is_none() {
+    if !has_wireshark() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -195,11 +249,10 @@ fn tshark_reads_the_same() {
     for (kind, frames) in kinds() {
         let records = records(&frames, &mut buses);
         write(Format::Pcapng, &path, &records, &buses);
-        let mut tshark = Command::new(&program);
-        tshark.arg("-r").arg(&path).args(["-T", "fields", "-E", "separator=,"]).env("TZ", "UTC");
-        let output = tshark.args(FIELDS.iter().chain(&ERRORS).flat_map(|field| ["-e", field])).output().unwrap();
-        assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
-        let found: String = String::from_utf8(output.stdout).unwrap().lines().map(of_tshark).collect();
+        let mut tshark = wireshark("tshark");
+        tshark.arg("-r").arg(&path).args(["-T", "fields", "-E", "separator=,"]);
+        let found = output(tshark.args(FIELDS.iter().chain(&ERRORS).flat_map(|field| ["-e", field])));
+        let found: String = found.lines().map(of_tshark).collect();
         let mut wanted = expected(Format::Pcapng, &records, &buses);
         if kind == "error" {
             // tshark shows the bytes as words.
