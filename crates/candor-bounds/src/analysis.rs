@@ -152,17 +152,13 @@ impl Analysis {
         analysis
     }
 
-    /// Takes the least of all rules, with what is known of all messages now.
-    ///
-    /// It can be less than the bound of an earlier pass: a rule may count fewer frames when more is known of the queues.
+    /// Of rules that give a bound, takes the one that gives the least with what is known of all messages now.
     fn settle(&mut self) {
         for at in 0..self.prepared.len() {
-            let Some((rule, _, worst)) = self.least(at) else { continue };
-            if self.states[at].response != FOREVER {
-                self.states[at].response = worst.response;
+            if let Some((rule, _, worst)) = self.least(at) {
+                self.rules[at] = rule;
+                self.instances[at] = worst.instance;
             }
-            self.rules[at] = rule;
-            self.instances[at] = worst.instance;
         }
     }
 
@@ -467,11 +463,17 @@ impl Analysis {
         (worst.response != FOREVER).then(|| Ns(worst.response.saturating_add(self.earliest[message])))
     }
 
+    /// True if this is the worst case of a bound.
+    pub(crate) fn gives(&self, MessageId(message): MessageId, worst: Worst) -> bool {
+        worst.response != FOREVER && worst.response == self.states[message].response
+    }
+
     pub(crate) fn prepared(&self, message: usize) -> Prepared {
         self.prepared[message]
     }
 
-    /// The scenario that gives the bound, and its worst case.
+    /// The scenario that gives the bound, and its worst case. In rare networks, its response is less than the bound: an earlier
+    /// pass gave that one, and a rule may count fewer frames when more is known of the queues.
     pub(crate) fn least(&self, message: usize) -> Option<(Rule, Scenario, Worst)> {
         let scenarios = self.view(self.prepared[message].bus).scenarios(message).into_iter();
         let worst = scenarios.map(|(rule, scenario)| {

@@ -58,15 +58,15 @@ struct Job {
 impl Analysis {
     /// The worst case on the bus of this message, as the bound assumes it.
     ///
-    /// `None` without a bound, and for a band with a rate or with turns, whose bound is not made of single frames.
+    /// `None` without a bound, and for a band with a rate or with turns, whose bound is not made of single frames. In rare networks
+    /// a bound is more than any single scenario gives; there is none for it, either.
     ///
     /// # Panics
     /// If the network has no such message.
     #[must_use]
     pub fn timeline(&self, message: MessageId) -> Option<Timeline> {
-        self.bound(message).response?;
         let (_, scenario, worst) = self.least(message.0)?;
-        if scenario.spacing > 0 || !scenario.groups.is_empty() {
+        if !self.gives(message, worst) || scenario.spacing > 0 || !scenario.groups.is_empty() {
             return None;
         }
         let mut slots = Vec::new();

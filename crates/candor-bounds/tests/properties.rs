@@ -151,7 +151,9 @@ fn a_timeline_is_that_of_the_rule_that_gives_the_bound() {
         forwarded(1, 58, 1, 3, 0),
         queued(0, 95, 7, 1890, 0),
     ];
-    check_timelines(&Network { buses: vec![bus("500kbit/s"), bus("250kbit/s")], nodes, messages }).unwrap();
+    let network = Network { buses: vec![bus("500kbit/s"), bus("250kbit/s")], nodes, messages };
+    assert!(network.analyse(PUBLISHED).unwrap().timeline(MessageId(5)).is_some());
+    check_timelines(&network).unwrap();
 }
 
 proptest! {
