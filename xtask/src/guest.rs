@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use anyhow::bail;
 
 use crate::static_build::{self, Arch};
-use crate::step;
+use crate::{peers, step};
 
 /// Features of every guest: a test that misses one fails instead of skipping.
 const FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan,cgroup,guest,tc";
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let tests = args.name.as_deref();
     let (lab, test) = build(args.arch)?;
-    let mut command = command(&lab, &test, testbed, args.arch, args.kernel.as_deref(), tests.as_slice());
+    let mut command = command(&lab, &test, testbed, args.arch, args.kernel.as_deref(), tests.as_slice())?;
     // Some print figures.
     step::run(command.args(tests.map(|_one| "--nocapture")))
 }
@@ -121,21 +121,21 @@ pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
 }
 
 /// The guests of `cargo xtask test` with user-mode Linux, and those that count instructions.
-pub(crate) fn all(lab: &Path, test: &Path) -> [Vec<step::Logged>; 2] {
+pub(crate) fn all(lab: &Path, test: &Path) -> anyhow::Result<[Vec<step::Logged>; 2]> {
     let guest = |testbed: Testbed, kernel: Option<&str>, (tests, others): (&[&str], &[&str])| {
         let on = kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
         let name = format!("gateway tests in {}{on}", testbed.name());
-        let mut command = command(lab, test, testbed, Arch::X86_64, kernel, tests);
+        let mut command = command(lab, test, testbed, Arch::X86_64, kernel, tests)?;
         command.args(others.iter().flat_map(|name| ["--skip", *name]));
-        step::Logged { name, command }
+        anyhow::Ok(step::Logged { name, command })
     };
-    [
-        vec![guest(Testbed::Uml, None, (&[], &[]))],
+    Ok([
+        vec![guest(Testbed::Uml, None, (&[], &[]))?],
         vec![
-            guest(Testbed::Icount, Some(NEWEST), (&[], &OF_GATEWAYS)),
-            guest(Testbed::Icount, Some("debian-6.1"), (&OF_KERNELS, &[])),
+            guest(Testbed::Icount, Some(NEWEST), (&[], &OF_GATEWAYS))?,
+            guest(Testbed::Icount, Some("debian-6.1"), (&OF_KERNELS, &[]))?,
         ],
-    ]
+    ])
 }
 
 /// All guest tests on the kernels that [`all`] leaves out, or on which it runs only some.
@@ -143,7 +143,7 @@ pub(crate) fn on_other_kernels() -> anyhow::Result<()> {
     let (lab, test) = build(Arch::X86_64)?;
     ["debian-6.1", "debian-6.12", NEWEST, "debian-7.3-rt"].into_iter().try_for_each(|kernel| {
         step::step(&format!("gateway tests on {kernel}"), || {
-            step::run(&mut command(&lab, &test, Testbed::Icount, Arch::X86_64, Some(kernel), &[]))
+            step::run(&mut command(&lab, &test, Testbed::Icount, Arch::X86_64, Some(kernel), &[])?)
         })
     })
 }
@@ -171,14 +171,25 @@ fn redirects_frames(kernel: &str) -> bool {
 }
 
 /// Runs the test binary as root in a guest. Tests share its interfaces and modules, so one runs at a time.
-fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option<&str>, tests: &[&str]) -> Command {
+fn command(
+    lab: &Path,
+    test: &Path,
+    testbed: Testbed,
+    arch: Arch,
+    kernel: Option<&str>,
+    tests: &[&str],
+) -> anyhow::Result<Command> {
     let name = test.file_name().unwrap_or_default().to_string_lossy();
     let (features, programs) = testbed.features();
     let queues = if arch == Arch::X86_64 && kernel.is_some_and(redirects_frames) { ",bpf-queues" } else { "" };
     let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
     let programs_of_routes = if kernel.is_some_and(redirects_frames) { ",programs" } else { "" };
-    let variables =
-        [format!("CANDOR_REQUIRE={FEATURES},{features}{programs_of_routes}{queues}")].into_iter().chain(chosen);
+    let peers = if testbed == Testbed::Uml { peers::sources::link_peers()? } else { None };
+    let link_peers = peers.iter().flat_map(|folder| peers::sources::PROGRAMS.map(|name| folder.join(name)));
+    let with_peers = if peers.is_some() { ",link-peers" } else { "" };
+    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}{programs_of_routes}{queues}{with_peers}")]
+        .into_iter()
+        .chain(chosen);
     let long_run = (!tests.contains(&LONG_RUN)).then_some(LONG_RUN);
     let mut command = Command::new(lab);
     command
@@ -187,6 +198,7 @@ fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option
         .args(programs.iter().flat_map(|program| ["--program", *program]))
         .arg("--program")
         .arg(lab.with_file_name("candor-link"))
+        .args(link_peers.flat_map(|program| ["--program".into(), program]))
         .args((arch == Arch::Arm64).then_some(["--arch", "arm64"]).into_iter().flatten())
         .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
         .arg("--copy")
@@ -197,5 +209,5 @@ fn command(lab: &Path, test: &Path, testbed: Testbed, arch: Arch, kernel: Option
         .args(["--test-threads=1", "--include-ignored"])
         .args(HOST_TESTS.iter().chain(&long_run).flat_map(|name| ["--skip", *name]))
         .args(tests);
-    command
+    Ok(command)
 }

@@ -94,6 +94,8 @@ enum Command {
     Lava,
     /// Unpack Debian's tshark, which tests of candor-recording start, and print its directory for CANDOR_TSHARK.
     Tshark,
+    /// Compile cannelloni and socketcand, which a test of links starts in guests, and print their directory.
+    LinkPeers,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -163,6 +165,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Parallel => peers::debian::PARALLEL.run(),
         Command::Lava => peers::debian::LAVA.run(),
         Command::Tshark => peers::debian::TSHARK.run(),
+        Command::LinkPeers => peers::sources::run(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -1,6 +1,7 @@
-//! Python packages that tests compare with, each in an environment of its own, and [programs of Debian](debian).
+//! Python packages that tests compare with, each in an environment of its own, [programs of Debian](debian) and [of others](sources).
 
 pub(crate) mod debian;
+pub(crate) mod sources;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -42,7 +42,7 @@ fn all(args: &Args) -> anyhow::Result<()> {
     step::lanes(vec![guest::builds()?, vec![tests]])?;
     let (lab, test) = guest::build(static_build::Arch::X86_64)?;
     // A guest has one processor, so there is room for two at a time.
-    let [mut user_mode, mut counting] = guest::all(&lab, &test);
+    let [mut user_mode, mut counting] = guest::all(&lab, &test)?;
     // Both lanes take about as long as each other.
     let browser = step::Logged { name: "tests of the browser".to_owned(), command: site::browser_test(&site) };
     user_mode.extend([ignored("laboratory", "laboratory"), browser]);

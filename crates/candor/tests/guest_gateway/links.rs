@@ -259,3 +259,63 @@ fn what_a_network_loses_is_counted() {
     one.candor.stop();
     two.candor.stop();
 }
+
+/// Frames from the left bus cross a link to the program of another project, which sends them on the right bus, and back.
+fn crosses(scene: &Scenario, link: &str, program: &str, arguments: &str, frames: &[&str]) {
+    let text = buses(&["left"])
+        + &format!("[link.net]\n{link}\n")
+        + &route("out", "left", "net", "")
+        + &route("in", "net", "left", "echo = true");
+    let start_peer = || {
+        let mut command = Command::new(program);
+        Guarded::spawn(command.args(arguments.split(' ')).stdin(Stdio::null()).stdout(Stdio::null()))
+    };
+    let mut peer = start_peer();
+    let side = Side::start(scene, "net", &text);
+    wait_until(&format!("{program} is connected"), || {
+        // One that cannot connect ends.
+        if peer.try_wait().unwrap().is_some() {
+            peer = start_peer();
+        }
+        side.counter("up", "net") == 1
+    });
+    let frames: Vec<Frame> = frames.iter().map(|text| text.parse().unwrap()).collect();
+    for (from, to) in [("left", "right"), ("right", "left")] {
+        let (sender, listener) = (scene.sender(from), scene.listener(to));
+        // The other program may not have opened its interface yet.
+        wait_until(&format!("{program} carries a frame to {to}"), || {
+            send(&sender, &classic(0x7FF, &[]));
+            hear(&listener, Duration::from_millis(200)).is_some()
+        });
+        while hear(&listener, Duration::from_millis(200)).is_some() {}
+        for frame in &frames {
+            send(&sender, frame);
+        }
+        for frame in &frames {
+            assert_eq!(next_frame(&listener).to_string(), frame.to_string(), "{program} {arguments}: {from} to {to}");
+        }
+    }
+    side.candor.stop();
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn programs_of_other_projects_carry_each_kind_of_frame() {
+    let Some(scene) = scene() else { return };
+    if !is_there(Feature::LinkPeers) {
+        return;
+    }
+    const DATA: [&str; 3] = ["123#", "123#1122334455667788", "12345678#AA"];
+    let all = [&DATA[..], &["123#R", "1FFFFFFF#R", "123##0", "12345678##1112233445566778899AABBCC"]].concat();
+    let udp = "protocol = \"cannelloni-udp\"\nlisten = \"127.0.0.1:4001\"\nconnect = \"127.0.0.1:4002\"";
+    crosses(&scene, udp, "cannelloni", "-I t-right -l 4002 -R 127.0.0.1 -r 4001 -t 1000", &all);
+    let tcp = "protocol = \"cannelloni-tcp\"";
+    let server = format!("{tcp}\nlisten = \"127.0.0.1:4003\"");
+    crosses(&scene, &server, "cannelloni", "-C c -I t-right -R 127.0.0.1 -r 4003 -t 1000", &all);
+    let client = format!("{tcp}\nconnect = \"127.0.0.1:4004\"");
+    crosses(&scene, &client, "cannelloni", "-C s -I t-right -l 4004 -t 1000", &all);
+    let client = "protocol = \"socketcand\"\nbus = \"t-right\"\nconnect = \"127.0.0.1:4005\"";
+    crosses(&scene, client, "socketcand", "-i t-right -l lo -n -p 4005", &DATA);
+    let server = "protocol = \"socketcand\"\nbus = \"x\"\nlisten = \"127.0.0.1:4006\"";
+    crosses(&scene, server, "socketcandcl", "-s 127.0.0.1 -i x,t-right -p 4006", &DATA);
+}

@@ -22,6 +22,7 @@ pub(crate) enum Feature {
     Controllers,
     Ets,
     Guest,
+    LinkPeers,
     Modules,
     NoSelfJobs,
     Programs,
@@ -62,6 +63,9 @@ impl Feature {
             | Self::RelativeCrc8
             | Self::SelfJobs => None,
             Self::Guest => std::env::var_os("CANDOR_TESTBED").is_none().then(|| "this is not a guest".to_owned()),
+            Self::LinkPeers => ["cannelloni", "socketcand", "socketcandcl"]
+                .into_iter()
+                .find_map(|program| starts(program, &["-h"]).err()),
             Self::Modules => {
                 let file = kernel::cangw_file().filter(|_| kernel::vcan_file().is_some());
                 file.is_none().then(|| "no file of can-gw or of vcan".to_owned())
