@@ -1,4 +1,4 @@
-//! `docs/cli.md`, generated from `--help` of both programs. Each has its part.
+//! `docs/cli.md`, generated from `--help` of the programs. Each has its part.
 
 use std::fmt::Write as _;
 use std::fs;
