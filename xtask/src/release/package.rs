@@ -43,33 +43,34 @@ impl Release {
         Ok(printed.lines().last().context("cargo-deb names no package")?.into())
     }
 
-    /// Man pages and completions, by the program for this machine.
+    /// Man pages and completions, by the programs for this machine.
     pub(super) fn write_pages(&self, target: &Target, package: &str) -> anyhow::Result<()> {
         let share = self.share(target, package);
         self.clear(&share)?;
-        let program = self.programs(of_this_machine()?).join(package);
-        let generate = || {
-            let mut command = self.command(&program);
-            command.arg("generate");
-            command
-        };
-        step::run(generate().arg("man").arg(share.join("man")))?;
+        let programs: &[&str] = if package == "candor" { &["candor", "candor-link"] } else { &[package] };
+        for name in programs {
+            let program = self.programs(of_this_machine()?).join(name);
+            let generate = || {
+                let mut command = self.command(&program);
+                command.arg("generate");
+                command
+            };
+            step::run(generate().arg("man").arg(share.join("man")))?;
+            let shells = [("bash", (*name).to_owned()), ("zsh", format!("_{name}")), ("fish", format!("{name}.fish"))];
+            for (shell, name) in shells {
+                fs::create_dir_all(share.join(shell)).with_context(|| format!("cannot create {}", share.display()))?;
+                let script = step::output(generate().args(["completions", shell]))?;
+                fs::write(share.join(shell).join(name), script)
+                    .with_context(|| format!("cannot write to {}", share.display()))?;
+            }
+        }
         if package == "candor" {
             // candor-lab has its own.
             fs::remove_file(share.join("man/candor-lab.1")).context("cannot remove candor-lab.1")?;
         }
         let pages = fs::read_dir(share.join("man")).context("cannot list man pages")?;
         let pages = pages.map(|page| Ok(page?.path())).collect::<std::io::Result<Vec<_>>>()?;
-        step::run(Command::new("gzip").args(["--best", "--no-name"]).args(pages))?;
-        let shells =
-            [("bash", package.to_owned()), ("zsh", format!("_{package}")), ("fish", format!("{package}.fish"))];
-        for (shell, name) in shells {
-            fs::create_dir_all(share.join(shell)).with_context(|| format!("cannot create {}", share.display()))?;
-            let script = step::output(generate().args(["completions", shell]))?;
-            fs::write(share.join(shell).join(name), script)
-                .with_context(|| format!("cannot write to {}", share.display()))?;
-        }
-        Ok(())
+        step::run(Command::new("gzip").args(["--best", "--no-name"]).args(pages))
     }
 
     /// Directory of generated files, which the lists in Cargo.toml refer to.
