@@ -41,6 +41,7 @@ const ARROWS: &[Crate] = &[
     uses("candor-userspace", &["core", "bpf", "config", "egress", "io", "netlink"]),
     uses("candor-engine", &["core", "bpf", "config", "egress", "guard", "io", "netlink", "signals", "userspace"]),
     uses("candor-net", &["cli", "config", "core", "io", "link"]),
+    uses("candor-bridge", &["cli", "config", "core", "guard", "io", "signals"]),
     uses("candor-wire", &["core", "io", "bus"]),
     uses("candor", &["core", "bounds", "cli", "config", "egress", "engine", "io", "netlink", "recording", "signals"]),
     uses(
@@ -68,9 +69,10 @@ const ARROWS: &[Crate] = &[
 /// Sources that may hold unsafe code, below crates/: the one crate of system calls, and the program that has no system to call.
 const UNSAFE: [&str; 2] = ["candor-io/src/lib.rs", "candor-bare/src/main.rs"];
 
-/// Crates that the gateway, which runs as root, must not link: the laboratory and the libraries that only it needs.
-const NOT_IN_THE_GATEWAY: [&str; 14] = [
+/// Crates that the gateway, which runs as root, must not link: the laboratory, the bridge and the libraries that only they need.
+const NOT_IN_THE_GATEWAY: [&str; 17] = [
     "candor-lab",
+    "candor-bridge",
     "candor-bare",
     "candor-bus",
     "candor-learn",
@@ -83,7 +85,9 @@ const NOT_IN_THE_GATEWAY: [&str; 14] = [
     "object",
     "indicatif",
     "plotters",
+    "rumqttc",
     "tempfile",
+    "zenoh",
 ];
 
 pub(crate) fn run() -> anyhow::Result<()> {

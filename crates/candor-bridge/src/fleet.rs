@@ -1,0 +1,193 @@
+//! Zenoh: one session for all buses.
+//!
+//! What it promises: frames and values leave in the order of the buses, reliably, and Zenoh may hold the bridge up
+//! (`CongestionControl::Block`). While nobody subscribes, or the router is away, they wait in the queue. What Zenoh had taken
+//! when a connection broke may be lost; the gap in the numbers of the frames shows it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use zenoh::bytes::Encoding;
+use zenoh::key_expr::KeyExpr;
+use zenoh::pubsub::Publisher;
+use zenoh::qos::CongestionControl;
+use zenoh::sample::{Sample, SampleKind};
+use zenoh::{Config, Session, Wait as _};
+
+use crate::admission::{Admission, Refusal};
+use crate::book::{Book, Kind, Publication};
+use crate::bridge::NamedBus;
+use crate::counts::Counts;
+use crate::keys;
+use crate::queue::Queue;
+use crate::settings::Zenoh;
+
+/// Entries between two looks at who listens.
+const MOST: usize = 256;
+/// Time between two looks while nobody listens.
+const LOOK: Duration = Duration::from_millis(20);
+/// What still waits at the end has this long to leave.
+const LEAVE: Duration = Duration::from_secs(1);
+/// Encoding of frames, with the name of the format in [`payload`](crate::payload).
+pub const FRAME_ENCODING: &str = "application/vnd.candor.frame";
+
+/// A failure of Zenoh, whose errors are of no type.
+#[derive(Debug, thiserror::Error)]
+#[error("Zenoh: {0}")]
+pub struct ZenohError(String);
+
+impl From<zenoh::Error> for ZenohError {
+    fn from(error: zenoh::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What the threads of a bridge share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Counters but for those of the queue.
+    pub counts: Mutex<Counts>,
+    /// Last values.
+    pub book: Mutex<Book>,
+    /// What waits for Zenoh.
+    pub queue: Queue<Publication>,
+}
+
+impl Shared {
+    /// Changes counters.
+    pub fn count(&self, change: impl FnOnce(&mut Counts)) {
+        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The session and what it has declared.
+#[derive(Debug)]
+pub struct Fleet {
+    session: Session,
+    heard: [Publisher<'static>; 2],
+}
+
+impl Fleet {
+    /// Opens the session, answers queries, and takes frames for the buses.
+    ///
+    /// # Errors
+    /// [`ZenohError`], for example if no router is there and the configuration says that there must be one.
+    pub fn open(
+        settings: &Zenoh,
+        admission: Admission,
+        buses: Vec<NamedBus>,
+        shared: &Arc<Shared>,
+    ) -> Result<Self, ZenohError> {
+        let config = match &settings.config {
+            Some(text) => Config::from_json5(text)?,
+            None => Config::default(),
+        };
+        let session = zenoh::open(config).wait()?;
+        let prefix = settings.prefix.clone();
+        // Not below `send`, where this session itself subscribes.
+        let publisher = |kind| session.declare_publisher(format!("{prefix}/*/{kind}/**")).wait();
+        let heard = [publisher("frame")?, publisher("signal")?];
+        let answers = Arc::clone(shared);
+        session
+            .declare_queryable(keys::all(&prefix))
+            .callback(move |query| answer(&answers, &query))
+            .background()
+            .wait()?;
+        let door = Door { prefix: prefix.clone(), admission: Mutex::new(admission), buses, start: Instant::now() };
+        let taken = Arc::clone(shared);
+        session
+            .declare_subscriber(keys::sends(&prefix))
+            .callback(move |sample| {
+                let sent = door.take(&sample);
+                taken.count(|counts| match sent {
+                    Ok(()) => counts.sent_to_bus += 1,
+                    Err(why) => counts.refuse(why),
+                });
+            })
+            .background()
+            .wait()?;
+        Ok(Self { session, heard })
+    }
+
+    /// Publishes what the queue has, until it is closed and empty.
+    pub fn publish(self, shared: &Shared) {
+        let mut end = None;
+        loop {
+            if shared.queue.is_closed() {
+                let end = *end.get_or_insert_with(|| Instant::now() + LEAVE);
+                if shared.queue.is_finished() || Instant::now() > end {
+                    break;
+                }
+            }
+            if !self.is_heard() {
+                shared.queue.drop_old(Instant::now());
+                std::thread::sleep(LOOK);
+                continue;
+            }
+            for one in shared.queue.take(LOOK, MOST) {
+                let is_taken = self.put(one).is_ok();
+                shared.count(|counts| {
+                    if is_taken {
+                        counts.published += 1;
+                    } else {
+                        *counts.dropped.entry("refused-by-zenoh").or_default() += 1;
+                    }
+                });
+            }
+        }
+        // Ends the session: what it has taken leaves before.
+        let _ = self.session.close().wait();
+    }
+
+    /// Somebody subscribes to frames or signals.
+    fn is_heard(&self) -> bool {
+        self.heard.iter().any(|one| one.matching_status().wait().is_ok_and(|status| status.matching()))
+    }
+
+    fn put(&self, one: Publication) -> Result<(), ZenohError> {
+        let put = self.session.put(one.key, one.bytes).encoding(encoding(one.kind));
+        Ok(put.congestion_control(CongestionControl::Block).wait()?)
+    }
+}
+
+fn encoding(kind: Kind) -> Encoding {
+    match kind {
+        Kind::Frame => FRAME_ENCODING.into(),
+        Kind::Signal => Encoding::APPLICATION_JSON,
+    }
+}
+
+fn answer(shared: &Shared, query: &zenoh::query::Query) {
+    let wanted = query.key_expr().clone();
+    let is_wanted = |key: &str| KeyExpr::try_from(key).is_ok_and(|key| wanted.intersects(&key));
+    let last = shared.book.lock().unwrap_or_else(PoisonError::into_inner).last(is_wanted);
+    for one in last {
+        if query.reply(one.key, one.bytes).encoding(encoding(one.kind)).wait().is_ok() {
+            shared.count(|counts| counts.answered += 1);
+        }
+    }
+}
+
+/// The way back to the buses.
+struct Door {
+    prefix: String,
+    admission: Mutex<Admission>,
+    buses: Vec<NamedBus>,
+    start: Instant,
+}
+
+impl Door {
+    fn take(&self, sample: &Sample) -> Result<(), Refusal> {
+        let (bus, id) = keys::parse_send(&self.prefix, sample.key_expr().as_str()).ok_or(Refusal::Malformed)?;
+        if sample.kind() != SampleKind::Put {
+            return Err(Refusal::Malformed);
+        }
+        // Under the lock, so that stamps of one thread are not behind those of another.
+        let admission = self.admission.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = i64::try_from(self.start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        let frame = admission.admit(bus, id, &sample.payload().to_bytes(), now)?;
+        drop(admission);
+        let bus = self.buses.iter().find(|one| one.name == bus).ok_or(Refusal::NotAllowed)?;
+        if bus.bus.write(&frame) { Ok(()) } else { Err(Refusal::BusFull) }
+    }
+}
