@@ -1,6 +1,5 @@
 //! The threads of a bridge: one reader for each bus, one publisher on Zenoh, two for MQTT.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -10,31 +9,17 @@ use crate::admission::Admission;
 use crate::board::Board;
 use crate::book::Book;
 use crate::broker::Broker;
-use crate::bus::Bus;
+use crate::bus::{Bus, NamedBus};
 use crate::counts::Counts;
 use crate::discovery;
-use crate::fleet::{Fleet, Shared, ZenohError};
+use crate::fleet::{Fleet, ZenohError};
 use crate::line::Line;
 use crate::queue::{Dropped, Queue};
 use crate::settings::{Mqtt, Settings};
+use crate::shared::Shared;
 
 /// A reader looks this often whether it should end.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// A bus under its name.
-#[derive(Clone)]
-pub struct NamedBus {
-    /// Name in the file.
-    pub name: String,
-    /// The bus.
-    pub bus: Arc<dyn Bus>,
-}
-
-impl fmt::Debug for NamedBus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamedBus").field("name", &self.name).finish_non_exhaustive()
-    }
-}
 
 /// A bridge that runs.
 #[derive(Debug)]

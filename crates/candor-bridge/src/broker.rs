@@ -12,8 +12,8 @@ use rumqttc::{Client, Connection, Event, LastWill, MqttOptions, Packet, QoS};
 
 use crate::board::Board;
 use crate::discovery;
-use crate::fleet::Shared;
 use crate::settings::Mqtt;
+use crate::shared::Shared;
 
 /// Messages that wait for the connection.
 const QUEUE: usize = 1024;

@@ -1,5 +1,6 @@
 //! Where frames come from and go to.
 
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,6 +22,21 @@ pub trait Bus: Send + Sync {
 
     /// Sends a frame without waiting. False if the bus has no room, or is not there.
     fn write(&self, frame: &Frame) -> bool;
+}
+
+/// A bus under its name.
+#[derive(Clone)]
+pub struct NamedBus {
+    /// Name in the file.
+    pub name: String,
+    /// The bus.
+    pub bus: Arc<dyn Bus>,
+}
+
+impl fmt::Debug for NamedBus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedBus").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// A CAN interface. It may go away and come back under its name. It does not receive what it sends.

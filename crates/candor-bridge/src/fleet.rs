@@ -15,12 +15,11 @@ use zenoh::sample::{Sample, SampleKind};
 use zenoh::{Config, Session, Wait as _};
 
 use crate::admission::{Admission, Refusal};
-use crate::book::{Book, Kind, Publication};
-use crate::bridge::NamedBus;
-use crate::counts::Counts;
+use crate::book::{Kind, Publication};
+use crate::bus::NamedBus;
 use crate::keys;
-use crate::queue::Queue;
 use crate::settings::Zenoh;
+use crate::shared::Shared;
 
 /// Entries between two looks at who listens.
 const MOST: usize = 256;
@@ -39,24 +38,6 @@ pub struct ZenohError(String);
 impl From<zenoh::Error> for ZenohError {
     fn from(error: zenoh::Error) -> Self {
         Self(error.to_string())
-    }
-}
-
-/// What the threads of a bridge share.
-#[derive(Debug)]
-pub struct Shared {
-    /// Counters but for those of the queue.
-    pub counts: Mutex<Counts>,
-    /// Last values.
-    pub book: Mutex<Book>,
-    /// What waits for Zenoh.
-    pub queue: Queue<Publication>,
-}
-
-impl Shared {
-    /// Changes counters.
-    pub fn count(&self, change: impl FnOnce(&mut Counts)) {
-        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 

@@ -6,8 +6,7 @@
 //!   └──── Admission ◀──────────────── Zenoh: PREFIX/BUS/send/ID
 //! ```
 //!
-//! Most modules use
-//! no network and no clock of their own.
+//! [`bridge`] has the threads, [`fleet`] is Zenoh, [`broker`] MQTT. The other modules use no network.
 #![forbid(unsafe_code)]
 
 pub mod admission;
@@ -24,4 +23,5 @@ pub mod line;
 pub mod payload;
 pub mod queue;
 pub mod settings;
+pub mod shared;
 pub mod signals;

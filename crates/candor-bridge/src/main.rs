@@ -58,6 +58,11 @@ fn run(args: &Cli) -> Outcome {
     if args.check {
         return Ok(Exit::Fine);
     }
+    // Zenoh tells there why a connection fails.
+    tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .init();
     // Before the first thread.
     let signals = EndingSignals::block()?;
     let open = |bus: &settings::Bus| -> Result<Arc<dyn Bus>, CannotError> {

@@ -92,7 +92,7 @@ fn frame(id: RawId, flags: u8, dlc: u8, data: &[u8]) -> Result<Frame, NotAFrame>
 /// True for a frame that [`encode`] and [`decode`] carry unchanged. Error messages of drivers are none.
 #[must_use]
 pub const fn can_carry(frame: &Frame) -> bool {
-    !frame.id.is_err() && !(matches!(frame.format, FrameFormat::Fd) && frame.id.is_rtr())
+    !(frame.id.is_err() || matches!(frame.format, FrameFormat::Fd) && frame.id.is_rtr())
 }
 
 #[cfg(test)]

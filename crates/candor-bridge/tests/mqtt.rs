@@ -2,6 +2,8 @@
 //!
 //! # Source
 //! <https://docs.oasis-open.org/mqtt/mqtt/v3.1.1/os/mqtt-v3.1.1-os.html>
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,6 @@
 //! A bridge between a bus in memory and sessions of Zenoh, over TCP on loopback.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::VecDeque;
 use std::net::TcpListener;
@@ -104,9 +106,12 @@ fn wait_for(bridge: &Bridge, what: &str, holds: impl Fn(&Counts) -> bool) {
     wait_until(what, || holds(&bridge.counts()));
 }
 
-/// What a subscriber got, as `KEY VALUE`.
-fn collect(session: &Session, keys: &str) -> Arc<Mutex<Vec<(String, Vec<u8>)>>> {
-    let got = Arc::new(Mutex::new(Vec::new()));
+/// Keys and values.
+type Got = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// What a subscriber got.
+fn collect(session: &Session, keys: &str) -> Got {
+    let got = Got::default();
     let into = Arc::clone(&got);
     let take = move |sample: Sample| {
         let bytes = sample.payload().to_bytes().into_owned();
