@@ -239,3 +239,53 @@ fn what_the_queue_cannot_hold_is_counted() {
     let counts = bridge.stop();
     assert_eq!((counts.received, counts.published, counts.dropped["queue-full"]), (25, 0, 15));
 }
+
+/// Router, vehicles and subscriber share the threads of Zenoh in this process, and a router that blocks occupies one. With the
+/// default of two, most frames were lost after Zenoh had taken them; with more, none:
+///
+/// `ZENOH_RUNTIME='(rx: (worker_threads: 32), net: (worker_threads: 8), acc: (worker_threads: 8), tx: (worker_threads: 8),
+/// app: (worker_threads: 8))' cargo test -p candor-bridge --test zenoh -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn a_hundred_vehicles_through_one_router() {
+    const VEHICLES: usize = 100;
+    const ROUNDS: usize = 500;
+    let port = free_port();
+    let router = session(&config("router", Some(port), None));
+    let listener = session(&config("client", None, Some(port)));
+    let got = collect(&listener, "candor/*/front/frame/*");
+    let vehicle = |at| {
+        let mut settings = settings(config("client", None, Some(port)), 16_384, LIMIT);
+        settings.buses[0].database = None;
+        settings.zenoh.as_mut().unwrap().prefix = format!("candor/car{at}");
+        start(&settings)
+    };
+    let vehicles: Vec<_> = (0..VEHICLES).map(vehicle).collect();
+    let begin = Instant::now();
+    for round in 0..ROUNDS {
+        vehicles.iter().for_each(|(_, bus)| bus.push("123#1122334455667788"));
+        let due = begin + Duration::from_millis(10) * u32::try_from(round).unwrap();
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    let end = Instant::now() + LIMIT;
+    while got.lock().unwrap().len() < VEHICLES * ROUNDS && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let took = begin.elapsed();
+    let lost = VEHICLES * ROUNDS - got.lock().unwrap().len();
+    for (bridge, _) in &vehicles {
+        let counts = bridge.counts();
+        if counts.published != ROUNDS as u64 {
+            println!("{}", counts.text());
+        }
+    }
+    for (bridge, _) in vehicles {
+        let counts = bridge.stop();
+        assert!(counts.dropped.is_empty(), "{counts:?}");
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let memory = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    println!("{} frames in {took:.2?}, {lost} lost, {memory}", VEHICLES * ROUNDS);
+    listener.close().wait().unwrap();
+    router.close().wait().unwrap();
+}
