@@ -1,4 +1,4 @@
-//! The threads of a bridge: one reader for each bus, one publisher on Zenoh, two for MQTT.
+//! The threads of a bridge: one reader for each bus, two for Zenoh, two for MQTT.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::broker::Broker;
 use crate::bus::{Bus, NamedBus};
 use crate::counts::Counts;
 use crate::discovery;
-use crate::fleet::{Fleet, ZenohError};
+use crate::fleet;
 use crate::line::Line;
 use crate::queue::{Dropped, Queue};
 use crate::settings::{Mqtt, Settings};
@@ -33,10 +33,8 @@ pub struct Bridge {
 
 impl Bridge {
     /// Starts it with these buses, one for each of the settings, in the same order. `tell` gets troubles of the connection.
-    ///
-    /// # Errors
-    /// [`ZenohError`] if there is no session.
-    pub fn start(settings: &Settings, buses: &[Arc<dyn Bus>], tell: fn(&str)) -> Result<Self, ZenohError> {
+    #[must_use]
+    pub fn start(settings: &Settings, buses: &[Arc<dyn Bus>], tell: fn(&str)) -> Self {
         let (queue, max_age) = settings.zenoh.as_ref().map_or((1, Duration::ZERO), |one| (one.queue, one.max_age));
         let shared = Arc::new(Shared {
             counts: Mutex::new(Counts::default()),
@@ -45,14 +43,10 @@ impl Bridge {
         });
         let named = settings.buses.iter().zip(buses);
         let named: Vec<_> = named.map(|(bus, one)| NamedBus { name: bus.name.clone(), bus: Arc::clone(one) }).collect();
-        let publisher = match &settings.zenoh {
-            Some(zenoh) => {
-                let fleet = Fleet::open(zenoh, Admission::new(&settings.allowed), named.clone(), &shared)?;
-                let shared = Arc::clone(&shared);
-                Some(thread::spawn(move || fleet.publish(&shared)))
-            }
-            None => None,
-        };
+        let publisher = settings.zenoh.clone().map(|zenoh| {
+            let (admission, named, shared) = (Admission::new(&settings.allowed), named.clone(), Arc::clone(&shared));
+            thread::spawn(move || fleet::publish(&zenoh, admission, named, &shared, tell))
+        });
         let lines: Vec<_> = settings.buses.iter().map(|bus| Line::new(bus, settings)).collect();
         let board = Arc::new(Mutex::new(Board::new(settings.mqtt.as_ref().map_or(Duration::ZERO, |one| one.interval))));
         let broker = settings.mqtt.as_ref().map(|mqtt| {
@@ -64,7 +58,7 @@ impl Bridge {
             thread::spawn(move || read(line, &*bus, &shared, &board, &stop))
         };
         let readers = lines.into_iter().zip(named).map(reader).collect();
-        Ok(Self { shared, stop, readers, publisher, broker })
+        Self { shared, stop, readers, publisher, broker }
     }
 
     /// Counters so far.

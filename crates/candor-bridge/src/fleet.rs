@@ -1,10 +1,14 @@
 //! Zenoh: one session for all buses.
 //!
+//! The session is opened in a thread of its own, which may wait for a router for hours and cannot be interrupted.
+//!
 //! What it promises: frames and values leave in the order of the buses, reliably, and Zenoh may hold the bridge up
 //! (`CongestionControl::Block`). While nobody subscribes, or the router is away, they wait in the queue. What Zenoh had taken
 //! when a connection broke may be lost; the gap in the numbers of the frames shows it.
 
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use zenoh::bytes::Encoding;
@@ -27,13 +31,18 @@ const MOST: usize = 256;
 const LOOK: Duration = Duration::from_millis(20);
 /// What still waits at the end has this long to leave.
 const LEAVE: Duration = Duration::from_secs(1);
+/// Time after an attempt that failed.
+const AGAIN: Duration = Duration::from_secs(1);
+/// A session that is not open after this time is told, and then once in each [`REMINDER`].
+const PATIENCE: Duration = Duration::from_secs(1);
+const REMINDER: Duration = Duration::from_secs(60);
 /// Encoding of frames, with the name of the format in [`payload`](crate::payload).
 pub const FRAME_ENCODING: &str = "application/vnd.candor.frame";
 
 /// A failure of Zenoh, whose errors are of no type.
 #[derive(Debug, thiserror::Error)]
 #[error("Zenoh: {0}")]
-pub struct ZenohError(String);
+struct ZenohError(String);
 
 impl From<zenoh::Error> for ZenohError {
     fn from(error: zenoh::Error) -> Self {
@@ -43,41 +52,104 @@ impl From<zenoh::Error> for ZenohError {
 
 /// The session and what it has declared.
 #[derive(Debug)]
-pub struct Fleet {
+struct Fleet {
     session: Session,
     heard: [Publisher<'static>; 2],
 }
 
+/// Opens the session, however long that takes, and publishes what the queue has, until it is closed and empty. `tell` gets what
+/// keeps the session from being opened.
+pub fn publish(settings: &Zenoh, admission: Admission, buses: Vec<NamedBus>, shared: &Arc<Shared>, tell: fn(&str)) {
+    let door = Door { prefix: settings.prefix.clone(), admission: Mutex::new(admission), buses, start: Instant::now() };
+    let mut ending = Ending::default();
+    if let Some(fleet) = wait(&open(settings, door, shared), shared, &mut ending, tell) {
+        fleet.publish(shared, &mut ending);
+    }
+}
+
+/// Starts the thread that opens the session. It is left behind if nobody waits for its session any more.
+fn open(settings: &Zenoh, door: Door, shared: &Arc<Shared>) -> Receiver<Result<Fleet, ZenohError>> {
+    let (opened, waiting) = mpsc::sync_channel(0);
+    let (settings, door, shared) = (settings.clone(), Arc::new(door), Arc::clone(shared));
+    thread::spawn(move || {
+        loop {
+            let fleet = Fleet::open(&settings, &door, &shared);
+            let is_open = fleet.is_ok();
+            if opened.send(fleet).is_err() || is_open {
+                break;
+            }
+            thread::sleep(AGAIN);
+        }
+    });
+    waiting
+}
+
+fn wait(
+    opened: &Receiver<Result<Fleet, ZenohError>>,
+    shared: &Shared,
+    ending: &mut Ending,
+    tell: fn(&str),
+) -> Option<Fleet> {
+    let (mut is_told, mut due) = (false, Instant::now() + PATIENCE);
+    let mut why = "there is no session yet".to_owned();
+    while !ending.is_over(shared) {
+        match opened.recv_timeout(LOOK) {
+            Ok(Ok(fleet)) => {
+                if is_told {
+                    tell("zenoh: the session is open");
+                }
+                return Some(fleet);
+            }
+            Ok(Err(ZenohError(now))) => why = now,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+        let now = Instant::now();
+        shared.queue.drop_old(now);
+        if now >= due {
+            tell(&format!("zenoh: {why}; frames wait, and the bridge goes on trying"));
+            (is_told, due) = (true, now + REMINDER);
+        }
+    }
+    None
+}
+
+/// The end of the queue, or of the time that is left for what still waits.
+#[derive(Debug, Default)]
+struct Ending(Option<Instant>);
+
+impl Ending {
+    fn is_over(&mut self, shared: &Shared) -> bool {
+        shared.queue.is_closed()
+            && (shared.queue.is_finished() || Instant::now() > *self.0.get_or_insert_with(|| Instant::now() + LEAVE))
+    }
+}
+
 impl Fleet {
     /// Opens the session, answers queries, and takes frames for the buses.
-    ///
-    /// # Errors
-    /// [`ZenohError`], for example if no router is there and the configuration says that there must be one.
-    pub fn open(
-        settings: &Zenoh,
-        admission: Admission,
-        buses: Vec<NamedBus>,
-        shared: &Arc<Shared>,
-    ) -> Result<Self, ZenohError> {
-        let config = match &settings.config {
+    fn open(settings: &Zenoh, door: &Arc<Door>, shared: &Arc<Shared>) -> Result<Self, ZenohError> {
+        let mut config = match &settings.config {
             Some(text) => Config::from_json5(text)?,
             None => Config::default(),
         };
+        // By default a client tries once and logs that each time.
+        if config.get_json("connect/timeout_ms").is_ok_and(|written| written == "null") {
+            config.insert_json5("connect/timeout_ms", "-1")?;
+        }
         let session = zenoh::open(config).wait()?;
-        let prefix = settings.prefix.clone();
+        let prefix = &settings.prefix;
         // Not below `send`, where this session itself subscribes.
         let publisher = |kind| session.declare_publisher(format!("{prefix}/*/{kind}/**")).wait();
         let heard = [publisher("frame")?, publisher("signal")?];
         let answers = Arc::clone(shared);
         session
-            .declare_queryable(keys::all(&prefix))
+            .declare_queryable(keys::all(prefix))
             .callback(move |query| answer(&answers, &query))
             .background()
             .wait()?;
-        let door = Door { prefix: prefix.clone(), admission: Mutex::new(admission), buses, start: Instant::now() };
-        let taken = Arc::clone(shared);
+        let (door, taken) = (Arc::clone(door), Arc::clone(shared));
         session
-            .declare_subscriber(keys::sends(&prefix))
+            .declare_subscriber(keys::sends(prefix))
             .callback(move |sample| {
                 let sent = door.take(&sample);
                 taken.count(|counts| match sent {
@@ -90,19 +162,11 @@ impl Fleet {
         Ok(Self { session, heard })
     }
 
-    /// Publishes what the queue has, until it is closed and empty.
-    pub fn publish(self, shared: &Shared) {
-        let mut end = None;
-        loop {
-            if shared.queue.is_closed() {
-                let end = *end.get_or_insert_with(|| Instant::now() + LEAVE);
-                if shared.queue.is_finished() || Instant::now() > end {
-                    break;
-                }
-            }
+    fn publish(self, shared: &Shared, ending: &mut Ending) {
+        while !ending.is_over(shared) {
             if !self.is_heard() {
                 shared.queue.drop_old(Instant::now());
-                std::thread::sleep(LOOK);
+                thread::sleep(LOOK);
                 continue;
             }
             for one in shared.queue.take(LOOK, MOST) {

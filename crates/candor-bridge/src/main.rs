@@ -70,7 +70,7 @@ fn run(args: &Cli) -> Outcome {
         Ok(Arc::new(interface.map_err(cannot(format!("open the CAN interface {}", bus.interface)))?))
     };
     let buses = settings.buses.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let bridge = Bridge::start(&settings, &buses, |text| render::err(&format!("{text}\n")))?;
+    let bridge = Bridge::start(&settings, &buses, |text| render::err(&format!("{text}\n")));
     let mut told = bridge.counts();
     while signals.wait(Duration::from_secs(1))?.is_none() {
         let counts = bridge.counts();

@@ -133,7 +133,7 @@ fn signals_are_announced_and_sent_after_each_connection() {
     let file = |path: &str| Ok(if path == "secret" { b"s3cret\n".to_vec() } else { dbc.to_vec() });
     let (settings, _) = settings::load(text.as_bytes(), &file).unwrap();
     let bus = Arc::new(Repeating(Mutex::new("123#2710000000000000".parse().unwrap())));
-    let bridge = Bridge::start(&settings, &[Arc::clone(&bus) as Arc<dyn Bus>], |_| {}).unwrap();
+    let bridge = Bridge::start(&settings, &[Arc::clone(&bus) as Arc<dyn Bus>], |_| {});
 
     let speed = |value: &str| format!("candor/car7/front/signal/ABS1/VehSpd {value}");
     let connect = "CONNECT candor-bridge-candor-car7 will candor/car7/status = offline user car7 password s3cret";

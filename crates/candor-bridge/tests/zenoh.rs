@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::net::TcpListener;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use candor_bridge::admission::Allowed;
@@ -90,7 +90,7 @@ fn settings(config: String, queue: usize, max_age: Duration) -> Settings {
 
 fn start(settings: &Settings) -> (Bridge, Arc<Memory>) {
     let bus = Arc::new(Memory::default());
-    let bridge = Bridge::start(settings, &[Arc::clone(&bus) as Arc<dyn Bus>], |_| {}).unwrap();
+    let bridge = Bridge::start(settings, &[Arc::clone(&bus) as Arc<dyn Bus>], |_| {});
     (bridge, bus)
 }
 
@@ -227,6 +227,34 @@ fn nothing_that_the_queue_can_hold_is_lost_while_the_router_restarts() {
     assert_eq!((counts.published, counts.dropped.len()), (501, 0), "{counts:?}");
     listener.close().wait().unwrap();
     router.close().wait().unwrap();
+}
+
+#[test]
+fn frames_wait_for_a_router_that_comes_later() {
+    let port = free_port();
+    let (bridge, bus) = start(&settings(config("client", None, Some(port)), 1000, LIMIT));
+    (0..500).for_each(|_| bus.push("101#"));
+    wait_for(&bridge, "all frames wait", |counts| counts.waiting == 500);
+    let router = session(&config("router", Some(port), None));
+    let listener = session(&config("client", None, Some(port)));
+    let got = collect(&listener, "candor/car7/front/frame/*");
+    wait_until("all frames come", || got.lock().unwrap().len() == 500);
+    let counts = bridge.stop();
+    assert_eq!((counts.published, counts.dropped.len()), (500, 0), "{counts:?}");
+    listener.close().wait().unwrap();
+    router.close().wait().unwrap();
+}
+
+#[test]
+fn a_bridge_without_a_router_drops_by_its_policy_and_ends() {
+    let (bridge, bus) = start(&settings(config("client", None, Some(free_port())), 10, Duration::from_millis(300)));
+    (0..25).for_each(|_| bus.push("101#"));
+    wait_for(&bridge, "old frames are dropped", |counts| counts.dropped.get("too-old") == Some(&10));
+    bus.push("102#");
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || ended.send(bridge.stop()));
+    let counts = end.recv_timeout(LIMIT).unwrap();
+    assert_eq!((counts.received, counts.published, counts.dropped["queue-full"]), (26, 0, 15), "{counts:?}");
 }
 
 #[test]
