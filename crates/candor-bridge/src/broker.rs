@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rumqttc::{Client, Connection, Event, LastWill, MqttOptions, Packet, QoS};
+use rumqttc::{Client, Connection, Event, LastWill, MqttOptions, Packet, QoS, TlsConfiguration, Transport};
 
 use crate::board::Board;
 use crate::discovery;
@@ -89,6 +89,9 @@ fn options(settings: &Mqtt, status: &str) -> MqttOptions {
     options.set_last_will(LastWill::new(status, discovery::OFFLINE, QoS::AtLeastOnce, true));
     if let Some((user, password)) = &settings.login {
         options.set_credentials(user, password);
+    }
+    if let Some(tls) = &settings.tls {
+        options.set_transport(Transport::tls_with_config(TlsConfiguration::Rustls(Arc::clone(tls))));
     }
     options
 }

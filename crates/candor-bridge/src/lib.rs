@@ -25,3 +25,4 @@ pub mod queue;
 pub mod settings;
 pub mod shared;
 pub mod signals;
+pub mod tls;

@@ -108,6 +108,7 @@ mod tests {
             discovery: None,
             interval: Duration::ZERO,
             login: None,
+            tls: None,
         };
         Settings { buses: vec![bus], zenoh: Some(zenoh), mqtt: Some(mqtt), allowed: Vec::new() }
     }

@@ -1,25 +1,29 @@
 //! The file of the bridge: text to checked settings. Files that it names are read through a function of the caller.
 
 use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use candor_config::config::code;
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::entry::{Entry, closest, entries, quote};
 use candor_core::document::keys::{Key, Named, Table, one_or_list, read};
-use candor_core::document::{self, Spanned, Text, limits};
+use candor_core::document::{self, Flag, Spanned, Text, limits};
 use candor_core::filter::Filter;
 use candor_core::ids::IdRange;
 use candor_core::units::{WrittenFrameRate, parse_duration, parse_frame_rate};
 use candor_core::{interface_name, keys};
 use candor_guard::Rate;
 use candor_signals::Database;
+use rustls::ClientConfig;
 
 use crate::admission::Allowed;
 use crate::keys::{is_prefix, part};
+use crate::tls::{self, TlsError};
 
 /// A checked file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// In the order of the file.
     pub buses: Vec<Bus>,
@@ -56,7 +60,7 @@ pub struct Zenoh {
 }
 
 /// `[mqtt]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Mqtt {
     /// Name or address of the broker.
     pub host: String,
@@ -70,10 +74,13 @@ pub struct Mqtt {
     pub interval: Duration,
     /// Name and password for the broker.
     pub login: Option<(String, String)>,
+    /// Certificates for TLS.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 const TEXT: Key = Key::new("a text");
 const TIME: Key = Key::new("a time with its unit, such as \"10s\"");
+const PEM: Key = Key::new("the path of a file in PEM");
 const PREFIX: Key = Key::new("names with / between them, such as \"candor/car7\"");
 
 keys! {
@@ -100,12 +107,20 @@ keys! {
     /// `[mqtt]`.
     struct MqttSpec {}
     "broker" => broker: Option<Text> =
-        Key::new("the address of a broker, such as \"broker.local:1883\"").required("broker = \"broker.local:1883\"");
+        Key::new("the address of a broker, such as \"broker.local:8883\"").required("broker = \"broker.local:8883\"");
     "prefix" => prefix: Option<Text> = PREFIX.required("prefix = \"candor/car7\"");
     "discovery" => discovery: Option<Text> = Key::new("the prefix of Home Assistant, \"homeassistant\"");
     "interval" => interval: Option<Spanned<Duration>> | time = TIME.default("\"1s\"");
     "user" => user: Option<Text> = TEXT;
     "password-file" => password_file: Option<Text> = Key::new("the path of a file with a password");
+    "tls" => tls: Option<Table<TlsSpec>> = Key::new("a table, such as { ca = \"ca.pem\" }");
+    "insecure" => insecure: Option<Flag> = Key::new("");
+
+    /// `tls`.
+    struct TlsSpec {}
+    "ca" => ca: Option<Text> = PEM.required("the certificates of authorities, such as ca = \"ca.pem\"");
+    "cert" => cert: Option<Text> = PEM.aliases(&["certificate"]);
+    "key" => key: Option<Text> = PEM;
 
     /// `[[in]]`.
     struct InSpec {}
@@ -124,6 +139,7 @@ const QUEUE: u32 = 16_384;
 const MAX_AGE: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_secs(1);
 const MQTT_PORT: u16 = 1883;
+const MQTT_TLS_PORT: u16 = 8883;
 
 /// Reads a file of the folder of the settings.
 pub type ReadFile<'r> = &'r dyn Fn(&str) -> io::Result<Vec<u8>>;
@@ -274,17 +290,29 @@ fn zenoh(spec: &ZenohSpec, read_file: ReadFile<'_>, findings: &mut Findings) -> 
     }
 }
 
-fn mqtt(spec: &MqttSpec, read_file: ReadFile<'_>, findings: &mut Findings) -> Mqtt {
+fn mqtt(spec: &Table<MqttSpec>, read_file: ReadFile<'_>, findings: &mut Findings) -> Mqtt {
     let broker = spec.broker.clone().unwrap_or_default();
+    let usual = if spec.tls.is_some() { MQTT_TLS_PORT } else { MQTT_PORT };
     let (host, port) = match broker.value.rsplit_once(':') {
         // An address of IPv6 has brackets.
         Some((host, port)) if !host.contains(':') || host.starts_with('[') => (host, port.parse().ok()),
-        _ => (broker.value.as_str(), Some(MQTT_PORT)),
+        _ => (broker.value.as_str(), Some(usual)),
     };
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    if (host.is_empty() || port.is_none_or(|port| port == 0)) && spec.broker.is_some() {
-        let message = format!("{} is not an address of a broker", quote(&broker.value));
-        findings.error(code::LINK, &broker.span, message, "write a host and a port, such as \"broker.local:1883\"");
+    let host = host.to_owned();
+    if spec.broker.is_some() {
+        if host.is_empty() || port.is_none_or(|port| port == 0) {
+            let message = format!("{} is not an address of a broker", quote(&broker.value));
+            findings.error(code::LINK, &broker.span, message, "write a host and a port, such as \"broker.local:8883\"");
+        } else if spec.tls.is_some() && host.starts_with('[') {
+            findings.error(
+                code::LINK,
+                &broker.span,
+                "TLS needs the name of the broker",
+                "write its name, or an address of IPv4",
+            );
+        } else if spec.tls.is_none() {
+            protected(&host, &broker, spec.insecure.as_ref().is_some_and(|flag| flag.value), findings);
+        }
     }
     let password = spec.password_file.as_ref().and_then(|path| {
         let bytes = named_file(path, code::LINK, read_file, findings)?;
@@ -295,12 +323,54 @@ fn mqtt(spec: &MqttSpec, read_file: ReadFile<'_>, findings: &mut Findings) -> Mq
     }
     Mqtt {
         host,
-        port: port.unwrap_or(MQTT_PORT),
+        port: port.unwrap_or(usual),
         prefix: prefix(spec.prefix.as_ref(), findings),
         discovery: spec.discovery.as_ref().map(|text| prefix(Some(text), findings)),
         interval: spec.interval.as_ref().map_or(INTERVAL, |interval| interval.value),
         login: spec.user.as_ref().map(|user| (user.value.clone(), password.unwrap_or_default())),
+        tls: spec.tls.as_ref().and_then(|spec| tls(spec, read_file, findings)),
     }
+}
+
+/// Nothing leaves this machine unprotected, unless the file says so.
+fn protected(host: &str, broker: &Text, is_insecure: bool, findings: &mut Findings) {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    if host == "localhost" || address.is_ok_and(|address| address.is_loopback()) {
+        return;
+    }
+    let message =
+        format!("Signals cross the network without protection: {} is not of this machine", quote(&broker.value));
+    if is_insecure {
+        let help = "whoever reaches this network can read them and the password; use tls = { ca = \"…\" }, or a tunnel";
+        findings.report(Diagnostic::warning(code::INSECURE_LINK, broker.span.clone(), message).help(help));
+        return;
+    }
+    let help = "add tls = { ca = \"…\" }; in a network that you trust, add insecure = true";
+    findings.error(code::LINK, &broker.span, message, help);
+}
+
+fn tls(spec: &Table<TlsSpec>, read_file: ReadFile<'_>, findings: &mut Findings) -> Option<Arc<ClientConfig>> {
+    let mut file = |path: &Text| named_file(path, code::LINK, read_file, findings);
+    let ca = file(spec.ca.as_ref()?)?;
+    let own = match (&spec.cert, &spec.key) {
+        (Some(certificate), Some(key)) => Some((file(certificate)?, file(key)?)),
+        (None, None) => None,
+        _ => {
+            findings.error(code::CONFLICT, &spec.span, "`cert` and `key` go together", "add the other one, or neither");
+            return None;
+        }
+    };
+    let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));
+    let refused = |why: TlsError| {
+        let place = match &why {
+            TlsError::Authorities(_) => &spec.ca,
+            TlsError::Certificate(_) => &spec.cert,
+            TlsError::Key | TlsError::Pair(_) => &spec.key,
+        };
+        let place = place.as_ref().map_or(&spec.span, |path| &path.span);
+        findings.error(code::LINK, place, why.to_string(), "name a file in PEM, as tools of TLS write it");
+    };
+    tls::client(&ca, own).map_err(refused).ok()
 }
 
 fn allowed(spec: &InSpec, buses: &[Named<BusSpec>], findings: &mut Findings) -> Option<Allowed> {
@@ -362,7 +432,7 @@ mod tests {
 
     const DBC: &[u8] = b"BO_ 291 ABS1: 8 ESP\n SG_ VehSpd : 7|16@0+ (0.01,0) [0|300] \"km/h\" ACC\n";
 
-    fn load_text(text: &str) -> Result<Settings, Vec<Diagnostic>> {
+    fn load_with_warnings(text: &str) -> Result<(Settings, Vec<Diagnostic>), Vec<Diagnostic>> {
         let file = |path: &str| match path {
             "car.dbc" => Ok(DBC.to_vec()),
             "zenoh.json5" => Ok(b"{ mode: \"client\" }".to_vec()),
@@ -370,7 +440,11 @@ mod tests {
             "secret" => Ok(b"s3cret\n".to_vec()),
             _ => Err(io::ErrorKind::NotFound.into()),
         };
-        load(text.as_bytes(), &file).map(|(settings, warnings)| {
+        load(text.as_bytes(), &file)
+    }
+
+    fn load_text(text: &str) -> Result<Settings, Vec<Diagnostic>> {
+        load_with_warnings(text).map(|(settings, warnings)| {
             assert_eq!(warnings, []);
             settings
         })
@@ -379,7 +453,7 @@ mod tests {
     fn complete() -> String {
         "[bus.front]\ninterface = \"can0\"\ndatabase = \"car.dbc\"\n\
          [zenoh]\nconfig = \"zenoh.json5\"\nprefix = \"candor/car7\"\nmax-age = \"2s\"\n\
-         [mqtt]\nbroker = \"broker.local:1884\"\nprefix = \"candor/car7\"\ndiscovery = \"homeassistant\"\n\
+         [mqtt]\nbroker = \"127.0.0.1:1884\"\nprefix = \"candor/car7\"\ndiscovery = \"homeassistant\"\n\
          user = \"car7\"\npassword-file = \"secret\"\n\
          [[in]]\nbus = \"front\"\nmatch = [\"123\", \"00000100..000001FF\"]\nrate = \"100 frames/s\"\nburst = 5\n"
             .to_owned()
@@ -395,7 +469,7 @@ mod tests {
             ("candor/car7", 16_384, Duration::from_secs(2))
         );
         let mqtt = settings.mqtt.unwrap();
-        assert_eq!((mqtt.host.as_str(), mqtt.port), ("broker.local", 1884));
+        assert_eq!((mqtt.host.as_str(), mqtt.port), ("127.0.0.1", 1884));
         assert_eq!(mqtt.login, Some(("car7".to_owned(), "s3cret".to_owned())));
         let [one] = &settings.allowed[..] else { panic!() };
         assert_eq!((one.rate.per_second(), one.rate.at_once(), one.ids.len()), (100, 5, 2));
@@ -409,7 +483,17 @@ mod tests {
             ("car.dbc", "none.dbc", "E0421", "\"none.dbc\""),
             ("zenoh.json5", "bad.json5", "E0433", "\"bad.json5\""),
             ("candor/car7", "candor/*", "E0309", "\"candor/*\""),
-            ("broker.local:1884", "broker.local:http", "E0433", "\"broker.local:http\""),
+            ("127.0.0.1:1884", "127.0.0.1:http", "E0433", "\"127.0.0.1:http\""),
+            ("127.0.0.1", "broker.local", "E0433", "\"broker.local:1884\""),
+            ("127.0.0.1:1884\"", "broker.local\"\ntls = { ca = \"none.pem\" }", "E0433", "\"none.pem\""),
+            ("127.0.0.1:1884\"", "broker.local\"\ntls = { ca = \"secret\" }", "E0433", "\"secret\""),
+            ("127.0.0.1:1884\"", "[::1]\"\ntls = { ca = \"secret\" }", "E0433", "\"[::1]\""),
+            (
+                "127.0.0.1:1884\"",
+                "broker.local\"\ntls = { ca = \"secret\", key = \"secret\" }",
+                "E0410",
+                "{ ca = \"secret\", key = \"secret\" }",
+            ),
             ("2s", "2", "E0312", "\"2\""),
             ("bus = \"front\"", "bus = \"fron\"", "E0401", "\"fron\""),
             ("\"123\"", "\"123:7FF\"", "E0304", "\"123:7FF\""),
@@ -431,11 +515,20 @@ mod tests {
     }
 
     #[test]
+    fn a_broker_without_protection_is_a_warning_if_the_file_says_so() {
+        let text = complete().replace("127.0.0.1:1884\"", "broker.local\"\ninsecure = true");
+        let (settings, warnings) = load_with_warnings(&text).unwrap();
+        assert_eq!(warnings.iter().map(|one| one.code).collect::<Vec<_>>(), ["W0523"]);
+        assert_eq!(settings.mqtt.unwrap().port, 1883);
+    }
+
+    #[test]
     fn a_file_needs_a_bus_and_a_network() {
         let codes = |text| load_text(text).unwrap_err().into_iter().map(|one| one.code).collect::<Vec<_>>();
         assert_eq!(codes("[zenoh]\nprefix = \"c\"\n"), ["E0204"]);
         assert_eq!(codes("[bus.a]\ninterface = \"can0\"\n"), ["E0203"]);
-        assert_eq!(codes("[bus.a]\ninterface = \"can0\"\n[mqtt]\nbroker = \"b\"\nprefix = \"c\"\n"), ["E0433"]);
+        let without_signals = "[bus.a]\ninterface = \"can0\"\n[mqtt]\nbroker = \"localhost\"\nprefix = \"c\"\n";
+        assert_eq!(codes(without_signals), ["E0433"]);
         let shared = "[zenoh]\nprefix = \"c\"\n[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can0\"\n";
         assert_eq!(codes(shared), ["E0403"]);
     }

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,14 +15,19 @@ use candor_bridge::bridge::Bridge;
 use candor_bridge::bus::Bus;
 use candor_bridge::settings;
 use candor_core::frame::Frame;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned, version};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// What a client sent: its last will and its messages, as `TOPIC PAYLOAD`.
 type Said = Arc<Mutex<Vec<String>>>;
 
-/// Serves one client after another, and notes what they say. Each connection after the first begins with a line `again`.
-fn broker() -> (u16, Said, Arc<Mutex<Option<TcpStream>>>) {
+/// Serves one client after another, with TLS or without, and notes what they say.
+fn broker(tls: Option<Arc<ServerConfig>>) -> (u16, Said, Arc<Mutex<Option<TcpStream>>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let (said, current) = (Said::default(), Arc::new(Mutex::new(None)));
@@ -33,13 +38,19 @@ fn broker() -> (u16, Said, Arc<Mutex<Option<TcpStream>>>) {
             *open.lock().unwrap() = Some(stream.try_clone().unwrap());
             let note = |line: String| notes.lock().unwrap().push(line);
             // It ends when the client or the test closes it.
-            let _ = serve(stream, note);
+            let _ = match &tls {
+                Some(config) => {
+                    let connection = ServerConnection::new(Arc::clone(config)).unwrap();
+                    serve(StreamOwned::new(connection, stream), &note).inspect_err(|why| note(why.to_string()))
+                }
+                None => serve(stream, &note),
+            };
         }
     });
     (port, said, current)
 }
 
-fn serve(mut stream: TcpStream, note: impl Fn(String)) -> io::Result<()> {
+fn serve(mut stream: impl Read + Write, note: &impl Fn(String)) -> io::Result<()> {
     loop {
         let mut kind = [0];
         stream.read_exact(&mut kind)?;
@@ -123,7 +134,7 @@ fn wait_until(what: &str, said: &Said, holds: impl Fn(&[String]) -> bool) {
 
 #[test]
 fn signals_are_announced_and_sent_after_each_connection() {
-    let (port, said, current) = broker();
+    let (port, said, current) = broker(None);
     let text = format!(
         "[bus.front]\ninterface = \"can0\"\ndatabase = \"car.dbc\"\n\
          [mqtt]\nbroker = \"127.0.0.1:{port}\"\nprefix = \"candor/car7\"\ndiscovery = \"homeassistant\"\n\
@@ -159,4 +170,75 @@ fn signals_are_announced_and_sent_after_each_connection() {
     let said = said.lock().unwrap();
     assert_eq!(said[said.len() - 2], "candor/car7/status offline");
     assert_eq!((counts.mqtt_connections, counts.mqtt_sent), (2, 3), "{counts:?}");
+}
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// A certificate of this machine, and its key.
+fn certified(issuer: &Authority) -> (rcgen::Certificate, KeyPair) {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    (params.signed_by(&key, issuer).unwrap(), key)
+}
+
+/// TLS of a broker that wants a certificate of the same authority from its clients.
+fn server(authority: &Authority) -> Arc<ServerConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.der().clone()).unwrap();
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
+    let (certificate, key) = certified(authority);
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&version::TLS13])
+        .unwrap()
+        .with_client_cert_verifier(verifier.unwrap())
+        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()));
+    Arc::new(config.unwrap())
+}
+
+#[test]
+fn with_tls_the_certificates_of_both_sides_are_checked() {
+    let (ours, theirs) = (authority(), authority());
+    let start = |trusted: &Authority, own: &Authority| {
+        let (port, said, _) = broker(Some(server(&ours)));
+        let text = format!(
+            "[bus.front]\ninterface = \"can0\"\ndatabase = \"car.dbc\"\n\
+             [mqtt]\nbroker = \"127.0.0.1:{port}\"\nprefix = \"candor/car7\"\n\
+             tls = {{ ca = \"ca.pem\", cert = \"own.pem\", key = \"own.key\" }}\n"
+        );
+        let dbc = "BO_ 291 ABS1: 8 ESP\n SG_ VehSpd : 7|16@0+ (0.01,0) [0|300] \"km/h\" ACC\n";
+        let (certificate, key) = certified(own);
+        let file = |path: &str| {
+            let text = match path {
+                "ca.pem" => trusted.pem(),
+                "own.pem" => certificate.pem(),
+                "own.key" => key.serialize_pem(),
+                _ => dbc.to_owned(),
+            };
+            Ok(text.into_bytes())
+        };
+        let (settings, warnings) = settings::load(text.as_bytes(), &file).unwrap();
+        assert_eq!(warnings, []);
+        let bus = Arc::new(Repeating(Mutex::new("123#2710000000000000".parse().unwrap())));
+        (Bridge::start(&settings, &[bus as Arc<dyn Bus>], |_| {}), said)
+    };
+    let (bridge, said) = start(&ours, &ours);
+    let value = "candor/car7/front/signal/ABS1/VehSpd 100";
+    wait_until("the value", &said, |said| said.iter().any(|line| line == value));
+    let _ = bridge.stop();
+
+    // The bridge does not know the authority of the broker.
+    let (bridge, said) = start(&theirs, &ours);
+    wait_until("the refusal", &said, |said| said.iter().any(|line| line.contains("fatal alert")));
+    assert_eq!(bridge.stop().mqtt_connections, 0);
+    // The broker does not know that of the bridge.
+    let (bridge, said) = start(&ours, &theirs);
+    wait_until("the refusal", &said, |said| said.iter().any(|line| line.contains("invalid peer certificate")));
+    assert_eq!(bridge.stop().mqtt_connections, 0);
 }
