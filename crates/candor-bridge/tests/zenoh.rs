@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::collections::VecDeque;
-use std::net::TcpListener;
-use std::sync::{Arc, Condvar, Mutex, mpsc};
-use std::time::{Duration, Instant};
+mod support;
+
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use candor_bridge::admission::Allowed;
 use candor_bridge::bridge::Bridge;
@@ -13,50 +13,10 @@ use candor_bridge::bus::Bus;
 use candor_bridge::counts::Counts;
 use candor_bridge::payload::{self, Sent};
 use candor_bridge::settings::{self, Settings, Zenoh};
-use candor_core::frame::Frame;
 use candor_core::ids::IdRange;
 use candor_guard::Rate;
-use zenoh::sample::Sample;
-use zenoh::{Config, Session, Wait as _};
-
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// A bus in memory.
-#[derive(Debug, Default)]
-struct Memory {
-    waiting: Mutex<VecDeque<Frame>>,
-    changed: Condvar,
-    written: Mutex<Vec<String>>,
-}
-
-impl Memory {
-    fn push(&self, text: &str) {
-        self.waiting.lock().unwrap().push_back(text.parse().unwrap());
-        self.changed.notify_one();
-    }
-
-    fn written(&self) -> Vec<String> {
-        self.written.lock().unwrap().clone()
-    }
-}
-
-impl Bus for Memory {
-    fn read(&self, timeout: Duration, take: &mut dyn FnMut(Frame, u64)) -> u64 {
-        let waiting = self.waiting.lock().unwrap();
-        let (mut waiting, _) = self.changed.wait_timeout_while(waiting, timeout, |one| one.is_empty()).unwrap();
-        waiting.drain(..).for_each(|frame| take(frame, 1_700_000_000_000_000_000));
-        0
-    }
-
-    fn write(&self, frame: &Frame) -> bool {
-        self.written.lock().unwrap().push(frame.to_string());
-        true
-    }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
-}
+use support::{LIMIT, Memory, collect, free_port, session, wait_until};
+use zenoh::Wait as _;
 
 /// A configuration without multicast, which listens or connects on loopback, and connects again at once.
 fn config(mode: &str, listen: Option<u16>, connect: Option<u16>) -> String {
@@ -69,10 +29,6 @@ fn config(mode: &str, listen: Option<u16>, connect: Option<u16>) -> String {
         list(listen),
         list(connect)
     )
-}
-
-fn session(config: &str) -> Session {
-    zenoh::open(Config::from_json5(config).unwrap()).wait().unwrap()
 }
 
 fn settings(config: String, queue: usize, max_age: Duration) -> Settings {
@@ -94,31 +50,8 @@ fn start(settings: &Settings) -> (Bridge, Arc<Memory>) {
     (bridge, bus)
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LIMIT;
-    while !holds() {
-        assert!(Instant::now() < end, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 fn wait_for(bridge: &Bridge, what: &str, holds: impl Fn(&Counts) -> bool) {
     wait_until(what, || holds(&bridge.counts()));
-}
-
-/// Keys and values.
-type Got = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
-
-/// What a subscriber got.
-fn collect(session: &Session, keys: &str) -> Got {
-    let got = Got::default();
-    let into = Arc::clone(&got);
-    let take = move |sample: Sample| {
-        let bytes = sample.payload().to_bytes().into_owned();
-        into.lock().unwrap().push((sample.key_expr().to_string(), bytes));
-    };
-    session.declare_subscriber(keys.to_owned()).callback(take).background().wait().unwrap();
-    got
 }
 
 #[test]
@@ -268,52 +201,30 @@ fn what_the_queue_cannot_hold_is_counted() {
     assert_eq!((counts.received, counts.published, counts.dropped["queue-full"]), (25, 0, 15));
 }
 
-/// Router, vehicles and subscriber share the threads of Zenoh in this process, and a router that blocks occupies one. With the
-/// default of two, most frames were lost after Zenoh had taken them; with more, none:
-///
-/// `ZENOH_RUNTIME='(rx: (worker_threads: 32), net: (worker_threads: 8), acc: (worker_threads: 8), tx: (worker_threads: 8),
-/// app: (worker_threads: 8))' cargo test -p candor-bridge --test zenoh -- --ignored --nocapture`
 #[test]
-#[ignore = "a measurement"]
-fn a_hundred_vehicles_through_one_router() {
-    const VEHICLES: usize = 100;
-    const ROUNDS: usize = 500;
-    let port = free_port();
-    let router = session(&config("router", Some(port), None));
-    let listener = session(&config("client", None, Some(port)));
-    let got = collect(&listener, "candor/*/front/frame/*");
-    let vehicle = |at| {
-        let mut settings = settings(config("client", None, Some(port)), 16_384, LIMIT);
-        settings.buses[0].database = None;
-        settings.zenoh.as_mut().unwrap().prefix = format!("candor/car{at}");
-        start(&settings)
+fn frames_cross_in_shared_memory_if_the_configuration_says_so() {
+    const POOL: usize = 2 << 20;
+    let with = |text: String| {
+        let shared = "transport_optimization: { message_size_threshold: 1, pool_size: 2097152 }";
+        format!("{}, transport: {{ shared_memory: {{ {shared} }} }} }}", text.strip_suffix('}').unwrap())
     };
-    let vehicles: Vec<_> = (0..VEHICLES).map(vehicle).collect();
-    let begin = Instant::now();
-    for round in 0..ROUNDS {
-        vehicles.iter().for_each(|(_, bus)| bus.push("123#1122334455667788"));
-        let due = begin + Duration::from_millis(10) * u32::try_from(round).unwrap();
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-    }
-    let end = Instant::now() + LIMIT;
-    while got.lock().unwrap().len() < VEHICLES * ROUNDS && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let took = begin.elapsed();
-    let lost = VEHICLES * ROUNDS - got.lock().unwrap().len();
-    for (bridge, _) in &vehicles {
-        let counts = bridge.counts();
-        if counts.published != ROUNDS as u64 {
-            println!("{}", counts.text());
-        }
-    }
-    for (bridge, _) in vehicles {
-        let counts = bridge.stop();
-        assert!(counts.dropped.is_empty(), "{counts:?}");
-    }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let memory = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
-    println!("{} frames in {took:.2?}, {lost} lost, {memory}", VEHICLES * ROUNDS);
-    listener.close().wait().unwrap();
-    router.close().wait().unwrap();
+    let port = free_port();
+    let (bridge, bus) = start(&settings(with(config("peer", Some(port), None)), 100, LIMIT));
+    let peer = session(&with(config("peer", None, Some(port))));
+    let got = collect(&peer, "candor/car7/front/frame/*");
+    bus.push("123#2710000000000000");
+    wait_until("the frame comes", || got.lock().unwrap().len() == 1);
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let is_pool = |line: &str| {
+        let ends = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let (from, to) = ends.map(|(from, to)| (hex(from), hex(to))).unwrap();
+        to - from == POOL && line.contains("/dev/shm/")
+    };
+    assert!(maps.lines().any(is_pool), "{maps}");
+    let _ = bridge.stop();
+    peer.close().wait().unwrap();
+}
+
+fn hex(text: &str) -> usize {
+    usize::from_str_radix(text, 16).unwrap()
 }
