@@ -8,7 +8,7 @@ use crate::admission::Refusal;
 
 /// Counters since the start, as `--json` prints them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Frames of all buses.
     pub received: u64,
@@ -63,6 +63,8 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
+    use candor_cli::schema::{assert_published, assert_valid};
+
     use super::*;
 
     #[test]
@@ -71,5 +73,13 @@ mod tests {
         counts.refuse(Refusal::Rate);
         counts.refuse(Refusal::Rate);
         assert_eq!(counts.text(), "received 3, published 2, refused (rate) 2");
+    }
+
+    #[test]
+    fn the_schema_is_published_and_holds() {
+        assert_published::<Counts>("candor-bridge");
+        let mut counts = Counts::default();
+        counts.refuse(Refusal::Rate);
+        assert_valid("candor-bridge", &counts);
     }
 }

@@ -95,6 +95,17 @@ pub const fn can_carry(frame: &Frame) -> bool {
     !(frame.id.is_err() || matches!(frame.format, FrameFormat::Fd) && frame.id.is_rtr())
 }
 
+/// What must hold for any bytes, for fuzzing and tests.
+///
+/// # Panics
+/// If it does not.
+pub fn check(bytes: &[u8]) {
+    if let Ok(sent) = decode(bytes) {
+        assert!(can_carry(&sent.frame));
+        assert_eq!(encode(&sent), bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
