@@ -46,7 +46,9 @@ struct ZenohError(String);
 
 impl From<zenoh::Error> for ZenohError {
     fn from(error: zenoh::Error) -> Self {
-        Self(error.to_string())
+        let text = error.to_string();
+        // The place in the source of Zenoh follows.
+        Self(text.rfind(" at /").map_or(&text[..], |end| &text[..end]).to_owned())
     }
 }
 
@@ -135,6 +137,10 @@ impl Fleet {
         // By default a client tries once and logs that each time.
         if config.get_json("connect/timeout_ms").is_ok_and(|written| written == "null") {
             config.insert_json5("connect/timeout_ms", "-1")?;
+        }
+        // By default Zenoh cannot be opened where /dev/shm is missing.
+        if !settings.config.as_ref().is_some_and(|text| text.contains("shared_memory")) {
+            config.insert_json5("transport/shared_memory/enabled", "false")?;
         }
         let session = zenoh::open(config).wait()?;
         let prefix = &settings.prefix;
