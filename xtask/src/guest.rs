@@ -120,6 +120,17 @@ pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
     Ok((lab, step::step("static guest tests", || static_build::guest_test(TEST, arch))?))
 }
 
+/// The test of candor-bridge in a guest. Zenoh takes minutes to compile for it, so it runs every night.
+pub(crate) fn of_bridge() -> anyhow::Result<()> {
+    let lab = static_build::lab()?;
+    let [program, test] = static_build::bridge()?;
+    let mut command = Command::new(lab);
+    command.args(["run", "--testbed", "uml", "--timeout", TIMEOUT, "--program"]).arg(program);
+    command.arg("--copy").arg(&test).args(["--env", "CANDOR_REQUIRE=guest", "--"]);
+    command.arg(Path::new(".").join(test.file_name().unwrap_or_default()));
+    step::run(command.args(["--test-threads=1", "--include-ignored"]))
+}
+
 /// The guests of `cargo xtask test` with user-mode Linux, and those that count instructions.
 pub(crate) fn all(lab: &Path, test: &Path) -> anyhow::Result<[Vec<step::Logged>; 2]> {
     let guest = |testbed: Testbed, kernel: Option<&str>, (tests, others): (&[&str], &[&str])| {

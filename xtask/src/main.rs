@@ -96,6 +96,8 @@ enum Command {
     Tshark,
     /// Compile cannelloni and socketcand, which a test of links starts in guests, and print their directory.
     LinkPeers,
+    /// Run the tests of candor-bridge in a guest.
+    Bridge,
     /// Run the tests of candor-io that Miri can execute.
     Miri,
     /// Run every fuzz target for a few seconds.
@@ -166,6 +168,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Lava => peers::debian::LAVA.run(),
         Command::Tshark => peers::debian::TSHARK.run(),
         Command::LinkPeers => peers::sources::run(),
+        Command::Bridge => guest::of_bridge(),
         Command::Miri => tools::miri(),
         Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
         Command::Arrows => arrows::run().and_then(|()| circles::run()),

@@ -9,13 +9,14 @@ use crate::{guest, modules, package_test, processors, site, soak, static_build, 
 /// All of them run; failures are collected.
 pub(crate) fn run() -> anyhow::Result<()> {
     type Check = fn() -> anyhow::Result<()>;
-    let steps: [(&str, Check); 13] = [
+    let steps: [(&str, Check); 14] = [
         ("minimum Rust version", tools::msrv),
         ("dependencies", tools::deny),
         ("site", || site::run(&site::Args { browser: true })),
         ("other processors", processors::run),
         ("guest tests on arm64", guest::on_arm64),
         ("guest tests on other kernels", guest::on_other_kernels),
+        ("the bridge in a guest", guest::of_bridge),
         ("long commands of the book, and demo on an older kernel", long),
         ("rebuilt modules", modules::test),
         ("packages", package_test::run),

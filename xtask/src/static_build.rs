@@ -149,20 +149,41 @@ pub(crate) fn for_tests(test: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
 
 /// Builds a test of the candor crate for guests and returns its path.
 pub(crate) fn guest_test(name: &str, arch: Arch) -> anyhow::Result<PathBuf> {
-    let mut build = build_for_tests(name, arch)?;
-    build.args(["--message-format", "json"]);
-    let output = build.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    let [test] = executables(build_for_tests(name, arch)?, [name])?;
+    Ok(test)
+}
+
+/// Builds candor-bridge and its test for guests of this processor.
+pub(crate) fn bridge() -> anyhow::Result<[PathBuf; 2]> {
+    let target = Arch::X86_64.target();
+    ensure_target(target)?;
+    let mut build = step::cargo();
+    build.args(["build", "--profile", "guest-test", "--target", target, "--package", "candor-bridge"]);
+    build.args(["--bin", "candor-bridge", "--test", "guest"]);
+    executables(build, ["candor-bridge", "guest"])
+}
+
+/// Runs a build, and returns the executables of these targets.
+fn executables<const N: usize>(mut build: Command, names: [&str; N]) -> anyhow::Result<[PathBuf; N]> {
+    let output =
+        build.args(["--message-format", "json"]).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     if !output.status.success() {
-        bail!("building the guest test {name}: {}", output.status);
+        bail!("building {}: {}", names.join(" and "), output.status);
     }
-    cargo_metadata::Message::parse_stream(&output.stdout[..])
-        .filter_map(Result::ok)
-        .find_map(|message| match message {
-            cargo_metadata::Message::CompilerArtifact(artifact) if artifact.target.name == name => artifact.executable,
-            _ => None,
-        })
-        .map(Into::into)
-        .with_context(|| format!("cargo built no executable for the guest test {name}"))
+    let mut found = [const { None }; N];
+    for message in cargo_metadata::Message::parse_stream(&output.stdout[..]).filter_map(Result::ok) {
+        if let cargo_metadata::Message::CompilerArtifact(artifact) = message
+            && let Some(at) = names.iter().position(|name| *name == artifact.target.name)
+            && let Some(path) = artifact.executable
+        {
+            found[at] = Some(path.into_std_path_buf());
+        }
+    }
+    let missing = names.iter().zip(&found).find(|(_, path)| path.is_none()).map(|(name, _)| *name);
+    match missing {
+        Some(name) => bail!("cargo built no executable for {name}"),
+        None => Ok(found.map(Option::unwrap_or_default)),
+    }
 }
 
 /// Adds a target by rustup if its standard library is missing.
