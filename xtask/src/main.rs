@@ -94,6 +94,8 @@ enum Command {
     Lava,
     /// Unpack Debian's tshark, which tests of candor-recording start, and print its directory for CANDOR_TSHARK.
     Tshark,
+    /// Unpack Debian's mosquitto, which a test of candor-bridge starts, and print its directory for CANDOR_MOSQUITTO.
+    Mosquitto,
     /// Compile cannelloni and socketcand, which a test of links starts in guests, and print their directory.
     LinkPeers,
     /// Run the tests of candor-bridge in a guest.
@@ -167,6 +169,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Parallel => peers::debian::PARALLEL.run(),
         Command::Lava => peers::debian::LAVA.run(),
         Command::Tshark => peers::debian::TSHARK.run(),
+        Command::Mosquitto => peers::debian::MOSQUITTO.run(),
         Command::LinkPeers => peers::sources::run(),
         Command::Bridge => guest::of_bridge(),
         Command::Miri => tools::miri(),

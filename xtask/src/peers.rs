@@ -139,7 +139,7 @@ pub(crate) fn variables() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     for peer in [CANTOOLS, AUTOSAR_E2E, PYRTA, SCAPY, CAN_CANNELLONI, PYTHON_CAN, KUBERNETES_VALIDATE] {
         variables.extend(peer.obtain()?.map(|folder| (peer.variable, folder)));
     }
-    for tree in [debian::SLURM, debian::PARALLEL, debian::LAVA, debian::TSHARK] {
+    for tree in [debian::SLURM, debian::PARALLEL, debian::LAVA, debian::TSHARK, debian::MOSQUITTO] {
         variables.extend(tree.variable()?);
     }
     Ok(variables)

@@ -45,6 +45,14 @@ pub(crate) const LAVA: Tree =
 pub(crate) const TSHARK: Tree =
     Tree { name: "tshark", variable: "CANDOR_TSHARK", packages: &["tshark"], takes_dependencies: true };
 
+/// The broker of a test of candor-bridge.
+pub(crate) const MOSQUITTO: Tree = Tree {
+    name: "mosquitto",
+    variable: "CANDOR_MOSQUITTO",
+    packages: &["mosquitto", "mosquitto-clients"],
+    takes_dependencies: true,
+};
+
 /// What every Debian has. Programs start with the loader of the machine, which needs its own C library.
 const OF_EVERY_MACHINE: [&str; 5] = ["libc6", "dpkg", "tar", "debconf", "install-info"];
 

@@ -1,9 +1,13 @@
-//! A bridge and a broker in memory, which speaks as much of MQTT 3.1.1 as the bridge uses.
+//! A bridge and a broker in memory, which speaks as much of MQTT 3.1.1 as the bridge uses; and [`mosquitto`].
 //!
 //! # Source
 //! <https://docs.oasis-open.org/mqtt/mqtt/v3.1.1/os/mqtt-v3.1.1-os.html>
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a test")]
+
+mod mosquitto;
+#[path = "../../../candor-lab/tests/support/require.rs"]
+mod require;
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
