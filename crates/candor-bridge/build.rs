@@ -1,4 +1,5 @@
 //! Zenoh links libdl by its name. In static programs the C library has all of it, and there is no file of that name.
+#![forbid(unsafe_code)]
 
 fn main() -> std::io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
