@@ -122,7 +122,7 @@ pub(crate) fn build(arch: Arch) -> anyhow::Result<(PathBuf, PathBuf)> {
 
 /// The test of candor-bridge in a guest. Zenoh takes minutes to compile for it, so it runs every night.
 pub(crate) fn of_bridge() -> anyhow::Result<()> {
-    let lab = static_build::lab()?;
+    let (lab, _) = build(Arch::X86_64)?;
     let [program, test] = static_build::bridge()?;
     let mut command = Command::new(lab);
     command.args(["run", "--testbed", "uml", "--timeout", TIMEOUT, "--program"]).arg(program);
