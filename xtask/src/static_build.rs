@@ -140,7 +140,10 @@ pub(crate) fn for_tests(test: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
     for program in ["release/candor", "guest-test/candor-lab", "guest-test/candor-link"] {
         let program = built.join(program);
         let copy = folder.join(program.file_name().unwrap_or_default());
-        std::fs::copy(&program, &copy).with_context(|| format!("cannot copy {}", program.display()))?;
+        // Guests of another run may use the last one.
+        let part = copy.with_extension("part");
+        std::fs::copy(&program, &part).with_context(|| format!("cannot copy {}", program.display()))?;
+        std::fs::rename(&part, &copy).with_context(|| format!("cannot write {}", copy.display()))?;
     }
     let lab = folder.join("candor-lab");
     bare_metal(&target, &lab)?;
