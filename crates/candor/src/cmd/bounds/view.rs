@@ -1,8 +1,10 @@
 //! What `candor bounds` prints.
 
 use std::fmt;
+use std::thread::ScopedJoinHandle;
 
 use candor_bounds::{Analysis, Assumptions, Bound, BusId, Lengths, MessageId, Ns, Origin, Problem, Rule, Stage};
+use candor_core::units::BitRate;
 use serde::Serialize;
 
 use super::id_text;
@@ -109,16 +111,24 @@ struct LowestBitRate {
 impl Limits {
     pub(super) fn of(model: &Model<'_>, assumptions: Assumptions) -> Result<Self, Vec<Problem>> {
         let network = &model.network;
-        let growth = network.highest_load(assumptions)?;
-        let buses = (0..network.buses.len()).map(BusId).map(|bus| {
-            let rate = network.lowest_bit_rate(bus, assumptions)?;
-            Ok(LowestBitRate { bus: model.bus(bus).to_owned(), bitrate: rate.map(|rate| rate.bits_per_second()) })
+        // Each search takes seconds for some hundred messages.
+        let (growth, rates, latency) = std::thread::scope(|scope| {
+            let growth = scope.spawn(|| network.highest_load(assumptions));
+            let rate = |bus| scope.spawn(move || network.lowest_bit_rate(BusId(bus), assumptions));
+            let rates: Vec<_> = (0..network.buses.len()).map(rate).collect();
+            let latency = network.longest_latency(assumptions);
+            (joined(growth), rates.into_iter().map(joined).collect::<Result<Vec<_>, _>>(), latency)
         });
+        let growth = growth?;
+        let bus = |(bus, rate): (usize, Option<BitRate>)| LowestBitRate {
+            bus: model.bus(BusId(bus)).to_owned(),
+            bitrate: rate.map(BitRate::bits_per_second),
+        };
         Ok(Self {
             growth_per_mille: growth.as_ref().map(|growth| growth.per_mille),
             breaks: growth.into_iter().flat_map(|growth| growth.breaks).map(|message| model.name(message)).collect(),
-            lowest_bit_rates: buses.collect::<Result<_, Vec<Problem>>>()?,
-            longest_latency_ns: network.longest_latency(assumptions)?.map(|latency| latency.0),
+            lowest_bit_rates: rates?.into_iter().enumerate().map(bus).collect(),
+            longest_latency_ns: latency?.map(|latency| latency.0),
         })
     }
 
@@ -315,4 +325,8 @@ const fn rule(rule: Rule) -> &'static str {
         Rule::Node => "node",
         Rule::Priority => "priority",
     }
+}
+
+fn joined<T>(search: ScopedJoinHandle<'_, T>) -> T {
+    search.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
