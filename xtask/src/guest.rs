@@ -23,6 +23,9 @@ const HOST_TESTS: [&str; 3] = [
     "require::every_feature_is_documented",
 ];
 
+/// The test of links that needs programs of other projects.
+const OF_LINK_PEERS: &str = "programs_of_other_projects";
+
 /// The test of `cargo xtask soak`, which runs only by its name.
 pub(crate) const LONG_RUN: &str = "long_run";
 
@@ -197,7 +200,7 @@ fn command(
     let programs_of_routes = if kernel.is_some_and(redirects_frames) { ",programs" } else { "" };
     let peers = if testbed == Testbed::Uml { peers::sources::link_peers()? } else { None };
     let link_peers = peers.iter().flat_map(|folder| peers::sources::PROGRAMS.map(|name| folder.join(name)));
-    let with_peers = if peers.is_some() { ",link-peers" } else { "" };
+    let (with_peers, without_peers) = if peers.is_some() { (",link-peers", None) } else { ("", Some(OF_LINK_PEERS)) };
     let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}{programs_of_routes}{queues}{with_peers}")]
         .into_iter()
         .chain(chosen);
@@ -218,7 +221,7 @@ fn command(
         .arg("--")
         .arg(format!("./{name}"))
         .args(["--test-threads=1", "--include-ignored"])
-        .args(HOST_TESTS.iter().chain(&long_run).flat_map(|name| ["--skip", *name]))
+        .args(HOST_TESTS.iter().chain(&long_run).chain(&without_peers).flat_map(|name| ["--skip", *name]))
         .args(tests);
     Ok(command)
 }
