@@ -102,28 +102,11 @@ pub(crate) fn build_of_gateway() -> anyhow::Result<Command> {
 pub(crate) fn build_for_tests(test: &str, arch: Arch) -> anyhow::Result<Command> {
     ensure_target(arch.target())?;
     let mut command = step::cargo();
-    command.args([
-        "build",
-        "--profile",
-        "guest-test",
-        "--target",
-        arch.target(),
-        "--package",
-        "candor",
-        "--test",
-        test,
-    ]);
+    command.args(["build", "--profile", "guest-test", "--target", arch.target()]);
+    command.args(["--package", "candor", "--test", test]);
     if arch == Arch::X86_64 {
-        command.args([
-            "--package",
-            "candor-lab",
-            "--bin",
-            "candor-lab",
-            "--package",
-            "candor-net",
-            "--bin",
-            "candor-link",
-        ]);
+        command.args(["--package", "candor-lab", "--bin", "candor-lab"]);
+        command.args(["--package", "candor-net", "--bin", "candor-link"]);
     }
     Ok(command)
 }
