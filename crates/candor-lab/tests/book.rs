@@ -60,7 +60,7 @@ const FILES: [(&str, &str, &str); 27] = [
     ("plans.md", "plan.toml", "plan.toml"),
     ("recordings.md", "bus.log", BUS_LOG),
     ("recordings.md", "car.dbc", "../crates/candor-lab/tests/cmd/car.dbc"),
-    ("recordings.md", "cut.log", "(1700000000.000000) can0 123#11\n(1700000000.0010\n"),
+    ("recordings.md", "cut.log", "(1700000000.000000) can0 123#11\n(1700000000.001000) can0 123#22"),
     ("recordings.md", "drive.log", "../crates/candor-lab/tests/cmd/drive.log"),
     ("safety.md", "candor.toml", "01-forward.toml"),
     ("signed.md", "border.pub", "../crates/candor-config/src/signature/fixtures/a.pub"),

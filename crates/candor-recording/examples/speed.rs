@@ -66,7 +66,7 @@ print(count / (time.process_time() - start), 'reading only' if writer is None el
 ";
 
 fn convert(log: &Path, output: &Path, to: Format) -> Result<u64, Failure> {
-    let mut reader = Format::Candump.reader(File::open(log)?).ok_or("the format is only written")?;
+    let mut reader = Format::Candump.reader(File::open(log)?);
     let mut sink = Sink::new(to, File::create(output)?);
     let mut record = Record::EMPTY;
     while reader.read(&mut record)? {

@@ -18,7 +18,6 @@ mod write;
 
 pub use read::Reader;
 pub use write::Writer;
-pub(crate) use write::{dlc, kind};
 
 const HEADER: &str = "time_ns,clock,bus,direction,kind,id,dlc,length,brs,esi,data";
 

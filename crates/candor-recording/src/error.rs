@@ -10,6 +10,8 @@ pub enum Place {
     Byte(u64),
     /// The number of a line; the first is 1.
     Line(u64),
+    /// The number of a row of a table; the first is 1.
+    Row(u64),
 }
 
 impl fmt::Display for Place {
@@ -17,6 +19,7 @@ impl fmt::Display for Place {
         match self {
             Self::Byte(byte) => write!(f, "byte {byte}"),
             Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
         }
     }
 }

@@ -29,20 +29,20 @@ pub enum Format {
     /// PEAK TRC.
     #[cfg(feature = "all")]
     Trc,
-    /// MCAP, for Foxglove and ROS; only written.
+    /// MCAP, for Foxglove and ROS.
     #[cfg(feature = "all")]
     Mcap,
     /// A table as text.
     #[cfg(feature = "all")]
     Csv,
-    /// A table for programs of data analysis; only written.
+    /// A table for programs of data analysis.
     #[cfg(feature = "tables")]
     Parquet,
 }
 
 /// A file to read. Only formats that are [not read from their beginning to their end](Format::seeks_in_input) seek.
-pub trait Input: io::Read + io::Seek {}
-impl<T: io::Read + io::Seek> Input for T {}
+pub trait Input: io::Read + io::Seek + Send + 'static {}
+impl<T: io::Read + io::Seek + Send + 'static> Input for T {}
 
 /// A file to write. Only formats that [complete their beginning](Format::seeks_in_output) at the end seek.
 pub trait Output: io::Write + io::Seek + Send {}
@@ -227,24 +227,14 @@ impl Format {
         &self.facts().limits
     }
 
-    /// Returns true if it can be read, not only written.
-    #[must_use]
-    pub const fn is_read(self) -> bool {
-        match self {
-            #[cfg(feature = "all")]
-            Self::Mcap => false,
-            #[cfg(feature = "tables")]
-            Self::Parquet => false,
-            _ => true,
-        }
-    }
-
     /// Returns true if its reader seeks.
     #[must_use]
     pub const fn seeks_in_input(self) -> bool {
         match self {
             #[cfg(feature = "all")]
             Self::Mdf4 => true,
+            #[cfg(feature = "tables")]
+            Self::Parquet => true,
             _ => false,
         }
     }
@@ -259,10 +249,10 @@ impl Format {
         }
     }
 
-    /// A reader. `None` if the format is only written.
+    /// A reader.
     #[must_use]
-    pub fn reader<'a>(self, input: impl Input + 'a) -> Option<Box<dyn ReadRecords + 'a>> {
-        Some(match self {
+    pub fn reader(self, input: impl Input) -> Box<dyn ReadRecords> {
+        match self {
             Self::Candump => Box::new(candump::Reader::new(input)),
             Self::Pcapng => Box::new(pcapng::Reader::new(input)),
             #[cfg(feature = "all")]
@@ -276,10 +266,10 @@ impl Format {
             #[cfg(feature = "all")]
             Self::Csv => Box::new(csv::Reader::new(input)),
             #[cfg(feature = "all")]
-            Self::Mcap => return None,
+            Self::Mcap => Box::new(mcap::Reader::new(input)),
             #[cfg(feature = "tables")]
-            Self::Parquet => return None,
-        })
+            Self::Parquet => Box::new(crate::parquet::Reader::new(input)),
+        }
     }
 
     /// A writer.

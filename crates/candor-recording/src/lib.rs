@@ -26,7 +26,7 @@
 //! The crate uses no clock, file, environment or socket; it reads from [`std::io::Read`] and writes to [`std::io::Write`].
 //!
 //! # Features
-//! * `all`: the formats besides candump and pcapng, which need no other library. BLF needs `flate2`
+//! * `all`: the formats besides candump and pcapng, which need no other library. BLF needs `flate2`, MCAP `serde_json` and `base64`
 //! * `tables`: also Parquet, and signals of a database as columns of Parquet and CSV
 //! * `testing`: `invariants`, what must hold for any bytes
 #![forbid(unsafe_code)]
@@ -63,6 +63,8 @@ mod format;
 pub mod invariants;
 mod limits;
 mod record;
+#[cfg(feature = "all")]
+mod row;
 mod source;
 mod stream;
 #[cfg(test)]

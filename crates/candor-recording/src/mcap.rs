@@ -7,19 +7,26 @@
 //!
 //! A message has `id`, `extended`, `kind` (`data`, `remote`, `fd` or `error`), `dlc`, `length`, `brs`, `esi`, `direction` (`Rx`,
 //! `Tx` or null) and `data` in base64. Its topic is the name of the bus after a slash. It is not compressed and has no index.
-//! MCAP is only written.
+//!
+//! Of files of other programs, only such messages are read.
 //!
 //! # Source
 //! [MCAP format specification](https://mcap.dev/spec), version 0
 
+mod read;
+
 use std::io::{self, Write};
 
-use candor_core::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, Frame};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use candor_core::frame::{CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame};
 
-use crate::csv::{dlc, kind};
 use crate::limits::BEFORE_ZERO;
+use crate::row::{dlc, id, kind};
 use crate::stream::WriteRecords;
 use crate::{Buses, Counts, Direction, Record};
+
+pub use read::Reader;
 
 /// Bytes that are written at once.
 const CHUNK: usize = 256 * 1024;
@@ -30,9 +37,12 @@ const FOOTER: u8 = 2;
 const SCHEMA: u8 = 3;
 const CHANNEL: u8 = 4;
 const MESSAGE: u8 = 5;
+const CHUNK_OF_RECORDS: u8 = 6;
 const DATA_END: u8 = 15;
 
 const SCHEMA_NUMBER: u16 = 1;
+const SCHEMA_NAME: &str = "candor.CanFrame";
+const ENCODING: &str = "json";
 const SCHEMA_TEXT: &str = r#"{"type":"object","title":"candor.CanFrame","properties":{"id":{"type":"integer"},"extended":{"type":"boolean"},"kind":{"type":"string","enum":["data","remote","fd","error"]},"dlc":{"type":"integer"},"length":{"type":"integer"},"brs":{"type":"boolean"},"esi":{"type":"boolean"},"direction":{"type":["string","null"]},"data":{"type":"string","contentEncoding":"base64"}}}"#;
 
 /// Writes an MCAP file.
@@ -57,7 +67,7 @@ impl<W: Write> Writer<W> {
         });
         record(&mut bytes, SCHEMA, |body| {
             body.extend(SCHEMA_NUMBER.to_le_bytes());
-            text(body, "candor.CanFrame");
+            text(body, SCHEMA_NAME);
             text(body, "jsonschema");
             text(body, SCHEMA_TEXT);
         });
@@ -70,7 +80,7 @@ impl<W: Write> Writer<W> {
             body.extend(bus.to_le_bytes());
             body.extend(SCHEMA_NUMBER.to_le_bytes());
             text(body, &format!("/{name}"));
-            text(body, "json");
+            text(body, ENCODING);
             body.extend([0; 4]); // no metadata
         });
         let bus = usize::from(bus);
@@ -97,8 +107,7 @@ fn text(bytes: &mut Vec<u8>, text: &str) {
 }
 
 fn json(bytes: &mut Vec<u8>, frame: &Frame, direction: Option<Direction>) -> io::Result<()> {
-    let id = if frame.id.is_err() { frame.id.0 & CAN_EFF_MASK } else { frame.id.bits() };
-    let (extended, kind, dlc, len) = (frame.id.is_eff(), kind(frame), dlc(frame), frame.len);
+    let (id, extended, kind, dlc, len) = (id(frame), frame.id.is_eff(), kind(frame), dlc(frame), frame.len);
     let (brs, esi) = (frame.flags & CANFD_BRS != 0, frame.flags & CANFD_ESI != 0);
     write!(bytes, r#"{{"id":{id},"extended":{extended},"kind":"{kind}","dlc":{dlc},"length":{len},"#)?;
     write!(bytes, r#""brs":{brs},"esi":{esi},"direction":"#)?;
@@ -108,22 +117,12 @@ fn json(bytes: &mut Vec<u8>, frame: &Frame, direction: Option<Direction>) -> io:
     }
     bytes.extend(br#","data":""#);
     if !frame.id.is_rtr() {
-        base64(bytes, frame.payload());
+        let mut letters = [0; CANFD_MAX_DLEN.div_ceil(3) * 4];
+        let count = BASE64.encode_slice(frame.payload(), &mut letters).map_err(io::Error::other)?;
+        bytes.extend(&letters[..count]);
     }
     bytes.extend(b"\"}");
     Ok(())
-}
-
-/// # Source
-/// [RFC 4648](https://www.rfc-editor.org/rfc/rfc4648), section 4
-fn base64(bytes: &mut Vec<u8>, data: &[u8]) {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for part in data.chunks(3) {
-        let bits = part.iter().fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - part.len()));
-        for letter in 0..4 {
-            bytes.push(if letter <= part.len() { LETTERS[bits >> (18 - 6 * letter) & 0x3F] } else { b'=' });
-        }
-    }
 }
 
 impl<W: Write> WriteRecords for Writer<W> {
@@ -170,16 +169,4 @@ impl<W: Write> WriteRecords for Writer<W> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::base64;
-
-    /// The vectors of RFC 4648, section 10.
-    #[test]
-    fn bytes_are_written_in_base64() {
-        for (data, wanted) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
-            let mut bytes = Vec::new();
-            base64(&mut bytes, data.as_bytes());
-            assert_eq!(bytes, wanted.as_bytes());
-        }
-    }
-}
+mod tests;

@@ -19,10 +19,14 @@
 //! # Source
 //! [Parquet](https://github.com/apache/parquet-format)
 
+mod pages;
+mod read;
+mod thread;
+
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use candor_core::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, Frame};
+use candor_core::frame::{CANFD_BRS, CANFD_ESI, Frame};
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -30,10 +34,12 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
-use crate::csv::{dlc, kind};
 use crate::decode::{Decoder, Message};
+use crate::row::{dlc, id, kind};
 use crate::stream::WriteRecords;
 use crate::{Buses, Clock, Counts, Direction, Record};
+
+pub use read::Reader;
 
 /// Rows of a row group, which is what is kept in memory.
 const ROWS: usize = 65_536;
@@ -154,7 +160,6 @@ fn frames<W: Write + Send>(group: &mut SerializedRowGroupWriter<'_, W>, rows: &[
         rows.iter().filter_map(|row| row.record.direction).map(Direction::name).map(text).collect();
     column::<W, ByteArrayType>(group, &directions, Some(&known))?;
     column::<W, ByteArrayType>(group, &texts(|record| kind(&record.frame)), None)?;
-    let id = |frame: &Frame| if frame.id.is_err() { frame.id.0 & CAN_EFF_MASK } else { frame.id.bits() };
     column::<W, Int32Type>(group, &numbers(id), None)?;
     column::<W, BoolType>(group, &bits(|frame| frame.id.is_eff()), None)?;
     column::<W, Int32Type>(group, &numbers(|frame| dlc(frame).into()), None)?;
@@ -261,3 +266,6 @@ pub fn failed(error: ParquetError) -> io::Error {
         other => io::Error::other(other),
     }
 }
+
+#[cfg(test)]
+mod tests;

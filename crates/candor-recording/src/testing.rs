@@ -11,7 +11,7 @@ use crate::{BusIndex, BusNames, Buses, Clock, Counts, Direction, Format, Record,
 
 /// The records of a file with their buses, what was left out, and why reading ended.
 pub(crate) fn read_all(format: Format, bytes: &[u8]) -> (Vec<(String, Record)>, Counts, Result<(), String>) {
-    let mut reader = format.reader(Cursor::new(bytes)).unwrap();
+    let mut reader = format.reader(Cursor::new(bytes.to_vec()));
     let (mut records, mut record) = (Vec::new(), Record::EMPTY);
     let end = loop {
         match reader.read(&mut record) {
@@ -120,22 +120,19 @@ proptest! {
 
     #[test]
     fn each_format_gives_back_what_it_can_hold(records in records()) {
-        for format in Format::all().filter(|format| format.is_read()) {
+        for format in Format::all() {
             check_round_trip(format, &records).map_err(|error| TestCaseError::fail(format!("{}: {error}", format.name())))?;
         }
     }
 
     #[test]
     fn a_cut_file_gives_what_is_before(records in records(), part: prop::sample::Index) {
-        for format in Format::all().filter(|format| format.is_read()) {
+        for format in Format::all() {
             let (bytes, _) = written(format, &records);
             let whole = read_all(format, &bytes).0;
             let cut = part.index(bytes.len() + 1);
-            let (mut found, _, end) = read_all(format, &bytes[..cut]);
-            // The last line of a candump log may be cut where it is still a line.
-            if format == Format::Candump && end.is_ok() {
-                found.pop();
-            }
+            let (found, skipped, end) = read_all(format, &bytes[..cut]);
+            prop_assert!(skipped.is_empty());
             prop_assert!(whole.starts_with(&found), "{}", format.name());
             // The end of an ASC file is marked; only the newline after it may be missing.
             if format == Format::Asc && cut + 1 < bytes.len() {

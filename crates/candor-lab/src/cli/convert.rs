@@ -36,10 +36,10 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
     /// Format of IN, if its ending does not say it.
-    #[arg(long, value_name = "FORMAT", value_parser = formats(Format::is_read))]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) from: Option<Format>,
     /// Format of OUT, if its ending does not say it.
-    #[arg(long, value_name = "FORMAT", value_parser = formats(|_| true))]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) to: Option<Format>,
     /// DBC or KCD file, whose signals become columns of CSV or Parquet.
     #[arg(long, value_name = "FILE")]
@@ -49,8 +49,8 @@ pub(crate) struct ConvertArgs {
     pub(crate) json: bool,
 }
 
-pub(super) fn formats(is_one: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
-    let names = Format::all().filter(|format| is_one(*format)).map(|format| {
+pub(super) fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = Format::all().map(|format| {
         let endings: Vec<_> = format.endings().iter().map(|ending| format!(".{ending}")).collect();
         PossibleValue::new(format.name()).help(format!("{} ({})", format.title(), endings.join(", ")))
     });

@@ -39,7 +39,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) repeat: NonZeroU32,
     /// Format of FILE, if its ending does not say it.
-    #[arg(long, value_name = "FORMAT", value_parser = formats(Format::is_read))]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) from: Option<Format>,
     /// Print JSON.
     #[arg(long)]

@@ -5,6 +5,7 @@ mod view;
 
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use candor_cli::{Exit, Outcome, render};
@@ -19,8 +20,6 @@ pub(super) use view::{LeftOut, View, counted};
 pub(super) enum ConvertError {
     #[error("cannot tell the format of {name} from its ending; add {option}, one of {formats}")]
     Ending { name: String, option: &'static str, formats: String },
-    #[error("{0} is a format that is only written; candor-lab convert --help lists those that are read")]
-    OnlyWritten(&'static str),
     #[error("{0} has no columns for signals; write --to csv or --to parquet, or leave out --decode")]
     NoColumns(&'static str),
     #[error("{name} has no frame that can be read as {title}: {error}")]
@@ -48,9 +47,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     if files::are_same(&args.input, &args.output) {
         return Err(ConvertError::Same(args.input.display().to_string()).into());
     }
-    let read = AtomicU64::new(0);
+    let read = Arc::new(AtomicU64::new(0));
     let Opened { input, size } = files::open(&args.input, from, &read)?;
-    let mut reader = from.reader(input).ok_or_else(|| ConvertError::OnlyWritten(from.name()))?;
+    let mut reader = from.reader(input);
     let output = files::Output::create(&args.output, to)?;
     let writer = match &args.decode {
         None => to.writer(output.file()?),

@@ -253,6 +253,8 @@ fn direction_of(word: &str) -> Option<Direction> {
 impl<R: io::Read> ReadRecords for Reader<R> {
     fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
         while let Some((line, is_ended)) = self.source.take_line()? {
+            // Of a line that is cut, nothing is counted.
+            let skipped = (!is_ended).then(|| self.skipped.clone());
             // Names in comments may have any encoding.
             let line = String::from_utf8_lossy(&line);
             let line = line.trim();
@@ -263,6 +265,7 @@ impl<R: io::Read> ReadRecords for Reader<R> {
             let is_data = || is_frame && is_whole(&record.frame) && !is_fd();
             let is_whole = is_ended || line.is_empty() || is_end(line) || is_data();
             if !is_whole {
+                self.skipped = skipped.unwrap_or_default();
                 return Err(ReadError::Cut { at: self.source.line_place(), what: "a line" });
             }
             if is_frame {

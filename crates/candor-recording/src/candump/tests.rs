@@ -22,7 +22,7 @@ fn lines_have_time_bus_frame_and_direction() {
                 (0000000001.000000) can0 20000004#0001000000000000\n(1) can0 123#R8_9\r\n(1.5) can0 5#";
     let (records, buses, end) = read_all(text.as_bytes());
     assert_eq!(buses, ["can0", "vcan1"]);
-    assert_eq!(end, Err("line 6: the file ends within a line".to_owned()));
+    assert_eq!(end, Err("line 6: the file ends within a line, which has no line end".to_owned()));
     let found: Vec<_> = records.iter().map(|one| (one.at_ns, one.clock, one.bus.0, one.direction)).collect();
     let unix = 1_700_000_000_123_456_000;
     assert_eq!(
@@ -49,7 +49,9 @@ fn what_cannot_be_read_is_named_with_its_line() {
             "\n(1.0) can0 8001#\n",
             "line 2: 8001#: An identifier must have 3 digits (11 bits) or 8 digits (29 bits), not 4",
         ),
-        ("(1.0) ca", "line 1: the file ends within a line"),
+        ("(1.0) ca", "line 1: the file ends within a line, which has no line end"),
+        // It may have had more data.
+        ("(1.0) can0 123#11\n(1.0) can0 123#11", "line 2: the file ends within a line, which has no line end"),
     ] {
         assert_eq!(read_all(text.as_bytes()).2, Err(wanted.to_owned()), "{text:?}");
     }

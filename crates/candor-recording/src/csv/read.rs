@@ -2,13 +2,12 @@
 
 use std::io;
 
-use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, RawId};
-
 use super::HEADER;
+use crate::row::{Row, clock_of};
 use crate::source::Source;
 use crate::stream::ReadRecords;
-use crate::text::{classic, excerpt, fd, fd_length, identifier, wrong};
-use crate::{Buses, Clock, Counts, Direction, ReadError, Record};
+use crate::text::{excerpt, wrong};
+use crate::{Buses, Counts, ReadError, Record};
 
 /// Columns besides those of signals.
 const OWN_COLUMNS: usize = 11;
@@ -34,12 +33,12 @@ impl<R: io::Read> Reader<R> {
             return Ok(false);
         }
         if self.columns == 0 {
-            let signals = line.strip_prefix(HEADER).filter(|rest| rest.is_empty() || rest.starts_with(','));
-            let Some(signals) = signals else {
+            let columns = fields(line)?;
+            if !HEADER.split(',').eq(columns.iter().take(OWN_COLUMNS).map(String::as_str)) {
                 return Err(format!("the columns \"{}\" do not begin with {HEADER}", excerpt(line)));
-            };
-            self.columns = fields(line)?.len();
-            if !signals.is_empty() {
+            }
+            self.columns = columns.len();
+            if self.columns > OWN_COLUMNS {
                 self.skipped.add_many("columns of signals left out", (self.columns - OWN_COLUMNS) as u64);
             }
             return Ok(false);
@@ -53,56 +52,35 @@ impl<R: io::Read> Reader<R> {
         else {
             return Err(format!("{} columns, not {OWN_COLUMNS}", fields.len()));
         };
-        let at_ns = at_ns.parse().map_err(|_number| format!("the time {at_ns:?}"))?;
-        let clock = match clock.as_str() {
-            "unix" => Clock::Unix,
-            "start" => Clock::Start,
-            other => return Err(format!("the clock {other:?} is neither unix nor start")),
-        };
-        let direction = match direction.as_str() {
-            "Rx" => Some(Direction::Received),
-            "Tx" => Some(Direction::Sent),
-            "" => None,
-            other => return Err(format!("the direction {other:?} is neither Rx nor Tx")),
-        };
-        let dlc = dlc.parse().map_err(|_number| format!("the DLC {dlc:?}"))?;
-        let flag = |text: &str, flag: u8| match text {
-            "0" => Ok(0),
-            "1" => Ok(flag),
+        let bit = |text: &str| match text {
+            "0" => Ok(false),
+            "1" => Ok(true),
             other => Err(format!("a bit is 0 or 1, not {other:?}")),
         };
-        let flags = flag(brs, CANFD_BRS)? | flag(esi, CANFD_ESI)?;
-        let frame = frame(kind, id, dlc, flags, data)?;
-        if length.parse() != Ok(frame.len) {
-            return Err(format!("the length {length:?} is not that of DLC {dlc}, {}", frame.len));
-        }
-        let bus = self.buses.index(bus.as_bytes());
-        let bus = bus.ok_or("the name of the bus is none, or there are too many buses")?;
-        *record = Record { at_ns, clock, bus, direction, frame };
+        let row = Row {
+            at_ns: at_ns.parse().map_err(|_number| format!("the time {at_ns:?}"))?,
+            clock: clock_of(clock)?,
+            bus,
+            direction,
+            kind,
+            id: u32::from_str_radix(id, 16).map_err(|_number| format!("the identifier {id:?}"))?,
+            is_extended: id.len() == 8,
+            dlc: dlc.parse().map_err(|_number| format!("the DLC {dlc:?}"))?,
+            length: length.parse().map_err(|_number| format!("the length {length:?}"))?,
+            brs: bit(brs)?,
+            esi: bit(esi)?,
+            data: &bytes(data)?,
+        };
+        *record = row.record(&mut self.buses)?;
         Ok(true)
     }
 }
 
-fn frame(kind: &str, id: &str, dlc: u8, flags: u8, data: &str) -> Result<Frame, String> {
-    let value = u32::from_str_radix(id, 16).map_err(|_number| format!("the identifier {id:?}"))?;
-    let (mut bytes, pairs) = ([0; CANFD_MAX_DLEN], data.as_bytes().chunks(2));
-    let there = pairs.len();
-    if there > CANFD_MAX_DLEN || !data.len().is_multiple_of(2) {
-        return Err(format!("{} digits of data", data.len()));
-    }
-    for (byte, pair) in bytes.iter_mut().zip(pairs) {
-        let value = str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        *byte = value.ok_or_else(|| format!("the data {data:?}"))?;
-    }
-    let bytes = &bytes[..there];
-    let plain = || identifier(value, id.len() == 8);
-    match kind {
-        "data" => classic(plain()?, dlc, false, bytes),
-        "remote" => classic(plain()?, dlc, true, bytes),
-        "error" if value <= CAN_EFF_MASK => classic(RawId(value | CAN_ERR_FLAG), dlc, false, bytes),
-        "fd" => fd(plain()?, fd_length(dlc)?, flags, bytes),
-        other => Err(format!("the kind {other:?} with identifier {id}")),
-    }
+/// Hexadecimal digits.
+fn bytes(data: &str) -> Result<Vec<u8>, String> {
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
+    let bytes: Option<Vec<u8>> = data.as_bytes().chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| format!("the data {:?}", excerpt(data)))
 }
 
 /// The fields of a line without line ends in quotes.

@@ -18,7 +18,7 @@ fn what_is_wrong_is_named_with_its_line() {
         ("1,unix,a,Rx,lin,123,2,2,0,0,1122\n", "the kind \"lin\" with identifier 123"),
         ("1,unix,a,Rx,data,800,2,2,0,0,1122\n", "the identifier 800 does not fit into 11 bits"),
         ("1,unix,a,Rx,data,123,2,2,0,0,11\n", "1 of 2 data bytes are there"),
-        ("1,unix,a,Rx,data,123,2,3,0,0,1122\n", "the length \"3\" is not that of DLC 2, 2"),
+        ("1,unix,a,Rx,data,123,2,3,0,0,1122\n", "the length 3 is not that of DLC 2, 2"),
         ("1,unix,a,Rx,fd,123,2,2,2,0,1122\n", "a bit is 0 or 1, not \"2\""),
         ("1,unix,a,Rx,data,123,2,2,0,0\n", "10 columns, not 11"),
         ("1,unix,\"a,Rx\n", "a quote is not closed"),

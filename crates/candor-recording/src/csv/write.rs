@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use candor_core::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, Frame, FrameFormat, fd_dlc};
+use candor_core::frame::{CANFD_BRS, CANFD_ESI, Frame};
 
 use super::HEADER;
 #[cfg(feature = "tables")]
 use crate::decode::Decoder;
+use crate::row::{dlc, id, kind};
 use crate::stream::WriteRecords;
 use crate::{Buses, Clock, Counts, Direction, Record};
 
@@ -65,28 +66,10 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// `data`, `remote`, `fd` or `error`.
-pub(crate) fn kind(frame: &Frame) -> &'static str {
-    match (frame.id.is_err(), frame.format) {
-        (true, _) => "error",
-        (false, FrameFormat::Fd) => "fd",
-        (false, FrameFormat::Classic) if frame.id.is_rtr() => "remote",
-        (false, FrameFormat::Classic) => "data",
-    }
-}
-
-/// Data length code, 0 to 15.
-pub(crate) fn dlc(frame: &Frame) -> u8 {
-    if frame.format == FrameFormat::Fd { fd_dlc(frame.len) } else { frame.raw_dlc() }
-}
-
 /// Hexadecimal digits of the identifier, or of the class of an error frame.
-fn id(frame: &Frame) -> String {
-    match (frame.id.is_err(), frame.id.is_eff()) {
-        (true, _) => format!("{:08X}", frame.id.0 & CAN_EFF_MASK),
-        (false, true) => format!("{:08X}", frame.id.bits()),
-        (false, false) => format!("{:03X}", frame.id.bits()),
-    }
+fn digits(frame: &Frame) -> String {
+    let is_long = frame.id.is_err() || frame.id.is_eff();
+    format!("{:0width$X}", id(frame), width = if is_long { 8 } else { 3 })
 }
 
 impl<W: Write> WriteRecords for Writer<W> {
@@ -96,7 +79,7 @@ impl<W: Write> WriteRecords for Writer<W> {
         let direction = record.direction.map_or("", Direction::name);
         let bit = |flag: u8| u8::from(frame.flags & flag != 0);
         write!(bytes, "{},{clock},{},{direction},{},", record.at_ns, Quoted(buses.name(record.bus)), kind(frame))?;
-        write!(bytes, "{},{},{},{},{},", id(frame), dlc(frame), frame.len, bit(CANFD_BRS), bit(CANFD_ESI))?;
+        write!(bytes, "{},{},{},{},{},", digits(frame), dlc(frame), frame.len, bit(CANFD_BRS), bit(CANFD_ESI))?;
         if !frame.id.is_rtr() {
             frame.payload().iter().try_for_each(|byte| write!(bytes, "{byte:02X}"))?;
         }

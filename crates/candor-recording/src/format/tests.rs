@@ -26,9 +26,8 @@ fn table() -> String {
             1 => "1 ns",
             _ => "1 µs",
         };
-        let read = if format.is_read() { "" } else { ", only written" };
         format!(
-            "| {}{read} | `{}` | {} | {errors} | {directions} | {buses} | {step} |\n",
+            "| {} | `{}` | {} | {errors} | {directions} | {buses} | {step} |\n",
             format.title(),
             format.name(),
             endings.join(" "),

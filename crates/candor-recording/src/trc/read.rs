@@ -213,12 +213,15 @@ fn frame(words: &Words<'_>) -> Result<Frame, String> {
 impl<R: io::Read> ReadRecords for Reader<R> {
     fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
         while let Some((line, is_ended)) = self.source.take_line()? {
+            // Of a line that is cut, nothing is counted.
+            let skipped = (!is_ended).then(|| self.skipped.clone());
             // Names in comments may have any encoding.
             let found = self.line(String::from_utf8_lossy(&line).trim(), record);
             let is_frame = found.map_err(|why| wrong(self.source.line_place(), why, is_ended))?;
             // Kinds and lengths of a line that is cut may be others.
             let is_whole = is_ended || line.trim_ascii().is_empty() || is_frame && is_whole(&record.frame);
             if !is_whole {
+                self.skipped = skipped.unwrap_or_default();
                 return Err(ReadError::Cut { at: self.source.line_place(), what: "a line" });
             }
             if is_frame {

@@ -3,8 +3,8 @@
     judge.py FOLDER
 
 FOLDER has FORMAT.KIND.ours for each format and kind, and KIND.frames with one record a line: microseconds, bus number, direction,
-frame as candump prints it. Writes FORMAT.KIND.read, what python-can reads of the file of candor, and FORMAT.KIND.theirs, the same
-records written by python-can.
+frame as candump prints it. Writes FORMAT.KIND.read, what python-can (for tables csv and pyarrow, for MCAP mcap) reads of the file of
+candor, and FORMAT.KIND.theirs, the same records written by it.
 """
 import base64
 import csv
@@ -17,6 +17,7 @@ import warnings
 import asammdf
 import can
 import mcap.reader
+import mcap.writer
 import pyarrow.parquet
 import vblf.can
 import vblf.reader
@@ -138,6 +139,13 @@ def main():
             lines = [f"{int(row['time_ns']) // 1000} {row['bus'].removeprefix('can')} {row['direction'] or '-'} {of_row(row)}\n"
                      for row in rows]
         table.with_suffix(".read").write_text("".join(lines))
+        with table.with_suffix(".theirs").open("w", newline="") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+            writer.writerow(["time_ns", "clock", "bus", "direction", "kind", "id", "dlc", "length", "brs", "esi", "data"])
+            for row in to_rows(folder, table):
+                digits = 8 if row["extended"] or row["kind"] == "error" else 3
+                writer.writerow([row["time_ns"], row["clock"], row["bus"], row["direction"], row["kind"], f"{row['id']:0{digits}X}",
+                                 row["dlc"], row["length"], int(row["brs"]), int(row["esi"]), (row["data"] or b"").hex()])
         count += 1
     for table in sorted(folder.glob("parquet.*.ours")):
         lines = []
@@ -147,6 +155,9 @@ def main():
             frame = of_row({**row, **texts})
             lines.append(f"{row['time_ns'] // 1000} {row['bus'].removeprefix('can')} {row['direction'] or '-'} {frame}\n")
         table.with_suffix(".read").write_text("".join(lines))
+        # As pandas does: compressed, all columns optional, integers of 64 bits, in another order, and with another column.
+        theirs = pyarrow.Table.from_pylist([{"note": "", **dict(reversed(row.items()))} for row in to_rows(folder, table)])
+        pyarrow.parquet.write_table(theirs, table.with_suffix(".theirs"))
         count += 1
     for recording in sorted(folder.glob("mcap.*.ours")):
         lines = []
@@ -161,6 +172,17 @@ def main():
                 bus = channel.topic.removeprefix("/can")
                 lines.append(f"{one.log_time // 1000} {bus} {row['direction'] or '-'} {frame}\n")
         recording.with_suffix(".read").write_text("".join(lines))
+        with recording.with_suffix(".theirs").open("wb") as file:
+            writer = mcap.writer.Writer(file, compression=mcap.writer.CompressionType.NONE)
+            writer.start()
+            schema = writer.register_schema("candor.CanFrame", "jsonschema", b"{}")
+            channels = {}
+            for row in to_rows(folder, recording):
+                time, bus = row.pop("time_ns"), row.pop("bus")
+                channel = channels.get(bus) or channels.setdefault(bus, writer.register_channel(f"/{bus}", "json", schema))
+                row["data"] = base64.b64encode(row["data"] or b"").decode()
+                writer.add_message(channel, time, json.dumps(row).encode(), time)
+            writer.finish()
         count += 1
     signals(folder)
     print(count)
@@ -195,6 +217,22 @@ def signals(folder):
             assert raw == expected, (name, raw, expected)
             compared += 1
     assert compared > 100, compared
+
+
+def to_rows(folder, file):
+    """The rows of a table with the frames of the kind of this file."""
+    for line in (folder / f"{file.name.split('.')[1]}.frames").read_text().splitlines():
+        us, channel, direction, _ = line.split()
+        one = message(line)
+        kind = "error" if one.is_error_frame else "fd" if one.is_fd else "remote" if one.is_remote_frame else "data"
+        length = min(one.dlc, 8) if kind != "fd" else len(one.data)
+        dlc = one.dlc if kind != "fd" else [*range(9), 12, 16, 20, 24, 32, 48, 64].index(length)
+        yield {
+            "time_ns": int(us) * 1000, "clock": "unix", "bus": f"can{channel}", "direction": direction, "kind": kind,
+            "id": one.arbitration_id, "extended": one.is_extended_id and kind != "error", "dlc": dlc, "length": length,
+            "brs": bool(one.bitrate_switch), "esi": bool(one.error_state_indicator),
+            "data": None if kind == "remote" else bytes(one.data),
+        }
 
 
 def of_row(row):

@@ -73,7 +73,7 @@ fn line(record: &Record, bus: &str) -> String {
 }
 
 fn read(format: Format, path: &Path) -> String {
-    let mut reader = format.reader(File::open(path).unwrap()).unwrap();
+    let mut reader = format.reader(File::open(path).unwrap());
     let (mut text, mut record) = (String::new(), Record::EMPTY);
     loop {
         match reader.read(&mut record) {

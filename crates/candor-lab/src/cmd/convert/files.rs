@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use candor_recording::Format;
@@ -68,13 +69,13 @@ pub(super) fn are_same(one: &Path, other: &Path) -> bool {
 }
 
 /// What is read, and how much it is if that is known.
-pub(in crate::cmd) struct Opened<'a> {
-    pub(in crate::cmd) input: Counting<'a>,
+pub(in crate::cmd) struct Opened {
+    pub(in crate::cmd) input: Counting,
     pub(in crate::cmd) size: Option<u64>,
 }
 
 /// Opens a recording; standard input is copied first if its format must seek.
-pub(in crate::cmd) fn open<'a>(path: &Path, format: Format, read: &'a AtomicU64) -> Result<Opened<'a>, Failure> {
+pub(in crate::cmd) fn open(path: &Path, format: Format, read: &Arc<AtomicU64>) -> Result<Opened, Failure> {
     let inner = match (is_standard(path), format.seeks_in_input()) {
         (false, _) => Inner::File(File::open(path).map_err(failed("open", path))?),
         (true, false) => Inner::Standard(io::stdin()),
@@ -89,15 +90,15 @@ pub(in crate::cmd) fn open<'a>(path: &Path, format: Format, read: &'a AtomicU64)
         Inner::Standard(_) => None,
     };
     let size = size.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
-    Ok(Opened { input: Counting { inner, path: path.to_owned(), read }, size })
+    Ok(Opened { input: Counting { inner, path: path.to_owned(), read: Arc::clone(read) }, size })
 }
 
 /// Counts what is read of a file, for the progress.
 #[derive(Debug)]
-pub(in crate::cmd) struct Counting<'a> {
+pub(in crate::cmd) struct Counting {
     inner: Inner,
     path: PathBuf,
-    read: &'a AtomicU64,
+    read: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -106,7 +107,7 @@ enum Inner {
     Standard(io::Stdin),
 }
 
-impl Read for Counting<'_> {
+impl Read for Counting {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.inner {
             Inner::File(file) => file.read(bytes),
@@ -118,7 +119,7 @@ impl Read for Counting<'_> {
     }
 }
 
-impl Seek for Counting<'_> {
+impl Seek for Counting {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match &mut self.inner {
             Inner::File(file) => file.seek(to),

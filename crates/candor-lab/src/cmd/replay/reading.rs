@@ -1,14 +1,14 @@
 //! Reads a recording ahead of the time, in a thread.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use candor_core::frame::Frame;
 use candor_recording::{BusIndex, Counts, Format, ReadError, Record};
 
 use crate::cli::{Onto, ReplayArgs};
-use crate::cmd::convert::{ConvertError, files};
+use crate::cmd::convert::files;
 use crate::cmd::method::Failed;
 
 /// Chunks that wait in the channel.
@@ -59,9 +59,8 @@ pub(super) fn read(args: &ReplayArgs, format: Format, to: &SyncSender<Step>) -> 
 
 /// Reads the recording once; returns false if the receiver is gone.
 fn once(args: &ReplayArgs, format: Format, to: &SyncSender<Step>, read: &mut Read) -> Result<bool, Failed> {
-    let bytes = AtomicU64::new(0);
-    let opened = files::open(&args.file, format, &bytes).map_err(|error| error.to_string())?;
-    let mut reader = format.reader(opened.input).ok_or_else(|| ConvertError::OnlyWritten(format.name()))?;
+    let opened = files::open(&args.file, format, &Arc::default()).map_err(|error| error.to_string())?;
+    let mut reader = format.reader(opened.input);
     let mut lanes: Vec<Option<usize>> = Vec::new();
     let (mut record, mut chunk) = (Record::EMPTY, Vec::with_capacity(CHUNK));
     let goes_on = loop {

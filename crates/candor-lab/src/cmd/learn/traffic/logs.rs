@@ -1,6 +1,7 @@
 //! Logs of any format, by bus.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use candor_cli::render;
@@ -16,8 +17,6 @@ use crate::cmd::patience;
 
 #[derive(Debug, thiserror::Error)]
 enum LogsError {
-    #[error("{name} is {title}, which is only written")]
-    OnlyWritten { name: String, title: &'static str },
     #[error("cannot use {name}: {error}")]
     Bad { name: String, error: ReadError },
     #[error("{name} has no frames{}", of.as_ref().map_or_else(String::new, |of| format!(" of {of}")))]
@@ -121,10 +120,9 @@ impl Logs {
         }
         let of_ending = log.path.extension().and_then(|ending| Format::of_ending(ending.to_str()?));
         let format = of_ending.unwrap_or(Format::Candump);
-        let read = AtomicU64::new(0);
+        let read = Arc::new(AtomicU64::new(0));
         let Opened { input, .. } = open(&log.path, format, &read)?;
-        let mut reader =
-            format.reader(input).ok_or_else(|| LogsError::OnlyWritten { name: path.clone(), title: format.title() })?;
+        let mut reader = format.reader(input);
         // By bus of the recording.
         let mut buses: BTreeMap<u16, LoggedBus> = BTreeMap::new();
         let mut record = Record::EMPTY;

@@ -1,0 +1,5 @@
+#![no_main]
+
+use candor_recording::{Format, invariants};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| invariants::check(Format::Mcap, bytes));
