@@ -12,6 +12,8 @@ pub use map::{Described, Map, MapKind, load_types};
 pub const LOAD: u32 = 5;
 /// All commands of this module.
 pub const COMMANDS: [u32; 6] = [LOAD, LINK, map::CREATE, map::LOOK_UP, map::UPDATE, map::LOAD_TYPES];
+/// `BPF_PROG_TYPE_SOCKET_FILTER`.
+const SOCKET_FILTER: u32 = 1;
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 const CLASSIFIER: u32 = 3;
 /// `BPF_PROG_TYPE_STRUCT_OPS`.
@@ -101,6 +103,17 @@ impl LoadError {
 pub fn load_classifier(name: &CStr, instructions: &[[u8; 8]]) -> Result<OwnedFd, LoadError> {
     // Checked only for GPL helpers, which are not used.
     Load { kind: CLASSIFIER, name, license: c"MIT", instructions, attach_type: 0, attach_id: 0 }.run()
+}
+
+/// Loads a filter for sockets, as [`load_classifier`] does.
+///
+/// # Kernel
+/// `CONFIG_BPF_SYSCALL`; needs CAP_BPF in the initial user namespace, unless `kernel.unprivileged_bpf_disabled` is 0.
+///
+/// # Errors
+/// As [`load_classifier`].
+pub(crate) fn load_socket_filter(name: &CStr, instructions: &[[u8; 8]]) -> Result<OwnedFd, LoadError> {
+    Load { kind: SOCKET_FILTER, name, license: c"MIT", instructions, attach_type: 0, attach_id: 0 }.run()
 }
 
 /// Loads a program for a member of a structure of operations (`struct_ops`): its position in the structure, and the number

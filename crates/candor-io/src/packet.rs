@@ -14,13 +14,13 @@ mod mapping;
 mod receive;
 mod transmit;
 
-pub use receive::{ReceiveRing, Received, RingFormats, TapDirection};
+pub use receive::{ReceiveRing, Received, RingFormats, Senders, TapDirection};
 pub use transmit::{Batch, TransmitRing};
 
 pub use crate::socket_filter::{Instruction, MAX_INSTRUCTIONS};
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use crate::can::InterfaceIndex;
 use crate::socket;
@@ -63,4 +63,14 @@ fn address(interface: InterfaceIndex, protocol: libc::c_int) -> io::Result<libc:
     address.sll_ifindex = libc::c_int::try_from(interface.number()).map_err(io::Error::other)?;
     address.sll_protocol = u16::try_from(protocol).map_err(io::Error::other)?.to_be();
     Ok(address)
+}
+/// The number of the interface to which a socket is bound; `None` if it is gone.
+fn interface(fd: &OwnedFd) -> io::Result<Option<u32>> {
+    // SAFETY: sockaddr_ll consists of integers and an array of integers, for which all-zero bytes are valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    let mut len = socket::socklen::<libc::sockaddr_ll>();
+    // SAFETY: the address is live and as long as said, the kernel writes at most so much of it, and the descriptor is open as
+    // long as it is borrowed.
+    socket::check(unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
+    Ok(u32::try_from(address.sll_ifindex).ok())
 }

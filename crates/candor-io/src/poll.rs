@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::socket;
 
 /// Maximum descriptors per call.
-pub const MAX_WATCHED: usize = 64;
+pub const MAX_WATCHED: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {

@@ -45,6 +45,15 @@ pub enum TapDirection {
     Outgoing,
 }
 
+/// Senders of the frames in a ring ([`ReceiveRing::from_senders`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Senders {
+    /// Sockets of this machine, whose frames the driver echoes.
+    ThisMachine,
+    /// All others: nodes on the bus, and the routing of the kernel.
+    Others,
+}
+
 /// A packet socket with a receive ring. It receives everything that arrives on its interface, including echoed frames
 /// of this process unless the filter rejects their mark, but not outgoing frames.
 #[derive(Debug)]
@@ -115,6 +124,26 @@ impl ReceiveRing {
             TapDirection::Incoming => socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1)?,
             TapDirection::Outgoing => socket_filter::attach(&fd, &[&IF_OUTGOING[..], &[TAKE, PASS_OVER]].concat())?,
         }
+        Self::bound(fd, interface, slots)
+    }
+
+    /// Opens a ring for the frames of some senders only. Each frame is in exactly one of two such rings. It is the same
+    /// distinction as that of [`Heard::is_local`](crate::can::Heard), which a ring cannot give for each frame.
+    ///
+    /// # Kernel
+    /// Linux 5.1. As [`open`](Self::open), and CAP_BPF.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); `ENOSYS` without eBPF.
+    pub fn from_senders(interface: InterfaceIndex, senders: Senders, slots: usize) -> io::Result<Self> {
+        let fd = super::open()?;
+        socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1)?;
+        socket_filter::attach_by_sender(&fd, senders == Senders::ThisMachine)?;
+        Self::bound(fd, interface, slots)
+    }
+
+    /// For all formats, with the filter of the socket.
+    fn bound(fd: OwnedFd, interface: InterfaceIndex, slots: usize) -> io::Result<Self> {
         let mapping = Mapping::new(&fd, libc::PACKET_RX_RING, &layout::request(slots)?)?;
         socket::with_address(&fd, libc::bind, &super::address(interface, libc::ETH_P_ALL)?)?;
         Ok(Self { mapping, next: 0, lost: 0, formats: RingFormats::Both, ignores_outgoing: true, fd })
@@ -153,6 +182,14 @@ impl ReceiveRing {
             0 => Ok(()),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
+    }
+
+    /// True if the interface was unplugged or deleted; [`fault`](Self::fault) says only that it went down.
+    ///
+    /// # Errors
+    /// Of `getsockname()`; none is known.
+    pub fn is_detached(&self) -> io::Result<bool> {
+        Ok(super::interface(&self.fd)?.is_none())
     }
 
     /// True if a frame is waiting.

@@ -9,22 +9,23 @@ tc qdisc add dev near root netem delay 1ms limit 100000
 ip link add x type vxcan peer name x-net
 ip link set x up && ip link set x-net up
 
-# From x to y, one frame at a time. Then many frames at rates that grow, until one is lost.
+for rate in 25000 30000 35000 40000 45000 50000 55000 60000; do
+    awk -v rate=$rate 'BEGIN { for (n = 0; n < rate / 2; n++) printf "(%.6f) x 123#%016X\n", n / rate, n }' > $rate.log
+done
+
+# From x to y, one frame at a time. Then for half a second frames at rates that grow, until one is lost.
 measure() {
     sleep 0.7
     echo "== $1, $place"
     candor-lab tester --send x --monitor x-net --receive y --frames 400 --warm-up 20 --records records > tester.out 2>&1
     candor-lab report records | grep -E "p50|us|µs" | tail -2
-    for gap in 0.1 0.02 0; do
-        count=4000
-        [ $gap = 0 ] && count=40000
+    for rate in 25000 30000 35000 40000 45000 50000 55000 60000; do
         before=$(cat /sys/class/net/y/statistics/rx_packets)
-        began=$(cut -d ' ' -f 1 /proc/uptime)
-        cangen x -g $gap -n $count -I 123 -L 8 -D i -p 10
-        ended=$(cut -d ' ' -f 1 /proc/uptime)
+        # Before all others, so that it is never late.
+        chrt -f 10 candor-lab replay $rate.log --onto x=x > replay.out 2>&1
         sleep 1
-        lost=$((count - $(cat /sys/class/net/y/statistics/rx_packets) + before))
-        echo "$began $ended $count $lost" | awk '{ printf "%.0f frames/s: %d of %d lost\n", $3 / ($2 - $1), $4, $3 }'
+        lost=$(($(wc -l < $rate.log) - $(cat /sys/class/net/y/statistics/rx_packets) + before))
+        sed -n "1s/^[^:]*: \([0-9]* frames sent in [0-9.]* s\).*/$rate frames\/s: \1, $lost lost/p" replay.out
         [ $lost = 0 ] || break
     done
     kill $here $there

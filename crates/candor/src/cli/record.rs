@@ -8,6 +8,7 @@ use candor_core::units::{parse_duration, parse_duration_or_zero};
 use clap::{ArgGroup, Args};
 
 use super::{BusesArgs, NetnsArgs};
+use crate::cmd::listening::Through;
 
 /// Record the frames of CAN buses in files of Wireshark (pcapng).
 ///
@@ -60,10 +61,9 @@ pub(crate) struct RecordArgs {
     /// Write to the disk so often; 0s leaves it to the system.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_or_zero)]
     pub(crate) sync: Duration,
-    /// Receive through memory-mapped rings, which takes less processor time. Needs CAP_NET_RAW. Files then do not say which frames a
-    /// program of this machine sent.
-    #[arg(long)]
-    pub(crate) ring: bool,
+    /// How frames are received [default: ring if that is permitted, otherwise socket].
+    #[arg(long, value_name = "WAY")]
+    pub(crate) through: Option<Through>,
     /// End after this number of recorded frames.
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<NonZeroU32>,

@@ -31,7 +31,8 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     netns::enter(&args.netns)?;
     // Before the first frame is received, so that all are counted at the end.
     let signals = EndingSignals::block()?;
-    let Some(mut ports) = buses::open(&args.buses, args.decode, Findings::running(args.json), Through::Socket)? else {
+    let Some(mut ports) = buses::open(&args.buses, args.decode, Findings::running(args.json), Some(Through::Socket))?
+    else {
         return Ok(Exit::No);
     };
     let mut writer = Writer::new(args, &ports);

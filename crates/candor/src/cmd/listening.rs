@@ -11,7 +11,7 @@ use candor_core::frame::{CAN_MTU, CANFD_MTU, CANXL_MTU};
 use candor_io::can::{Batch, CanSocket, First, Heard, MAX_BATCH};
 use candor_io::clock::{self, RealtimeNs};
 use candor_io::errno::{ENETDOWN, ENODEV, ENXIO, EPERM};
-use candor_io::packet::{ReceiveRing, RingFormats};
+use candor_io::packet::{ReceiveRing, Senders};
 use candor_io::poll::{self, Interest, MAX_WATCHED, Watched};
 use candor_io::signal::EndingSignals;
 use candor_netlink::link::Link;
@@ -51,79 +51,106 @@ pub(super) trait Listener<B> {
 }
 
 /// How frames are received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Through {
-    /// A memory-mapped ring (CAP_NET_RAW), at a part of the cost. It does not tell which frames a socket of this machine sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Through {
+    /// Memory-mapped rings, which take a third of the processor time; need CAP_NET_RAW and CAP_BPF
     Ring,
+    /// A socket, which needs no privileges
     Socket,
 }
 
-/// A source of frames, and those that it received last.
+/// A source of frames.
 pub(super) struct Port<B> {
     pub(super) bus: B,
     pub(super) interface: String,
+    inlets: Vec<Inlet>,
+    /// The interface was unplugged or deleted.
+    is_gone: bool,
+}
+
+/// A socket or ring, and the frames that it received last.
+struct Inlet {
     source: Source,
     /// The first frame of the batch that nobody has taken yet, and its number.
     held: Option<Heard>,
     at: usize,
     /// The socket was empty after the last look at it, in this round.
     is_drained: bool,
-    /// The interface was unplugged or deleted.
-    is_gone: bool,
 }
 
 impl<B> Port<B> {
-    /// Listens on an interface, to all frames.
+    /// Listens on an interface, to all frames; through rings if that is possible, unless it is said.
     ///
     /// # Errors
-    /// With what to do, if the kernel refuses the socket.
-    pub(super) fn open(bus: B, link: &Link, through: Through) -> Result<Self, Box<dyn Error>> {
-        let source = match through {
-            Through::Ring => Source::ring(link)?,
-            Through::Socket => Source::socket(link)?,
+    /// With what to do, if the kernel refuses it.
+    pub(super) fn open(bus: B, link: &Link, through: Option<Through>) -> Result<Self, Box<dyn Error>> {
+        let socket = || Source::socket(link).map(|source| vec![source]);
+        let sources = match through {
+            Some(Through::Ring) => Source::rings(link).map_err(|error| no_ring(link, &error))?,
+            Some(Through::Socket) => socket()?,
+            None => Source::rings(link).or_else(|_refused| socket())?,
         };
-        let interface = link.name.clone();
-        Ok(Self { bus, interface, source, held: None, at: 0, is_drained: false, is_gone: false })
+        let inlet = |source| Inlet { source, held: None, at: 0, is_drained: false };
+        let inlets = sources.into_iter().map(inlet).collect();
+        Ok(Self { bus, interface: link.name.clone(), inlets, is_gone: false })
     }
 
     /// Frames that the socket dropped, because they came faster than they were taken.
     pub(super) fn lost(&self) -> u64 {
-        match &self.source {
-            Source::Ring { lost, .. } => *lost,
-            Source::Socket { socket, .. } => socket.dropped().unwrap_or_default().into(),
-        }
+        self.inlets.iter().map(|inlet| inlet.source.lost()).sum()
     }
 
     /// Receives frames if none is held.
     fn fill(&mut self) -> io::Result<()> {
-        self.is_drained = self.is_gone;
-        if self.held.is_some() || self.is_gone {
-            return Ok(());
+        for inlet in &mut self.inlets {
+            if let Some(errno) = inlet.fill(self.is_gone)? {
+                let interface = &self.interface;
+                self.is_gone |= errno != ENETDOWN;
+                render::err(&if errno == ENETDOWN {
+                    format!("{interface} is down; set it up: sudo ip link set {interface} up\n")
+                } else {
+                    format!("{interface} is gone: unplugged or deleted\n")
+                });
+            }
         }
-        let error = match self.source.receive() {
+        Ok(())
+    }
+}
+
+fn no_ring(link: &Link, error: &io::Error) -> String {
+    let is_privilege = error.raw_os_error() == Some(EPERM);
+    let hint = if is_privilege { "; it needs CAP_NET_RAW and CAP_BPF: use sudo, or --through socket" } else { "" };
+    format!("cannot open a ring on {}: {error}{hint}", link.name)
+}
+
+impl Inlet {
+    /// Receives frames if none is held. Returns the errno if the interface is down or gone.
+    fn fill(&mut self, is_gone: bool) -> io::Result<Option<i32>> {
+        self.is_drained = is_gone;
+        if self.held.is_some() || is_gone {
+            return Ok(None);
+        }
+        match self.source.receive() {
             Ok(received) => {
                 self.is_drained = received < MAX_BATCH;
-                return self.hold(0);
+                self.hold(0).map(|()| None)
             }
-            Err(error) => error,
-        };
-        let interface = &self.interface;
-        render::err(&match error.raw_os_error() {
-            Some(ENETDOWN) => format!("{interface} is down; set it up: sudo ip link set {interface} up\n"),
-            Some(ENODEV | ENXIO) => {
-                self.is_gone = true;
-                format!("{interface} is gone: unplugged or deleted\n")
-            }
-            _ => return Err(error),
-        });
-        Ok(())
+            Err(error) => match error.raw_os_error() {
+                Some(errno @ (ENETDOWN | ENODEV | ENXIO)) => Ok(Some(errno)),
+                _ => Err(error),
+            },
+        }
     }
 
     /// Holds the frame with this number, or none after the last one.
     fn hold(&mut self, at: usize) -> io::Result<()> {
         self.at = at;
-        self.held = self.source.frame(at)?.map(|(heard, _)| heard);
+        self.held = self.source.heard(at)?;
         Ok(())
+    }
+
+    fn head(&self) -> RealtimeNs {
+        self.held.map_or(NOTHING, |heard| heard.at)
     }
 
     /// True if nothing is held, but frames of this round may wait in the socket.
@@ -136,6 +163,9 @@ enum Source {
     /// The first `count` places are taken.
     Ring {
         ring: ReceiveRing,
+        is_local: bool,
+        /// Since the last frame.
+        is_down: bool,
         places: Box<[(Heard, [u8; CANFD_MTU])]>,
         count: usize,
         lost: u64,
@@ -147,14 +177,16 @@ enum Source {
 }
 
 impl Source {
-    fn ring(link: &Link) -> Result<Self, Box<dyn Error>> {
-        let ring = ReceiveRing::open(link.index, RingFormats::Both, &[], SLOTS).map_err(|error| {
-            let hint =
-                if error.raw_os_error() == Some(EPERM) { "; it needs CAP_NET_RAW: use sudo, or no --ring" } else { "" };
-            format!("cannot open a ring on {}: {error}{hint}", link.name)
-        })?;
-        let empty = (Heard { len: 0, at: RealtimeNs(0), is_local: false }, [0; CANFD_MTU]);
-        Ok(Self::Ring { ring, places: vec![empty; MAX_BATCH].into(), count: 0, lost: 0 })
+    /// One for frames of others and one for those of this machine, because a ring does not tell which they are.
+    fn rings(link: &Link) -> io::Result<Vec<Self>> {
+        let ring = |senders: Senders| {
+            let ring = ReceiveRing::from_senders(link.index, senders, SLOTS)?;
+            let empty = (Heard { len: 0, at: RealtimeNs(0), is_local: false }, [0; CANFD_MTU]);
+            let is_local = senders == Senders::ThisMachine;
+            let places = vec![empty; MAX_BATCH].into();
+            Ok::<_, io::Error>(Self::Ring { ring, is_local, is_down: false, places, count: 0, lost: 0 })
+        };
+        Ok(vec![ring(Senders::Others)?, ring(Senders::ThisMachine)?])
     }
 
     fn socket(link: &Link) -> Result<Self, Box<dyn Error>> {
@@ -166,39 +198,64 @@ impl Source {
     /// Receives at most [`MAX_BATCH`] frames, and returns their number.
     fn receive(&mut self) -> io::Result<usize> {
         match self {
-            Self::Ring { ring, places, count, lost } => {
+            Self::Ring { ring, is_local, is_down, places, count, lost } => {
                 // Places are used again, because clearing their bytes takes time.
                 let mut places = places.iter_mut();
                 *count = ring.receive_all(MAX_BATCH, |frame| {
                     let Some((heard, bytes)) = places.next() else { return };
                     let len = frame.bytes.len().min(CANFD_MTU);
-                    *heard = Heard { len, at: frame.at, is_local: false };
+                    *heard = Heard { len, at: frame.at, is_local: *is_local };
                     match (frame.bytes.first_chunk::<CAN_MTU>(), bytes.first_chunk_mut::<CAN_MTU>()) {
                         (Some(from), Some(to)) if len == CAN_MTU => *to = *from,
                         _ => bytes[..len].copy_from_slice(&frame.bytes[..len]),
                     }
                 });
                 *lost += u64::from(ring.known_lost());
-                if *count == 0 {
-                    ring.fault()?;
+                if *count > 0 {
+                    *is_down = false;
+                    return Ok(*count);
                 }
-                Ok(*count)
+                let fault = ring.fault();
+                *is_down |= fault.is_err();
+                if *is_down && ring.is_detached()? {
+                    return Err(io::Error::from_raw_os_error(ENODEV));
+                }
+                match fault {
+                    // The other ring of the interface says it, too.
+                    Err(error) if !*is_local || error.raw_os_error() != Some(ENETDOWN) => Err(error),
+                    _ => Ok(0),
+                }
             }
             Self::Socket { socket, batch } => socket.recv_batch(batch, First::DoesNotWait),
         }
     }
 
-    /// The frame with this number of those that were received last.
-    fn frame(&self, at: usize) -> io::Result<Option<(Heard, &[u8])>> {
+    fn lost(&self) -> u64 {
         match self {
-            Self::Ring { places, count, .. } => {
-                Ok(places[..*count].get(at).map(|(heard, bytes)| (*heard, &bytes[..heard.len])))
-            }
+            Self::Ring { lost, .. } => *lost,
+            Self::Socket { socket, .. } => socket.dropped().unwrap_or_default().into(),
+        }
+    }
+
+    /// Time and length of the frame with this number, of those that were received last.
+    #[inline]
+    fn heard(&self, at: usize) -> io::Result<Option<Heard>> {
+        match self {
+            Self::Ring { places, count, .. } => Ok(places[..*count].get(at).map(|(heard, _)| *heard)),
             Self::Socket { batch, .. } => {
                 let Some(frame) = batch.frame(at) else { return Ok(None) };
                 let stamp = frame.at.map_or_else(clock::realtime, Ok)?;
-                Ok(Some((Heard { len: frame.bytes.len(), at: stamp, is_local: frame.is_local }, frame.bytes)))
+                Ok(Some(Heard { len: frame.bytes.len(), at: stamp, is_local: frame.is_local }))
             }
+        }
+    }
+
+    /// Its bytes; none if there is no such frame.
+    #[inline]
+    fn bytes(&self, at: usize) -> &[u8] {
+        match self {
+            Self::Ring { places, .. } => places.get(at).map_or(&[], |(heard, bytes)| &bytes[..heard.len]),
+            Self::Socket { batch, .. } => batch.frame(at).map_or(&[], |frame| frame.bytes),
         }
     }
 
@@ -215,7 +272,9 @@ impl Source {
 /// # Errors
 /// With what to do.
 pub(super) fn check_number(ports: usize) -> Result<(), String> {
-    if ports < MAX_WATCHED { Ok(()) } else { Err("more than 63 interfaces; name some of them".into()) }
+    // A port has one or two inlets, and a signal is watched, too.
+    const MOST: usize = (MAX_WATCHED - 1) / 2;
+    if ports <= MOST { Ok(()) } else { Err(format!("more than {MOST} interfaces; name some of them")) }
 }
 
 /// Hands over frames in the order in which they were received, until a signal, the end of the time, or the listener ends it.
@@ -233,31 +292,37 @@ pub(super) fn listen<B, L: Listener<B>>(
     let deadline = time.map(|time| Instant::now() + time);
     let mut end: Option<(End, RealtimeNs)> = None;
     let mut before_look = WITHOUT_A_LOOK;
+    let mut heads = Vec::new();
     loop {
         // Frames of the same round are compared. Later ones wait for the next round, because one of another port may precede them.
-        let held = ports.iter().filter_map(|port| port.held).map(|heard| heard.at).max();
+        let held =
+            ports.iter().flat_map(|port| &port.inlets).filter_map(|inlet| inlet.held).map(|heard| heard.at).max();
         let now = clock::realtime()?;
         let until = held.map_or(now, |held| held.max(now));
-        for port in ports.iter_mut() {
+        heads.clear();
+        for (number, port) in ports.iter_mut().enumerate() {
             port.fill()?;
+            heads.extend(port.inlets.iter().enumerate().map(|(which, inlet)| Head { at: inlet.head(), number, which }));
         }
-        let mut is_idle = ports.iter().all(|port| port.held.is_none());
-        while let Some((at, number)) = first(ports).filter(|(at, _)| *at <= until) {
+        let mut is_idle = heads.iter().all(|head| head.at == NOTHING);
+        while let Some(head) = heads.iter_mut().min_by_key(|head| head.at).filter(|head| head.at <= until) {
             is_idle = false;
             if let Some((end, signalled)) = end
-                && at > signalled
+                && head.at > signalled
             {
                 return Ok(end);
             }
-            let port = &mut ports[number];
-            if let Some((heard, bytes)) = port.source.frame(port.at)?
-                && !listener.frame(number, &port.bus, heard, bytes)
+            let Port { bus, inlets, .. } = &mut ports[head.number];
+            let inlet = &mut inlets[head.which];
+            if let Some(heard) = inlet.held
+                && !listener.frame(head.number, bus, heard, inlet.source.bytes(inlet.at))
             {
                 return Ok(End::Enough);
             }
-            port.hold(port.at + 1)?;
+            inlet.hold(inlet.at + 1)?;
+            head.at = inlet.head();
             before_look = before_look.saturating_sub(1);
-            if port.may_have_more() {
+            if inlet.may_have_more() {
                 break;
             }
         }
@@ -285,17 +350,21 @@ pub(super) fn listen<B, L: Listener<B>>(
     }
 }
 
-/// The port with the oldest frame, and the time of the frame.
-fn first<B>(ports: &[Port<B>]) -> Option<(RealtimeNs, usize)> {
-    let held = ports.iter().enumerate().filter_map(|(number, port)| Some((port.held?.at, number)));
-    held.min_by_key(|(at, _)| *at)
+/// Time of the frame that an inlet holds, with the numbers of its port and its own.
+struct Head {
+    at: RealtimeNs,
+    number: usize,
+    which: usize,
 }
+
+/// Of an inlet that holds no frame.
+const NOTHING: RealtimeNs = RealtimeNs(i64::MAX);
 
 /// Waits for a frame, a signal or the end of the time.
 fn wait<B>(ports: &[Port<B>], signal: BorrowedFd<'_>, left: Option<Duration>) -> Result<(), Box<dyn Error>> {
     let mut watched = vec![Watched::new(signal, Interest::Read)];
-    let there = ports.iter().filter(|port| !port.is_gone);
-    watched.extend(there.map(|port| Watched::new(port.source.as_fd(), Interest::Read)));
+    let there = ports.iter().filter(|port| !port.is_gone).flat_map(|port| &port.inlets);
+    watched.extend(there.map(|inlet| Watched::new(inlet.source.as_fd(), Interest::Read)));
     if watched.len() == 1 && !ports.is_empty() {
         return Err("no interface is left".into());
     }

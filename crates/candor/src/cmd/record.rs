@@ -1,8 +1,8 @@
 //! `candor record`: frames of CAN buses in pcapng files.
 //!
 //! ```text
-//!  sockets ─▶ listening ─┬─ Before: the last seconds, until a trigger
-//!                        └─ blocks ─▶ Files ─▶ system (each second) ─▶ disk (each --sync)
+//!  rings or sockets ─▶ listening ─┬─ Before: the last seconds, until a trigger
+//!                                 └─ blocks ─▶ Files ─▶ system (each second) ─▶ disk (each --sync)
 //! ```
 
 mod before;
@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::dump::buses;
 use super::dump::frame::Any;
 use super::dump::{Bus, wanted::Wanted};
-use super::listening::{self, End, Listener, Port, Through};
+use super::listening::{self, End, Listener, Port};
 use crate::cli::RecordArgs;
 use crate::netns;
 use before::Before;
@@ -39,10 +39,11 @@ const CLOCK: &str = "times: CLOCK_REALTIME of the kernel at reception";
 
 pub(crate) fn run(args: &RecordArgs) -> Outcome {
     netns::enter(&args.netns)?;
-    let through = if args.ring { Through::Ring } else { Through::Socket };
     // Before the first frame is received, so that all are counted at the end.
     let signals = EndingSignals::block()?;
-    let Some(mut ports) = buses::open(&args.buses, false, Form::once(args.json), through)? else { return Ok(Exit::No) };
+    let Some(mut ports) = buses::open(&args.buses, false, Form::once(args.json), args.through)? else {
+        return Ok(Exit::No);
+    };
     let mut recorder = Recorder::new(args, &ports)?;
     if !args.json {
         let names: Vec<_> = ports.iter().map(|port| port.bus.name.as_str()).collect();
@@ -96,28 +97,41 @@ struct Kept {
     at_ns: i64,
     /// Of its bus.
     number: u32,
-    /// Unknown with a ring.
-    direction: Option<Direction>,
+    direction: Direction,
     frame: Frame,
+}
+
+/// Blocks that are not written yet.
+struct Blocks {
+    bytes: Vec<u8>,
+    /// Frames so far, including those that could not be written.
+    frames: u64,
+    last_ns: i64,
+}
+
+impl Blocks {
+    #[inline]
+    fn record(&mut self, at_ns: i64, number: u32, direction: Direction, frame: &Frame) {
+        self.frames += 1;
+        self.last_ns = at_ns;
+        let at_ns = u64::try_from(at_ns).unwrap_or_default();
+        pcapng::packet_block(&mut self.bytes, number, at_ns, frame, Some(direction), "");
+    }
 }
 
 struct Recorder {
     files: Files,
-    blocks: Vec<u8>,
+    blocks: Blocks,
     flushed: Instant,
     /// `None` without `--trigger`.
     before: Option<Before>,
     /// By bus.
     triggers: Vec<Vec<Wanted>>,
     takes_all: bool,
-    has_direction: bool,
     /// By bus.
     counts: Vec<Count>,
-    /// Including those that could not be written.
-    frames: u64,
     most: u64,
     xl_frames: u64,
-    last_ns: i64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,35 +176,25 @@ impl Recorder {
         };
         Ok(Self {
             files,
-            blocks: Vec::with_capacity(2 * CHUNK),
+            blocks: Blocks { bytes: Vec::with_capacity(2 * CHUNK), frames: 0, last_ns: 0 },
             flushed: Instant::now(),
             before: (!args.trigger.is_empty()).then(|| Before::new(args.before, args.after)),
             triggers,
             takes_all: args.buses.filter.is_empty(),
-            has_direction: !args.ring,
             counts: ports.iter().map(count).collect(),
-            frames: 0,
             most: args.count.map_or(u64::MAX, |count| count.get().into()),
             xl_frames: 0,
-            last_ns: 0,
         })
-    }
-
-    fn record(&mut self, kept: &Kept) {
-        self.frames += 1;
-        self.last_ns = kept.at_ns;
-        let at_ns = u64::try_from(kept.at_ns).unwrap_or_default();
-        pcapng::packet_block(&mut self.blocks, kept.number, at_ns, &kept.frame, kept.direction, "");
     }
 
     /// Recorded frames.
     const fn frames(&self) -> u64 {
-        self.frames.saturating_sub(self.files.lost)
+        self.blocks.frames.saturating_sub(self.files.lost)
     }
 
     /// Gives all blocks to the system, with what buses have lost since the last time; at the end of a file, with what all received.
     fn write(&mut self, ports: &[Port<Bus>], is_end: bool) -> io::Result<()> {
-        let at_ns = u64::try_from(self.last_ns).unwrap_or_default();
+        let at_ns = u64::try_from(self.blocks.last_ns).unwrap_or_default();
         let links = if is_end { Client::open().and_then(|mut client| link::list(&mut client)).ok() } else { None };
         for ((number, port), count) in (0..).zip(ports).zip(&mut self.counts) {
             let lost = port.lost();
@@ -203,21 +207,21 @@ impl Recorder {
                 let (received_before, lost_before) = count.at_start;
                 let (received, lost) = count.now();
                 let (received, lost) = (received - received_before, lost.saturating_sub(lost_before));
-                pcapng::statistics(&mut self.blocks, number, at_ns, received + lost, lost);
+                pcapng::statistics(&mut self.blocks.bytes, number, at_ns, received + lost, lost);
             }
             if is_end {
                 count.at_start = count.now();
             }
         }
         // Blocks that cannot be written are not tried again.
-        let result = self.files.append(&self.blocks);
-        self.blocks.clear();
+        let result = self.files.append(&self.blocks.bytes);
+        self.blocks.bytes.clear();
         self.flushed = Instant::now();
         result
     }
 
     fn finish(&mut self, ports: &[Port<Bus>]) -> io::Result<()> {
-        let is_begun = self.files.is_open() || !self.blocks.is_empty();
+        let is_begun = self.files.is_open() || !self.blocks.bytes.is_empty();
         let written = if is_begun { self.write(ports, true) } else { Ok(()) };
         let finished = self.files.finish();
         written.and(finished)
@@ -328,27 +332,27 @@ impl Listener<Bus> for Recorder {
             return true;
         }
         self.counts[number].received += 1;
-        let Any::Can(frame) = any else {
+        let Any::Can(frame) = &any else {
             self.xl_frames += 1;
             return true;
         };
         let direction = if heard.is_local { Direction::Sent } else { Direction::Received };
-        let direction = self.has_direction.then_some(direction);
-        let kept = Kept { at_ns: heard.at.0, number: number.try_into().unwrap_or(u32::MAX), direction, frame };
-        match self.before.take() {
-            None => self.record(&kept),
-            Some(mut before) => {
-                let is_trigger = self.triggers[number].iter().any(|one| one.takes(&any));
-                before.add(kept, is_trigger, |kept| self.record(kept));
-                self.before = Some(before);
+        let (at_ns, of_bus) = (heard.at.0, u32::try_from(number).unwrap_or(u32::MAX));
+        let Self { blocks, before, triggers, .. } = self;
+        match before {
+            None => blocks.record(at_ns, of_bus, direction, frame),
+            Some(before) => {
+                let is_trigger = triggers[number].iter().any(|one| one.takes(&any));
+                let kept = Kept { at_ns, number: of_bus, direction, frame: *frame };
+                before.add(kept, is_trigger, |one| blocks.record(one.at_ns, one.number, one.direction, &one.frame));
             }
         }
-        self.frames < self.most
+        blocks.frames < self.most
     }
 
     fn look(&mut self, ports: &[Port<Bus>]) -> io::Result<Option<Duration>> {
         let is_time = self.flushed.elapsed() >= FLUSH;
-        if self.blocks.len() >= CHUNK || (is_time && !self.blocks.is_empty()) {
+        if self.blocks.bytes.len() >= CHUNK || (is_time && !self.blocks.bytes.is_empty()) {
             self.write(ports, false)?;
         }
         if self.files.is_full() {

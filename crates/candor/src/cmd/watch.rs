@@ -84,7 +84,7 @@ fn open(args: &WatchArgs, plan: &Plan) -> Result<Vec<Port<BusIndex>>, Box<dyn Er
     let links = link::list(&mut Client::open()?)?;
     buses
         .into_iter()
-        .map(|bus| Port::open(bus, init::named(&links, &plan.bus(bus).interface)?, Through::Socket))
+        .map(|bus| Port::open(bus, init::named(&links, &plan.bus(bus).interface)?, Some(Through::Socket)))
         .collect()
 }
 

@@ -1,5 +1,7 @@
 //! `candor record` on virtual buses: its files are read with the library that converts them.
 
+use std::collections::BTreeSet;
+
 use candor_recording::{Direction, ReadRecords as _, Record, pcapng};
 
 use crate::prelude::*;
@@ -7,17 +9,17 @@ use crate::prelude::*;
 const OUT: &str = "drive.pcapng";
 
 impl Scenario {
-    /// Starts it and waits until it listens on the bus on the right, which is the last one that it opens.
+    /// Starts it and waits until it writes its file, which it does after it has opened all buses.
     fn record(&self, folder: &Path, arguments: &[&str]) -> Child {
+        let begun = || -> BTreeSet<PathBuf> {
+            let files = fs::read_dir(folder).unwrap().flatten();
+            files.filter(|file| file.metadata().is_ok_and(|of| of.len() > 0)).map(|file| file.path()).collect()
+        };
+        let before = begun();
         let mut command = self.command(&["record", "t-left", "t-right", "--json", "--out"]);
         let command = command.arg(folder.join(OUT)).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
-        let list = || fs::read_to_string("/proc/net/can/rcvlist_all").unwrap();
-        wait_until("it listens", || list().lines().any(|line| line.trim_start().starts_with("t-right")));
-        // The file is begun after that.
-        let files =
-            || fs::read_dir(folder).unwrap().flatten().filter(|file| file.metadata().is_ok_and(|of| of.len() > 0));
-        wait_until("it writes", || files().next().is_some());
+        wait_until("it writes", || !begun().is_subset(&before));
         child
     }
 }
@@ -120,26 +122,60 @@ fn records_buses_with_their_names() {
 
 #[test]
 #[ignore = "runs in a guest"]
-fn a_ring_receives_the_same_frames() {
+fn rings_and_sockets_receive_the_same() {
     let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = scene.command(&["record", "t-left", "t-right", "--ring", "--json", "--out"]);
-    command.arg(folder.path().join(OUT)).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let record = command.spawn().unwrap();
-    wait_until("it writes", || fs::metadata(folder.path().join(OUT)).is_ok_and(|of| of.len() > 0));
-    let left = scene.sender("left");
-    let sent = ["123#11223344", "12345678##5AABBCCDD", "20000040#0000000000000000"].map(|text| text.parse().unwrap());
-    for frame in &sent {
+    // Frames of another node are on the bus on the right.
+    let candor = scene.start(&format!("{LEFT_RIGHT}{}", route("r", "left", "right", "echo = true")), "kernel");
+    let ways = ["ring", "socket"].map(|way| (tempfile::tempdir().unwrap(), way));
+    let recorders = ways.each_ref().map(|(folder, way)| scene.record(folder.path(), &["--through", way]));
+    let (left, right) = (scene.sender("left"), scene.sender("right"));
+    let some = ["123#11223344", "12345678##5AABBCCDD", "20000040#0000000000000000"].map(|text| text.parse().unwrap());
+    for frame in &some {
         send(&left, frame);
+        send(&right, frame);
     }
     send_numbered(&scene, 0..3000);
-    let (status, printed, err) = stopped(record);
-    assert_eq!((status, err.as_str(), &printed["frames"]), (Some(0), "", &json!(3003)), "{printed}");
-    let records = files(folder.path()).remove(0).1;
-    assert_eq!(records.iter().take(3).map(|(_, record)| record.frame).collect::<Vec<_>>(), sent);
-    assert!(records.iter().all(|(_, record)| record.direction.is_none()));
-    let numbers: Vec<_> = records.iter().skip(3).map(|(_, record)| number_of(&record.frame)).collect();
-    assert_eq!(assert_consecutive(&numbers, 3000), 3000);
+    let recorded = recorders.map(stopped);
+    candor.stop();
+    for (status, printed, err) in &recorded {
+        assert_eq!((*status, err.as_str(), &printed["buses"][0]["lost"]), (Some(0), "", &json!(0)), "{printed}");
+    }
+    let [of_ring, of_socket] = ways.map(|(folder, _)| files(folder.path()).remove(0).1);
+    let of_bus = |records: &[(String, Record)], bus: &str| -> Vec<_> {
+        let records = records.iter().filter(|(name, _)| name == bus);
+        records.map(|(_, one)| (one.frame, one.direction)).collect()
+    };
+    for bus in ["t-left", "t-right"] {
+        assert_eq!(of_bus(&of_ring, bus), of_bus(&of_socket, bus), "{bus}");
+    }
+    let count = |wanted: Direction| of_ring.iter().filter(|(_, one)| one.direction == Some(wanted)).count();
+    assert_eq!([Direction::Sent, Direction::Received].map(count), [3006, 1502]);
+    assert!(of_ring.iter().map(|(_, one)| one.at_ns).is_sorted());
+}
+
+#[test]
+#[ignore = "runs in a guest"]
+fn ends_when_no_interface_is_left() {
+    for way in ["ring", "socket"] {
+        let Some(scene) = Scenario::new(VCAN, ["left", "right"]) else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let record = scene.record(folder.path(), &["--through", way]);
+        let count = || folder.path().join(OUT).metadata().unwrap().len();
+        scene.unplug("right");
+        // It goes on with the other one.
+        let left = scene.sender("left");
+        let before = count();
+        send(&left, &numbered(1));
+        wait_until("it writes the frame", || count() > before);
+        scene.unplug("left");
+        let (status, printed, err) = ended(record);
+        assert_eq!((status, &printed["frames"]), (Some(2), &json!(1)), "{way}: {err}");
+        for name in ["left", "right"] {
+            let line = format!("t-{name} is gone: unplugged or deleted\n");
+            assert_eq!(err.matches(&line).count(), 1, "{way}: {err}");
+        }
+        assert!(err.contains("no interface is left"), "{way}: {err}");
+    }
 }
 
 #[test]

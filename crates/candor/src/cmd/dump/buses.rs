@@ -26,7 +26,7 @@ pub(in crate::cmd) fn open(
     args: &BusesArgs,
     decode: bool,
     form: Form,
-    through: Through,
+    through: Option<Through>,
 ) -> Result<Option<Vec<Port<Bus>>>, Box<dyn Error>> {
     let file = config(args, decode)?.map(|path| GatewayFile::read(&path)).transpose()?;
     let mut plan = None;

@@ -34,6 +34,7 @@ pub(in crate::cmd) struct Xl<'a> {
 
 impl<'a> Any<'a> {
     /// `None` for bytes that are no frame.
+    #[inline(always)]
     pub(in crate::cmd) fn read(bytes: &'a [u8]) -> Option<Self> {
         if bytes.get(4).is_none_or(|flags| flags & CANXL_XLF == 0) {
             return Frame::from_kernel(bytes).ok().map(Self::Can);

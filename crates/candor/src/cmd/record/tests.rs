@@ -5,7 +5,7 @@ use super::*;
 
 fn kept(at_ms: i64, id: u32) -> Kept {
     let frame = Frame { id: RawId(id), len: 8, ..Frame::EMPTY };
-    Kept { at_ns: at_ms * 1_000_000, number: 0, direction: Some(Direction::Received), frame }
+    Kept { at_ns: at_ms * 1_000_000, number: 0, direction: Direction::Received, frame }
 }
 
 /// Which frames are recorded, against a search over all of them.
@@ -38,7 +38,7 @@ fn a_recording_can_be_cut_anywhere() {
     for at in 0..5 {
         let one = kept(at, 0x100);
         let ns = u64::try_from(one.at_ns).unwrap();
-        pcapng::packet_block(&mut bytes, 0, ns, &one.frame, one.direction, "");
+        pcapng::packet_block(&mut bytes, 0, ns, &one.frame, Some(one.direction), "");
         ends.push(bytes.len());
     }
     pcapng::statistics(&mut bytes, 0, 5_000_000, 7, 2);
