@@ -258,7 +258,7 @@ fn files<'a>(page: &'a Page, pages: &'a [Page]) -> Vec<(&'a str, String)> {
         })
     };
     let hidden = FILES.iter().filter(|(of, ..)| *of == page.name).map(|(_, name, source)| {
-        if source.ends_with('\n') {
+        if source.contains('\n') {
             return (*name, (*source).to_owned());
         }
         let elsewhere = pages.iter().flat_map(shown).find(|(name, _)| name == source);
