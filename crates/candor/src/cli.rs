@@ -20,7 +20,7 @@ pub(crate) use egress::{
 };
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use init::{GenerateGateway, InitArgs, NetworkdArgs};
-pub(crate) use record::RecordArgs;
+pub(crate) use record::{RecordArgs, Through};
 pub(crate) use run::{Address, Identity, LogForm, ModeArgs, ReloadArgs, RunArgs, TopArgs};
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs, VerboseArgs};
 pub(crate) use verify::VerifyArgs;

@@ -15,7 +15,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 mod job_text;
 pub(crate) mod lab;
-pub(crate) mod listening;
+mod listening;
 pub(crate) mod mode;
 pub(crate) mod networkd;
 pub(crate) mod plan;

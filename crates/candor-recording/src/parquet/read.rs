@@ -6,7 +6,9 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, FileReader as _, Length};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
@@ -74,6 +76,14 @@ fn open<R: Read + Seek + Send + 'static>(input: R, skipped: &mut Counts) -> Resu
     for name in COLUMNS {
         let column = fields.iter().find(|field| field.name() == name && field.is_primitive());
         columns.push(Arc::clone(column.ok_or_else(|| bad(format!("the table has no column {name}")))?));
+    }
+    let mut parts = reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
+    let known =
+        |column: &&ColumnChunkMetaData| matches!(column.compression(), Compression::UNCOMPRESSED | Compression::SNAPPY);
+    if let Some(other) = parts.find(|column| !known(column)) {
+        let name = other.compression().to_string();
+        let name = name.split('(').next().unwrap_or_default();
+        return Err(bad(format!("it is compressed with {name}; write it with Snappy or without compression")));
     }
     let others = schema.num_columns().saturating_sub(COLUMNS.len());
     if others > 0 {

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_core::units::{parse_duration, parse_duration_or_zero};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 
 use super::{BusesArgs, NetnsArgs};
-use crate::cmd::listening::Through;
 
 /// Record the frames of CAN buses in files of Wireshark (pcapng).
 ///
@@ -75,6 +74,15 @@ pub(crate) struct RecordArgs {
     /// Print JSON at the end.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How frames are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Through {
+    /// Memory-mapped rings, which take a third of the processor time; need CAP_NET_RAW and CAP_BPF
+    Ring,
+    /// A socket, which needs no privileges
+    Socket,
 }
 
 /// A size such as 100MB or 512kB; of at least 64 kB, because a file has its own header.

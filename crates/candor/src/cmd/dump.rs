@@ -18,8 +18,8 @@ use candor_io::can::Heard;
 use candor_io::signal::EndingSignals;
 use candor_signals::Database;
 
-use super::listening::{self, End, Listener, Port, Through};
-use crate::cli::DumpArgs;
+use super::listening::{self, End, Listener, Port};
+use crate::cli::{DumpArgs, Through};
 use crate::netns;
 use decode::Decoder;
 use frame::Any;

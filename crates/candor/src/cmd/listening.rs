@@ -17,6 +17,7 @@ use candor_io::signal::EndingSignals;
 use candor_netlink::link::Link;
 
 use super::init;
+use crate::cli::Through;
 
 /// For bursts while the terminal is slow; a frame takes about 800 bytes.
 const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
@@ -48,15 +49,6 @@ pub(super) trait Listener<B> {
     /// # Errors
     /// If the output failed.
     fn look(&mut self, ports: &[Port<B>]) -> io::Result<Option<Duration>>;
-}
-
-/// How frames are received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Through {
-    /// Memory-mapped rings, which take a third of the processor time; need CAP_NET_RAW and CAP_BPF
-    Ring,
-    /// A socket, which needs no privileges
-    Socket,
 }
 
 /// A source of frames.

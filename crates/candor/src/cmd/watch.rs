@@ -26,10 +26,10 @@ use candor_io::signal::EndingSignals;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
-use super::listening::{self, Listener, Port, Through};
+use super::listening::{self, Listener, Port};
 use super::run::report::events::AlarmView;
 use super::{in_mode, init};
-use crate::cli::WatchArgs;
+use crate::cli::{Through, WatchArgs};
 use crate::netns;
 pub(super) use json::Event;
 use json::{CheckView, RouteView, UnlistedView, WatchingView};

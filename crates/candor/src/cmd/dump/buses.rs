@@ -14,8 +14,8 @@ use candor_netlink::link::{self, Link};
 
 use super::Bus;
 use super::wanted::Wanted;
-use crate::cli::BusesArgs;
-use crate::cmd::listening::{Port, Through, check_number};
+use crate::cli::{BusesArgs, Through};
+use crate::cmd::listening::{Port, check_number};
 use crate::cmd::{egress, init};
 
 /// Stands for all CAN interfaces.
