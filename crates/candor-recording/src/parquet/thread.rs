@@ -94,8 +94,9 @@ pub(super) fn start<T, I: Iterator<Item = Result<T, String>>>(
     from
 }
 
-/// Installs a panic hook, once, that stops a thread of [`start`] for good instead of ending the process, which panics do in
-/// programs that are built with `panic = "abort"`. Panics of other threads go to the hook that was there before.
+/// Installs a panic hook, once, that hands over what a thread of [`start`] has read. In programs that are built with
+/// `panic = "abort"` it stops the thread there, because the process would end. Panics of other threads go to the hook that was
+/// there before.
 fn end_only_the_thread() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -110,7 +111,8 @@ fn end_only_the_thread() {
             let why = format!("the library of Parquet cannot read it ({why})");
             sending.send(Some(Err(ReadError::Bad { at: Place::Row(sending.rows + 1), why })));
             drop(sending);
-            loop {
+            // Elsewhere it unwinds. It stays in the hook, so nobody can set another one any more.
+            while cfg!(panic = "abort") {
                 thread::park();
             }
         }));
