@@ -45,7 +45,7 @@ impl Sending {
 
 /// Reads in a thread of its own.
 ///
-/// `rows` gives the rows, and what is left out of each. `record` makes a record of a row.
+/// `open` gives the rows, and counts what is left out of all of them. `record` makes a record of a row.
 pub(super) fn start<T, I: Iterator<Item = Result<T, String>>>(
     open: impl FnOnce(&mut Counts) -> Result<I, ReadError> + Send + 'static,
     record: impl Fn(&T, &mut Buses) -> Result<Record, String> + Send + 'static,
