@@ -19,8 +19,12 @@
 //! # Source
 //! [Parquet](https://github.com/apache/parquet-format)
 
+mod columns;
+mod file;
+mod footer;
 mod pages;
 mod read;
+mod table;
 mod thread;
 
 use std::io::{self, Write};

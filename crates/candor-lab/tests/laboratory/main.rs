@@ -18,6 +18,7 @@ mod measurement;
 mod own_kernels;
 mod papers;
 mod plans;
+mod recordings;
 #[path = "../support/require.rs"]
 mod require;
 mod scripts;

@@ -1,85 +1,54 @@
-//! Pages of columns. The library reserves memory for as many values as a dictionary says it has.
+//! Pages of columns. The library reserves memory for as many values as a dictionary or a page says it has.
 
-use parquet::bloom_filter::Sbbf;
+use parquet::basic::{Encoding, Type as Physical};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader};
-use parquet::file::serialized_reader::SerializedFileReader;
-use parquet::record::reader::RowIter;
-use parquet::schema::types::Type;
+use parquet::schema::types::ColumnDescriptor;
 
-/// A file whose dictionaries are checked.
-pub(super) struct Checked<R: ChunkReader>(SerializedFileReader<R>);
-
-impl<R: ChunkReader + 'static> Checked<R> {
-    pub(super) fn new(file: R) -> Result<Self> {
-        SerializedFileReader::new(file).map(Self)
-    }
+/// The pages of a column, which are checked.
+pub(super) struct Pages {
+    pages: Box<dyn PageReader>,
+    /// Bytes of the shortest value in a dictionary.
+    shortest: usize,
 }
 
-impl<R: ChunkReader + 'static> FileReader for Checked<R> {
-    fn metadata(&self) -> &ParquetMetaData {
-        self.0.metadata()
-    }
-
-    fn num_row_groups(&self) -> usize {
-        self.0.num_row_groups()
-    }
-
-    fn get_row_group(&self, number: usize) -> Result<Box<dyn RowGroupReader + '_>> {
-        Ok(Box::new(Group(self.0.get_row_group(number)?)))
-    }
-
-    fn get_row_iter(&self, columns: Option<Type>) -> Result<RowIter<'_>> {
-        RowIter::from_file(columns, self)
+impl Pages {
+    pub(super) fn new(pages: Box<dyn PageReader>, column: &ColumnDescriptor) -> Self {
+        let shortest = match column.physical_type() {
+            Physical::BOOLEAN => 1,
+            // The length of a text is before it.
+            Physical::INT32 | Physical::FLOAT | Physical::BYTE_ARRAY => 4,
+            Physical::INT64 | Physical::DOUBLE => 8,
+            Physical::INT96 => 12,
+            Physical::FIXED_LEN_BYTE_ARRAY => usize::try_from(column.type_length()).unwrap_or_default().max(1),
+        };
+        Self { pages, shortest }
     }
 }
-
-struct Group<'a>(Box<dyn RowGroupReader + 'a>);
-
-impl RowGroupReader for Group<'_> {
-    fn metadata(&self) -> &RowGroupMetaData {
-        self.0.metadata()
-    }
-
-    fn num_columns(&self) -> usize {
-        self.0.num_columns()
-    }
-
-    fn get_column_page_reader(&self, number: usize) -> Result<Box<dyn PageReader>> {
-        Ok(Box::new(Pages(self.0.get_column_page_reader(number)?)))
-    }
-
-    fn get_column_bloom_filter(&self, number: usize) -> Option<&Sbbf> {
-        self.0.get_column_bloom_filter(number)
-    }
-
-    fn get_row_iter(&self, columns: Option<Type>) -> Result<RowIter<'_>> {
-        RowIter::from_row_group(columns, self)
-    }
-}
-
-struct Pages(Box<dyn PageReader>);
 
 impl PageReader for Pages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let page = self.0.get_next_page()?;
-        // A value has at least a bit.
-        if let Some(Page::DictionaryPage { buf, num_values, .. }) = &page
-            && *num_values as usize / 8 > buf.len()
-        {
-            return Err(ParquetError::General("a dictionary is shorter than its values".to_owned()));
+        let page = self.pages.get_next_page()?;
+        match &page {
+            Some(Page::DictionaryPage { buf, num_values, .. }) if *num_values as usize > buf.len() / self.shortest => {
+                Err(ParquetError::General("a dictionary is shorter than its values".to_owned()))
+            }
+            Some(Page::DataPage { encoding, .. } | Page::DataPageV2 { encoding, .. })
+                if matches!(encoding, Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY) =>
+            {
+                let way = "write it with a dictionary or plain";
+                Err(ParquetError::NYI(format!("a column is encoded as {encoding}; {way}")))
+            }
+            _ => Ok(page),
         }
-        Ok(page)
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.0.peek_next_page()
+        self.pages.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
-        self.0.skip_next_page()
+        self.pages.skip_next_page()
     }
 }
 

@@ -1,11 +1,15 @@
 //! A thread that reads rows. The library panics on some damaged files, and then only this thread ends.
 
 use std::cell::RefCell;
+use std::io;
 use std::panic;
 use std::sync::Once;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use parquet::errors::ParquetError;
+
+use crate::row::Row;
 use crate::{Buses, Counts, Place, ReadError, Record};
 
 /// Records that are handed over at once.
@@ -19,14 +23,52 @@ pub(super) struct Rows {
     /// Of these and all records before.
     pub(super) buses: Buses,
     pub(super) skipped: Counts,
-    pub(super) end: Option<Result<(), ReadError>>,
+    pub(super) end: Option<Result<(), End>>,
 }
+
+/// Why rows are not read to the end of the table.
+pub(super) enum End {
+    /// The library cannot read the next rows, or not all of them.
+    Stopped(String),
+    /// The next row or the file is wrong, or it cannot be read.
+    Refused(ReadError),
+    /// Nobody takes them any more.
+    Unwanted,
+}
+
+impl From<ReadError> for End {
+    fn from(error: ReadError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<ParquetError> for End {
+    fn from(error: ParquetError) -> Self {
+        let ParquetError::External(source) = error else { return Self::Stopped(error.to_string()) };
+        match source.downcast::<io::Error>() {
+            // A part that ends outside the file is damage.
+            Ok(error) if error.kind() != io::ErrorKind::UnexpectedEof => (*error).into(),
+            Ok(error) => Self::Stopped(error.to_string()),
+            Err(other) => Self::Stopped(other.to_string()),
+        }
+    }
+}
+
+/// Where the thread hands rows over.
+pub(super) struct Output(());
 
 struct Sending {
     to: SyncSender<Rows>,
     records: Vec<Record>,
     buses: Buses,
     skipped: Counts,
+    /// Of the table, those before included.
     rows: u64,
 }
 
@@ -36,60 +78,54 @@ thread_local! {
 }
 
 impl Sending {
-    /// False if nobody wants more.
-    fn send(&mut self, end: Option<Result<(), ReadError>>) -> bool {
+    fn send(&mut self, end: Option<Result<(), End>>) -> Result<(), End> {
         let records = std::mem::take(&mut self.records);
-        self.to.send(Rows { records, buses: self.buses.clone(), skipped: self.skipped.clone(), end }).is_ok()
+        let rows = Rows { records, buses: self.buses.clone(), skipped: self.skipped.clone(), end };
+        self.to.send(rows).map_err(|_nobody| End::Unwanted)
     }
 }
 
-/// Reads in a thread of its own.
-///
-/// `open` gives the rows, and counts what is left out of all of them. `record` makes a record of a row.
-pub(super) fn start<T, I: Iterator<Item = Result<T, String>>>(
-    open: impl FnOnce(&mut Counts) -> Result<I, ReadError> + Send + 'static,
-    record: impl Fn(&T, &mut Buses) -> Result<Record, String> + Send + 'static,
+impl Output {
+    fn with<T>(&self, act: impl FnOnce(&mut Sending) -> Result<T, End>) -> Result<T, End> {
+        SENDING.with_borrow_mut(|sending| sending.as_mut().map_or(Err(End::Unwanted), act))
+    }
+
+    /// What is left out of all rows.
+    pub(super) fn skip(&self, what: &'static str, count: u64) -> Result<(), End> {
+        self.with(|sending| {
+            sending.skipped.add_many(what, count);
+            Ok(())
+        })
+    }
+
+    /// Hands over the next row.
+    pub(super) fn row(&self, row: Result<Row<'_>, String>) -> Result<(), End> {
+        self.with(|sending| {
+            sending.rows += 1;
+            let made = row.and_then(|row| row.record(&mut sending.buses));
+            let record = made.map_err(|why| ReadError::Bad { at: Place::Row(sending.rows), why })?;
+            sending.records.push(record);
+            if sending.records.len() < ROWS { Ok(()) } else { sending.send(None) }
+        })
+    }
+}
+
+/// Reads in a thread of its own, with the buses and the number of the rows before.
+pub(super) fn start(
+    buses: Buses,
+    rows: u64,
+    read: impl FnOnce(&Output) -> Result<(), End> + Send + 'static,
 ) -> Receiver<Rows> {
     end_only_the_thread();
     let (to, from) = sync_channel(WAITING);
-    let sending = Sending { to, records: Vec::new(), buses: Buses::new(), skipped: Counts::new(), rows: 0 };
+    let sending = Sending { to, records: Vec::new(), buses, skipped: Counts::new(), rows };
     thread::spawn(move || {
         SENDING.set(Some(sending));
-        let mut skipped = Counts::new();
-        let opened = open(&mut skipped);
-        let with =
-            |act: &mut dyn FnMut(&mut Sending) -> bool| SENDING.with_borrow_mut(|it| it.as_mut().is_some_and(act));
-        with(&mut |sending| {
-            sending.skipped = skipped.clone();
-            true
-        });
-        let rows = match opened {
-            Ok(rows) => rows,
-            Err(error) => {
-                let mut error = Some(error);
-                with(&mut |sending| sending.send(error.take().map(Err)));
-                return;
-            }
-        };
+        let output = Output(());
         // Here it may panic.
-        for row in rows {
-            let goes_on = with(&mut |sending| {
-                sending.rows += 1;
-                let made = row.as_ref().map_err(String::clone).and_then(|row| record(row, &mut sending.buses));
-                match made {
-                    Ok(record) => sending.records.push(record),
-                    Err(why) => {
-                        sending.send(Some(Err(ReadError::Bad { at: Place::Row(sending.rows), why })));
-                        return false;
-                    }
-                }
-                sending.records.len() < ROWS || sending.send(None)
-            });
-            if !goes_on {
-                return;
-            }
-        }
-        with(&mut |sending| sending.send(Some(Ok(()))));
+        let end = read(&output);
+        // An error is that nobody takes it.
+        drop(output.with(|sending| sending.send(Some(end))));
     });
     from
 }
@@ -109,7 +145,8 @@ fn end_only_the_thread() {
             let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref().copied());
             let why = text.unwrap_or("it gives no reason");
             let why = format!("the library of Parquet cannot read it ({why})");
-            sending.send(Some(Err(ReadError::Bad { at: Place::Row(sending.rows + 1), why })));
+            // An error is that nobody takes it.
+            drop(sending.send(Some(Err(End::Stopped(why)))));
             drop(sending);
             // Elsewhere it unwinds. It stays in the hook, so nobody can set another one any more.
             while cfg!(panic = "abort") {
