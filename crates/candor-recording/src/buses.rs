@@ -7,7 +7,7 @@ pub struct BusIndex(pub u16);
 /// Most buses in a recording.
 pub const MOST_BUSES: usize = 4096;
 /// Longest name of a bus in bytes. Linux allows 15; other programs have longer names.
-const MOST_NAME_BYTES: usize = 64;
+pub(crate) const MOST_NAME_BYTES: usize = 64;
 
 /// The names of buses, in the order in which a recording has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -120,12 +120,17 @@ fn fields(line: &str) -> Result<Vec<String>, String> {
 impl<R: io::Read> ReadRecords for Reader<R> {
     fn read(&mut self, record: &mut Record) -> Result<bool, ReadError> {
         while let Some((line, is_ended)) = self.source.take_line()? {
+            let is_header = self.columns == 0;
             let found = match str::from_utf8(&line) {
                 Ok(line) => self.line(line.trim_end(), record),
                 Err(_bytes) => Err("it is not UTF-8".to_owned()),
             };
             if found.map_err(|why| wrong(self.source.line_place(), why, is_ended))? {
                 return Ok(true);
+            }
+            if is_header && !is_ended && self.columns > 0 {
+                self.skipped = Counts::new();
+                return Err(ReadError::Cut { at: self.source.line_place(), what: "a line" });
             }
         }
         Ok(false)

@@ -41,6 +41,8 @@ fn columns_of_signals_are_left_out() {
     assert_eq!(skipped.iter().collect::<Vec<_>>(), [("columns of signals left out", 2)]);
     let end = read_all(Format::Csv, format!("{HEADER},A.B\n1,start,a,Rx,data,123,1,1,0,0,11\n").as_bytes()).2;
     assert_eq!(end, Err("line 2: 11 columns, not 12".to_owned()));
+    let (_, skipped, end) = read_all(Format::Csv, format!("{HEADER},A.B,A.").as_bytes());
+    assert_eq!((skipped.iter().count(), end), (0, Err("line 1: the file ends within a line".to_owned())));
     let end = read_all(Format::Csv, format!("{HEADER}x\n").as_bytes()).2.unwrap_err();
     assert!(end.contains("do not begin with"), "{end}");
 }

@@ -1,13 +1,14 @@
 //! Records of an MCAP file from its beginning to the end of its data.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use base64::Engine as _;
 use serde::Deserialize;
 
 use super::{BASE64, CHANNEL, CHUNK_OF_RECORDS, DATA_END, ENCODING, FOOTER, MAGIC, MESSAGE, SCHEMA, SCHEMA_NAME};
+use crate::buses::MOST_NAME_BYTES;
 use crate::row::Row;
 use crate::source::Source;
 use crate::stream::ReadRecords;
@@ -20,7 +21,9 @@ const HEAD_BYTES: usize = 9;
 /// Of a chunk, before the name of its compression.
 const CHUNK_HEAD_BYTES: usize = 28;
 /// Longest name of a compression.
-const MOST_NAME_BYTES: usize = 16;
+const MOST_COMPRESSION_BYTES: usize = 16;
+/// Counted for each of them.
+const OTHERS: &str = "messages that are no frames of candor left out";
 
 /// Reads an MCAP file with messages of [`Writer`](super::Writer).
 #[derive(Debug)]
@@ -31,15 +34,17 @@ pub struct Reader<R> {
     has_ended: bool,
 }
 
+/// The names of their buses; `None` if their messages are no frames.
+type Channels = BTreeMap<u16, Option<String>>;
+
 /// What its records say.
 #[derive(Debug)]
 struct Content {
     buses: Buses,
     skipped: Counts,
     /// Those of frames.
-    schemas: Vec<u16>,
-    /// The names of their buses; `None` if their messages are no frames.
-    channels: BTreeMap<u16, Option<String>>,
+    schemas: BTreeSet<u16>,
+    channels: Channels,
     /// Of the last message.
     data: Vec<u8>,
 }
@@ -67,8 +72,8 @@ impl<R: Read> Reader<R> {
         let content = Content {
             buses: Buses::new(),
             skipped: Counts::new(),
-            schemas: Vec::new(),
-            channels: BTreeMap::new(),
+            schemas: BTreeSet::new(),
+            channels: Channels::new(),
             data: Vec::new(),
         };
         Self { source: Source::new(input), content, has_begun: false, has_ended: false }
@@ -114,14 +119,8 @@ impl<R: Read> Reader<R> {
             }
             CHUNK_OF_RECORDS => return self.chunk(len).map(|()| false),
             SCHEMA | CHANNEL | MESSAGE if len <= MOST_RECORD_BYTES => {}
-            _ => {
-                let all = (HEAD_BYTES as u64).saturating_add(len);
-                let begin = self.source.byte();
-                return match self.source.skip(all)? {
-                    true => Ok(false),
-                    false => Err(ReadError::Cut { at: begin, what: "a record" }),
-                };
-            }
+            CHANNEL | MESSAGE => return self.long(opcode, len).map(|()| false),
+            _ => return self.skip(len).map(|()| false),
         }
         let len = usize::try_from(len).map_err(|_more| self.bad("a record is too long"))?;
         self.need(HEAD_BYTES + len)?;
@@ -136,12 +135,37 @@ impl<R: Read> Reader<R> {
         Ok(is_frame)
     }
 
+    /// Skips a record whose content has this number of bytes.
+    fn skip(&mut self, len: u64) -> Result<(), ReadError> {
+        let begin = self.source.byte();
+        match self.source.skip((HEAD_BYTES as u64).saturating_add(len))? {
+            true => Ok(()),
+            false => Err(ReadError::Cut { at: begin, what: "a record" }),
+        }
+    }
+
+    /// What no frame has: a message such as a picture, or the description of its channel.
+    fn long(&mut self, opcode: u8, len: u64) -> Result<(), ReadError> {
+        self.need(HEAD_BYTES + 2)?;
+        let channel = Fields(&self.source.bytes()[HEAD_BYTES..]).half().unwrap_or_default();
+        if opcode == CHANNEL {
+            self.content.channels.insert(channel, None);
+            return self.skip(len);
+        }
+        if bus(&self.content.channels, channel).map_err(|why| self.bad(why))?.is_some() {
+            return Err(self.bad(format!("a message of a frame has {len} bytes")));
+        }
+        self.skip(len)?;
+        self.content.skipped.add(OTHERS);
+        Ok(())
+    }
+
     /// The records of a chunk follow its head.
     fn chunk(&mut self, len: u64) -> Result<(), ReadError> {
         self.need(HEAD_BYTES + CHUNK_HEAD_BYTES + 4)?;
         let mut fields = Fields(&self.source.bytes()[HEAD_BYTES + CHUNK_HEAD_BYTES..]);
         let name_len = fields.word().unwrap_or_default() as usize;
-        if name_len > MOST_NAME_BYTES {
+        if name_len > MOST_COMPRESSION_BYTES {
             return Err(self.bad(format!("the compression of a chunk has a name of {name_len} bytes")));
         }
         let head = CHUNK_HEAD_BYTES + 4 + name_len + 8;
@@ -166,7 +190,7 @@ impl Content {
             return Err("a schema has no name".to_owned());
         };
         if name == SCHEMA_NAME {
-            self.schemas.push(number);
+            self.schemas.insert(number);
         }
         Ok(false)
     }
@@ -178,6 +202,9 @@ impl Content {
         };
         let is_of_frames = encoding == ENCODING && self.schemas.contains(&schema);
         let name = topic.strip_prefix('/').unwrap_or(topic);
+        if is_of_frames && name.len() > MOST_NAME_BYTES {
+            return Err(format!("a channel of frames has a topic of {} bytes", topic.len()));
+        }
         self.channels.insert(number, is_of_frames.then(|| name.to_owned()));
         Ok(false)
     }
@@ -187,11 +214,8 @@ impl Content {
         let (Some(channel), Some(_sequence), Some(at_ns), Some(_published)) = fields else {
             return Err("a message has less than 22 bytes before its data".to_owned());
         };
-        let Some(bus) = self.channels.get(&channel) else {
-            return Err(format!("a message is of channel {channel}, which is not described"));
-        };
-        let Some(bus) = bus else {
-            self.skipped.add("messages that are no frames of candor left out");
+        let Some(bus) = bus(&self.channels, channel)? else {
+            self.skipped.add(OTHERS);
             return Ok(false);
         };
         let message: Message<'_> = serde_json::from_slice(body.0).map_err(|error| format!("a message: {error}"))?;
@@ -235,6 +259,11 @@ impl<R: Read> ReadRecords for Reader<R> {
     fn skipped(&self) -> &Counts {
         &self.content.skipped
     }
+}
+
+fn bus(channels: &Channels, channel: u16) -> Result<Option<&str>, String> {
+    let bus = channels.get(&channel).map(Option::as_deref);
+    bus.ok_or_else(|| format!("a message is of channel {channel}, which is not described"))
 }
 
 /// Values at the beginning of bytes, in little-endian order.

@@ -58,6 +58,9 @@ fn frames_are_read_among_messages_of_others() {
         schema(bytes, 1, "sensor_msgs/msg/Imu");
         channel(bytes, 0, 1, "/imu", "cdr");
         message(bytes, 0, 1, "anything");
+        message(bytes, 0, 1, &"picture".repeat(300_000));
+        channel(bytes, 1, 1, &"/long".repeat(300_000), "cdr");
+        message(bytes, 1, 1, "anything");
         chunk(bytes, "", &inner);
         // An index of messages, whose record is skipped.
         record(bytes, 7, |body| body.resize(body.len() + 2_000_000, 0));
@@ -65,7 +68,7 @@ fn frames_are_read_among_messages_of_others() {
     });
     let (records, skipped, end) = read_all(Format::Mcap, &bytes);
     assert_eq!(texts(&records), ["1.000000001 body 123#1122 Rx", "1.000000002 body 123#1122"]);
-    assert_eq!(skipped.iter().collect::<Vec<_>>(), [("messages that are no frames of candor left out", 1)]);
+    assert_eq!(skipped.iter().collect::<Vec<_>>(), [("messages that are no frames of candor left out", 3)]);
     assert_eq!(end, Ok(()));
 }
 
@@ -91,6 +94,14 @@ fn what_cannot_be_read_is_named_with_its_byte() {
         (
             with(&FRAME.replace(r#""length":2"#, r#""length":3"#)),
             "byte 89: the length 3 is not that of DLC 2, 2".to_owned(),
+        ),
+        (with(&" ".repeat(2_000_000)), "byte 89: a message of a frame has 2000022 bytes".to_owned()),
+        (
+            file(|bytes| {
+                schema(bytes, 7, SCHEMA_NAME);
+                channel(bytes, 3, 7, &"a".repeat(65), "json");
+            }),
+            "byte 55: a channel of frames has a topic of 65 bytes".to_owned(),
         ),
         (
             file(|bytes| message(bytes, 9, 1, FRAME)),
