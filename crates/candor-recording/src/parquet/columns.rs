@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use parquet::basic::Type as Physical;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, FixedLenByteArrayType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
@@ -14,17 +15,17 @@ use crate::row::{Row, clock_of};
 /// The columns of frames, and the rows of them that were read last.
 pub(super) struct Columns {
     time: Integers,
-    clock: Column<ByteArrayType>,
-    bus: Column<ByteArrayType>,
-    direction: Column<ByteArrayType>,
-    kind: Column<ByteArrayType>,
+    clock: Bytes,
+    bus: Bytes,
+    direction: Bytes,
+    kind: Bytes,
     id: Integers,
     extended: Column<BoolType>,
     dlc: Integers,
     length: Integers,
     brs: Column<BoolType>,
     esi: Column<BoolType>,
-    data: Data,
+    data: Bytes,
     /// The next one.
     row: usize,
 }
@@ -36,17 +37,17 @@ impl Columns {
         let integers = |place| Integers::open(group, place);
         Ok(Self {
             time: integers(time)?,
-            clock: Column::open(group, clock)?,
-            bus: Column::open(group, bus)?,
-            direction: Column::open(group, direction)?,
-            kind: Column::open(group, kind)?,
+            clock: Bytes::open(group, clock)?,
+            bus: Bytes::open(group, bus)?,
+            direction: Bytes::open(group, direction)?,
+            kind: Bytes::open(group, kind)?,
             id: integers(id)?,
             extended: Column::open(group, extended)?,
             dlc: integers(dlc)?,
             length: integers(length)?,
             brs: Column::open(group, brs)?,
             esi: Column::open(group, esi)?,
-            data: Data::open(group, data)?,
+            data: Bytes::open(group, data)?,
             row: 0,
         })
     }
@@ -57,13 +58,13 @@ impl Columns {
         for integers in [&mut self.time, &mut self.id, &mut self.dlc, &mut self.length] {
             integers.fill(rows)?;
         }
-        for texts in [&mut self.clock, &mut self.bus, &mut self.direction, &mut self.kind] {
-            texts.fill(rows)?;
+        for bytes in [&mut self.clock, &mut self.bus, &mut self.direction, &mut self.kind, &mut self.data] {
+            bytes.fill(rows)?;
         }
         for bits in [&mut self.extended, &mut self.brs, &mut self.esi] {
             bits.fill(rows)?;
         }
-        self.data.fill(rows)
+        Ok(())
     }
 
     /// The next row of those that were read.
@@ -75,10 +76,10 @@ impl Columns {
         self.row += 1;
         Ok(Row {
             at_ns: self.time.take(row, "time_ns")?,
-            clock: clock_of(text(self.clock.take(row), "clock")?)?,
-            bus: text(self.bus.take(row), "bus")?,
-            direction: text(self.direction.take(row), "direction")?,
-            kind: text(self.kind.take(row), "kind")?,
+            clock: clock_of(self.clock.text(row, "clock")?)?,
+            bus: self.bus.text(row, "bus")?,
+            direction: self.direction.text(row, "direction")?,
+            kind: self.kind.text(row, "kind")?,
             id: self.id.take(row, "id")?,
             is_extended: bit(self.extended.take(row), "extended")?,
             dlc: self.dlc.take(row, "dlc")?,
@@ -139,7 +140,7 @@ impl Integers {
     fn open(group: &dyn RowGroupReader, place: usize) -> Result<Self> {
         let column = group.metadata().column(place).column_descr();
         let is_unsigned = is_unsigned(column.converted_type());
-        Ok(if column.physical_type() == Int32Type::get_physical_type() {
+        Ok(if column.physical_type() == Physical::INT32 {
             Self::Narrow { column: Column::open(group, place)?, is_unsigned }
         } else {
             Self::Wide { column: Column::open(group, place)?, is_unsigned }
@@ -165,18 +166,18 @@ impl Integers {
     }
 }
 
-enum Data {
+enum Bytes {
     Any(Column<ByteArrayType>),
     Fixed(Column<FixedLenByteArrayType>),
+    Null,
 }
 
-impl Data {
+impl Bytes {
     fn open(group: &dyn RowGroupReader, place: usize) -> Result<Self> {
-        let physical = group.metadata().column(place).column_type();
-        Ok(if physical == ByteArrayType::get_physical_type() {
-            Self::Any(Column::open(group, place)?)
-        } else {
-            Self::Fixed(Column::open(group, place)?)
+        Ok(match group.metadata().column(place).column_type() {
+            Physical::BYTE_ARRAY => Self::Any(Column::open(group, place)?),
+            Physical::FIXED_LEN_BYTE_ARRAY => Self::Fixed(Column::open(group, place)?),
+            _ => Self::Null,
         })
     }
 
@@ -184,22 +185,22 @@ impl Data {
         match self {
             Self::Any(column) => column.fill(rows),
             Self::Fixed(column) => column.fill(rows),
+            Self::Null => Ok(()),
         }
     }
 
-    /// Empty if there is none.
+    /// Empty if there are none.
     fn take(&mut self, row: usize) -> &[u8] {
         match self {
             Self::Any(column) => column.take(row).map_or(&[], ByteArray::data),
             Self::Fixed(column) => column.take(row).map_or(&[], |bytes| bytes.data()),
+            Self::Null => &[],
         }
     }
-}
 
-/// Empty if there is none.
-fn text<'a>(value: Option<&'a ByteArray>, name: &str) -> Result<&'a str, String> {
-    let bytes = value.map_or(&[][..], ByteArray::data);
-    str::from_utf8(bytes).map_err(|_bytes| format!("{name} is not UTF-8"))
+    fn text(&mut self, row: usize, name: &str) -> Result<&str, String> {
+        str::from_utf8(self.take(row)).map_err(|_bytes| format!("{name} is not UTF-8"))
+    }
 }
 
 fn bit(value: Option<&bool>, name: &str) -> Result<bool, String> {

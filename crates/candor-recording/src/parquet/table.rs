@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use parquet::basic::{Compression, ConvertedType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::file::reader::FileReader as _;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::ColumnDescriptor;
@@ -148,7 +148,10 @@ impl Kind {
             return false;
         }
         let (physical, converted) = (column.physical_type(), column.converted_type());
+        // What pyarrow writes for a column without any value.
+        let is_null = column.logical_type_ref() == Some(&LogicalType::Unknown);
         match self {
+            Self::Text | Self::Bytes if is_null => physical == Physical::INT32,
             Self::Integer => {
                 let is_plain = converted == ConvertedType::NONE || is_unsigned(converted) || is_signed(converted);
                 is_plain && matches!(physical, Physical::INT32 | Physical::INT64)
