@@ -131,7 +131,7 @@ impl ReceiveRing {
     /// distinction as that of [`Heard::is_local`](crate::can::Heard), which a ring cannot give for each frame.
     ///
     /// # Kernel
-    /// Linux 5.1. As [`open`](Self::open), and CAP_BPF.
+    /// Linux 5.1. As [`open`](Self::open), and CAP_BPF (before Linux 5.8 CAP_SYS_ADMIN).
     ///
     /// # Errors
     /// As [`open`](Self::open); `ENOSYS` without eBPF.

@@ -24,7 +24,7 @@ const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 /// Frames until the next look at signals and the time, if no pause comes first.
 const WITHOUT_A_LOOK: u32 = 256;
 
-/// Slots of a ring: 0.8 s of the shortest frames at 1 Mbit/s, 4 MB.
+/// Slots of a ring: 0.8 s of the shortest frames at 1 Mbit/s, 4 MB. A bus has two.
 const SLOTS: usize = 16_384;
 
 /// Why it ends.
@@ -56,8 +56,8 @@ pub(super) struct Port<B> {
     pub(super) bus: B,
     pub(super) interface: String,
     inlets: Vec<Inlet>,
-    /// The interface was unplugged or deleted.
-    is_gone: bool,
+    /// It was told that the interface is gone.
+    is_told: bool,
 }
 
 /// A socket or ring, and the frames that it received last.
@@ -68,6 +68,17 @@ struct Inlet {
     at: usize,
     /// The socket was empty after the last look at it, in this round.
     is_drained: bool,
+    interface: Interface,
+}
+
+/// What became of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interface {
+    Here,
+    /// Unplugged or deleted. Frames that came before may wait.
+    Leaves,
+    /// No frame waits any more.
+    Gone,
 }
 
 impl<B> Port<B> {
@@ -82,12 +93,12 @@ impl<B> Port<B> {
             Some(Through::Socket) => socket()?,
             None => Source::rings(link).or_else(|_refused| socket())?,
         };
-        let inlet = |source| Inlet { source, held: None, at: 0, is_drained: false };
+        let inlet = |source| Inlet { source, held: None, at: 0, is_drained: false, interface: Interface::Here };
         let inlets = sources.into_iter().map(inlet).collect();
-        Ok(Self { bus, interface: link.name.clone(), inlets, is_gone: false })
+        Ok(Self { bus, interface: link.name.clone(), inlets, is_told: false })
     }
 
-    /// Frames that the socket dropped, because they came faster than they were taken.
+    /// Frames that sockets or rings dropped, because they came faster than they were taken.
     pub(super) fn lost(&self) -> u64 {
         self.inlets.iter().map(|inlet| inlet.source.lost()).sum()
     }
@@ -95,14 +106,13 @@ impl<B> Port<B> {
     /// Receives frames if none is held.
     fn fill(&mut self) -> io::Result<()> {
         for inlet in &mut self.inlets {
-            if let Some(errno) = inlet.fill(self.is_gone)? {
-                let interface = &self.interface;
-                self.is_gone |= errno != ENETDOWN;
-                render::err(&if errno == ENETDOWN {
-                    format!("{interface} is down; set it up: sudo ip link set {interface} up\n")
-                } else {
-                    format!("{interface} is gone: unplugged or deleted\n")
-                });
+            let interface = &self.interface;
+            if inlet.fill()? {
+                render::err(&format!("{interface} is down; set it up: sudo ip link set {interface} up\n"));
+            }
+            if inlet.interface != Interface::Here && !self.is_told {
+                self.is_told = true;
+                render::err(&format!("{interface} is gone: unplugged or deleted\n"));
             }
         }
         Ok(())
@@ -116,21 +126,34 @@ fn no_ring(link: &Link, error: &io::Error) -> String {
 }
 
 impl Inlet {
-    /// Receives frames if none is held. Returns the errno if the interface is down or gone.
-    fn fill(&mut self, is_gone: bool) -> io::Result<Option<i32>> {
-        self.is_drained = is_gone;
-        if self.held.is_some() || is_gone {
-            return Ok(None);
+    /// Receives frames if none is held. True if the interface is down.
+    fn fill(&mut self) -> io::Result<bool> {
+        self.is_drained = self.interface == Interface::Gone;
+        if self.held.is_some() || self.is_drained {
+            return Ok(false);
         }
-        match self.source.receive() {
-            Ok(received) => {
-                self.is_drained = received < MAX_BATCH;
-                self.hold(0).map(|()| None)
+        loop {
+            let errno = match self.source.receive() {
+                Ok(received) if received > 0 || self.interface == Interface::Here => {
+                    self.is_drained = received < MAX_BATCH;
+                    return self.hold(0).map(|()| false);
+                }
+                Ok(_none) => ENODEV,
+                Err(error) => match error.raw_os_error() {
+                    Some(errno @ (ENETDOWN | ENODEV | ENXIO)) => errno,
+                    _ => return Err(error),
+                },
+            };
+            match self.interface {
+                _ if errno == ENETDOWN => return Ok(true),
+                // The kernel says it before it gives the frames that wait.
+                Interface::Here => self.interface = Interface::Leaves,
+                Interface::Leaves | Interface::Gone => {
+                    self.interface = Interface::Gone;
+                    self.is_drained = true;
+                    return Ok(false);
+                }
             }
-            Err(error) => match error.raw_os_error() {
-                Some(errno @ (ENETDOWN | ENODEV | ENXIO)) => Ok(Some(errno)),
-                _ => Err(error),
-            },
         }
     }
 
@@ -156,8 +179,8 @@ enum Source {
     Ring {
         ring: ReceiveRing,
         is_local: bool,
-        /// Since the last frame.
-        is_down: bool,
+        /// It was, once.
+        was_down: bool,
         places: Box<[(Heard, [u8; CANFD_MTU])]>,
         count: usize,
         lost: u64,
@@ -176,7 +199,7 @@ impl Source {
             let empty = (Heard { len: 0, at: RealtimeNs(0), is_local: false }, [0; CANFD_MTU]);
             let is_local = senders == Senders::ThisMachine;
             let places = vec![empty; MAX_BATCH].into();
-            Ok::<_, io::Error>(Self::Ring { ring, is_local, is_down: false, places, count: 0, lost: 0 })
+            Ok::<_, io::Error>(Self::Ring { ring, is_local, was_down: false, places, count: 0, lost: 0 })
         };
         Ok(vec![ring(Senders::Others)?, ring(Senders::ThisMachine)?])
     }
@@ -190,7 +213,7 @@ impl Source {
     /// Receives at most [`MAX_BATCH`] frames, and returns their number.
     fn receive(&mut self) -> io::Result<usize> {
         match self {
-            Self::Ring { ring, is_local, is_down, places, count, lost } => {
+            Self::Ring { ring, is_local, was_down, places, count, lost } => {
                 // Places are used again, because clearing their bytes takes time.
                 let mut places = places.iter_mut();
                 *count = ring.receive_all(MAX_BATCH, |frame| {
@@ -202,14 +225,15 @@ impl Source {
                         _ => bytes[..len].copy_from_slice(&frame.bytes[..len]),
                     }
                 });
-                *lost += u64::from(ring.known_lost());
                 if *count > 0 {
-                    *is_down = false;
+                    *lost += u64::from(ring.known_lost());
                     return Ok(*count);
                 }
+                // Frames that are lost are known with the next one, which may never come.
+                *lost += u64::from(ring.take_lost());
                 let fault = ring.fault();
-                *is_down |= fault.is_err();
-                if *is_down && ring.is_detached()? {
+                *was_down |= fault.is_err();
+                if *was_down && ring.is_detached()? {
                     return Err(io::Error::from_raw_os_error(ENODEV));
                 }
                 match fault {
@@ -355,7 +379,7 @@ const NOTHING: RealtimeNs = RealtimeNs(i64::MAX);
 /// Waits for a frame, a signal or the end of the time.
 fn wait<B>(ports: &[Port<B>], signal: BorrowedFd<'_>, left: Option<Duration>) -> Result<(), Box<dyn Error>> {
     let mut watched = vec![Watched::new(signal, Interest::Read)];
-    let there = ports.iter().filter(|port| !port.is_gone).flat_map(|port| &port.inlets);
+    let there = ports.iter().flat_map(|port| &port.inlets).filter(|inlet| inlet.interface != Interface::Gone);
     watched.extend(there.map(|inlet| Watched::new(inlet.source.as_fd(), Interest::Read)));
     if watched.len() == 1 && !ports.is_empty() {
         return Err("no interface is left".into());

@@ -45,21 +45,22 @@ pub(in crate::cmd) fn open(
         given.push(Arc::new(database));
     }
     let links = link::list(&mut Client::open()?)?;
-    let mut ports: Vec<Port<Bus>> = Vec::new();
-    for bus in buses(args, plan, &links) {
+    let mut buses_of_links: Vec<(Bus, &Link)> = Vec::new();
+    for mut bus in buses(args, plan, &links) {
         let link = init::named(&links, &bus.interface)?;
-        if ports.iter().any(|port| port.bus.interface == bus.interface) {
-            continue;
+        if buses_of_links.iter().all(|(other, _)| other.interface != bus.interface) {
+            bus.databases.extend_from_slice(&given);
+            buses_of_links.push((bus, link));
         }
-        let mut port = Port::open(bus, link, through)?;
-        port.bus.databases.extend_from_slice(&given);
-        ports.push(port);
     }
-    if ports.is_empty() {
+    if buses_of_links.is_empty() {
         let note = egress::no_interface(&can::support());
         return Err(note.trim_start_matches("note: ").trim_end().into());
     }
-    check_number(ports.len())?;
+    // Rings take memory.
+    check_number(buses_of_links.len())?;
+    let ports = buses_of_links.into_iter().map(|(bus, link)| Port::open(bus, link, through));
+    let mut ports: Vec<Port<Bus>> = ports.collect::<Result<_, _>>()?;
     if decode && ports.iter().all(|port| port.bus.databases.is_empty()) {
         return Err(
             "--decode needs a database: name one with --database, or with [database] in the gateway file".into()
