@@ -24,6 +24,7 @@ mod file;
 mod footer;
 mod pages;
 mod read;
+mod schema;
 mod table;
 mod thread;
 

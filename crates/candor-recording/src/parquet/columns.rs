@@ -9,7 +9,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::RowGroupReader;
 
 use super::pages::Pages;
-use super::table::{COLUMNS, is_unsigned};
+use super::schema::{COLUMNS, is_unsigned};
 use crate::row::{Row, clock_of};
 
 /// The columns of frames, and the rows of them that were read last.

@@ -2,14 +2,14 @@
 
 use std::io::{Read, Seek};
 
-use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::Compression;
 use parquet::file::reader::FileReader as _;
 use parquet::file::serialized_reader::SerializedFileReader;
-use parquet::schema::types::ColumnDescriptor;
 
 use super::columns::Columns;
 use super::file::Shared;
 use super::footer;
+use super::schema::COLUMNS;
 use super::thread::{End, Output};
 use crate::{Place, ReadError};
 
@@ -19,31 +19,6 @@ const TAIL_BYTES: u64 = 8;
 
 /// Rows that are read at once. The library says nothing about those before the damage among them.
 const BATCH: u64 = 1024;
-
-/// The columns of [`Writer`](super::Writer).
-pub(super) const COLUMNS: [(&str, Kind); 12] = [
-    ("time_ns", Kind::Integer),
-    ("clock", Kind::Text),
-    ("bus", Kind::Text),
-    ("direction", Kind::Text),
-    ("kind", Kind::Text),
-    ("id", Kind::Integer),
-    ("extended", Kind::Bit),
-    ("dlc", Kind::Integer),
-    ("length", Kind::Integer),
-    ("brs", Kind::Bit),
-    ("esi", Kind::Bit),
-    ("data", Kind::Bytes),
-];
-
-/// What the values of a column are.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    Integer,
-    Text,
-    Bit,
-    Bytes,
-}
 
 /// Reads the table and hands over its rows. After `row_by_row` rows, which are not handed over again, each row is read alone.
 pub(super) fn read<R>(file: Shared<R>, row_by_row: Option<u64>, output: &Output) -> Result<(), End>
@@ -140,48 +115,4 @@ where
         }
     }
     Ok(places)
-}
-
-impl Kind {
-    fn fits(self, column: &ColumnDescriptor) -> bool {
-        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
-            return false;
-        }
-        let (physical, converted) = (column.physical_type(), column.converted_type());
-        // What pyarrow writes for a column without any value.
-        let is_null = column.logical_type_ref() == Some(&LogicalType::Unknown);
-        match self {
-            Self::Text | Self::Bytes if is_null => physical == Physical::INT32,
-            Self::Integer => {
-                let is_plain = converted == ConvertedType::NONE || is_unsigned(converted) || is_signed(converted);
-                is_plain && matches!(physical, Physical::INT32 | Physical::INT64)
-            }
-            Self::Text => physical == Physical::BYTE_ARRAY,
-            Self::Bit => physical == Physical::BOOLEAN,
-            Self::Bytes => {
-                let is_bytes = matches!(physical, Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY);
-                is_bytes && converted == ConvertedType::NONE
-            }
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "an integer",
-            Self::Text => "text",
-            Self::Bit => "a boolean",
-            Self::Bytes => "bytes",
-        }
-    }
-}
-
-const fn is_signed(converted: ConvertedType) -> bool {
-    matches!(converted, ConvertedType::INT_8 | ConvertedType::INT_16 | ConvertedType::INT_32 | ConvertedType::INT_64)
-}
-
-pub(super) const fn is_unsigned(converted: ConvertedType) -> bool {
-    matches!(
-        converted,
-        ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64
-    )
 }
