@@ -15,7 +15,24 @@ use crate::{Exit, Outcome};
 pub fn out(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|source| io::Error::new(source.kind(), OutError { source }))
+    written.map_err(out_error)
+}
+
+/// An error of standard output as [`out`] returns it.
+pub fn out_error(source: io::Error) -> io::Error {
+    io::Error::new(source.kind(), OutError { source })
+}
+
+/// Text of others without control characters, which could do something to a terminal.
+pub fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for one in text.chars() {
+        match one {
+            '\'' | '"' | '\\' => visible.push(one),
+            other => visible.extend(other.escape_debug()),
+        }
+    }
+    visible
 }
 
 /// An error of standard output, inside an [`io::Error`] of the same kind.

@@ -151,6 +151,8 @@ pub struct Session<P> {
     state: State,
     queue: Queue,
     outbox: Outbox,
+    /// Frames in the last datagram that was sent, until it is answered.
+    last_datagram: u64,
     counts: Counts,
     back_off: BackOff,
     random: SplitMix64,
@@ -166,6 +168,7 @@ impl<P: Protocol> Session<P> {
             state: State::Down { next_attempt: (options.role == Role::Connects).then_some(now) },
             queue: Queue::new(&options.queue),
             outbox: Outbox::default(),
+            last_datagram: 0,
             counts: Counts::default(),
             back_off: options.back_off,
             random: SplitMix64::new(seed),
@@ -254,18 +257,23 @@ impl<P: Protocol> Session<P> {
 
     /// The socket took this many bytes of [`outgoing`](Self::outgoing); of a datagram, all or none.
     pub fn written(&mut self, now: Duration, bytes: usize) {
-        let State::Connected { sent_at, .. } = &mut self.state else {
-            self.counts.sent += self.outbox.written(now, bytes);
-            return;
-        };
-        if bytes > 0 {
+        if let State::Connected { sent_at, .. } = &mut self.state
+            && bytes > 0
+        {
             *sent_at = now;
         }
-        self.counts.sent += self.outbox.written(now, bytes);
+        self.last_datagram = self.outbox.written(now, bytes);
+        self.counts.sent += self.last_datagram;
     }
 
-    /// The socket refused the datagram of [`outgoing`](Self::outgoing), for example because no peer has its port. Its frames are
-    /// counted as cut off.
+    /// The host of the peer answered that no program receives the last datagram. Its frames are counted.
+    pub const fn bounced(&mut self) {
+        self.counts.bounced += self.last_datagram;
+        self.last_datagram = 0;
+    }
+
+    /// The socket refused the datagram of [`outgoing`](Self::outgoing), for example because there is no way to the peer. Its
+    /// frames are counted as cut off.
     pub fn refused(&mut self) {
         self.counts.cut_off += self.outbox.clear();
     }

@@ -1,7 +1,7 @@
 //! One link: its bus, its session and its network, in one thread.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -174,6 +174,8 @@ struct Link<P> {
     told_loop: bool,
     /// The last trouble, so that it is told once.
     trouble: Option<String>,
+    /// The last host that was told.
+    turned_away: Option<IpAddr>,
     bytes: Box<[u8]>,
 }
 
@@ -190,6 +192,7 @@ impl<P: Protocol> Link<P> {
             was_up: false,
             told_loop: false,
             trouble: None,
+            turned_away: None,
             bytes: vec![0; READ_BYTES].into_boxed_slice(),
         }
     }
@@ -209,6 +212,7 @@ impl<P: Protocol> Link<P> {
                     Ok(false) => {}
                     Err(error) => self.lost(&error),
                 }
+                self.tell_turned_away();
             }
             if ready.bus {
                 self.read_bus();
@@ -245,10 +249,20 @@ impl<P: Protocol> Link<P> {
                     Ok(Io::Bytes(len)) => self.session.written(now, len),
                     Ok(Io::Later) => return self.session.deadline().map(|at| at.saturating_sub(now)),
                     Err(NetworkError::Refused) => self.session.refused(),
+                    Err(NetworkError::Bounced) => self.bounced(),
                     Err(error) => self.lost(&error),
                 },
                 Action::Wait(until) => return until.map(|at| at.saturating_sub(now)),
             }
+        }
+    }
+
+    /// It tries again and again.
+    fn tell_turned_away(&mut self) {
+        let Some(other) = self.parts.network.take_turned_away() else { return };
+        if self.turned_away != Some(other) {
+            self.turned_away = Some(other);
+            self.parts.reports.tell(&format!("refused a connection from {other}, because there is a peer"), true);
         }
     }
 
@@ -281,8 +295,14 @@ impl<P: Protocol> Link<P> {
                 };
                 self.session.received(self.start.elapsed(), &self.bytes[..len], put);
             }
+            Err(NetworkError::Bounced) => self.bounced(),
             Err(error) => self.lost(&error),
         }
+    }
+
+    fn bounced(&mut self) {
+        self.session.bounced();
+        self.tell_trouble(NetworkError::Bounced.to_string());
     }
 
     /// The connection is gone, or there is none.
@@ -309,7 +329,8 @@ impl<P: Protocol> Link<P> {
         let peer = self.parts.network.peer();
         let has_changed = is_up != self.was_up;
         if has_changed && let (true, Some(peer)) = (is_up, peer) {
-            self.parts.reports.tell(&format!("connected with {peer}"), false);
+            let what = if self.parts.network.has_connections() { "connected with" } else { "sends to" };
+            self.parts.reports.tell(&format!("{what} {peer}"), false);
             self.trouble = None;
         }
         self.was_up = is_up;

@@ -50,6 +50,8 @@ pub(crate) struct Network {
     stream: Option<Stream>,
     peer: Option<SocketAddr>,
     attempt: Option<Attempt>,
+    /// Whoever came while there was a peer.
+    turned_away: Option<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -74,9 +76,12 @@ pub(crate) enum NetworkError {
     Io(#[from] io::Error),
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The datagram was not taken.
-    #[error("the peer does not receive datagrams at this port")]
+    /// This datagram was not taken.
+    #[error("the network does not take datagrams")]
     Refused,
+    /// The one before was taken, and came back.
+    #[error("no program receives datagrams at this port of the peer")]
+    Bounced,
 }
 
 impl Side {
@@ -90,7 +95,17 @@ impl Side {
 
 impl Network {
     pub(crate) const fn new(side: Side, tls: Option<Arc<Tls>>) -> Self {
-        Self { side, tls, stream: None, peer: None, attempt: None }
+        Self { side, tls, stream: None, peer: None, attempt: None, turned_away: None }
+    }
+
+    /// False if there are only datagrams, whose receiver nobody knows.
+    pub(crate) const fn has_connections(&self) -> bool {
+        !matches!(self.side, Side::Udp { .. })
+    }
+
+    /// Another host that wanted to connect while there was a peer.
+    pub(crate) const fn take_turned_away(&mut self) -> Option<IpAddr> {
+        self.turned_away.take()
     }
 
     /// The address of the peer of the connection.
@@ -177,7 +192,10 @@ impl Network {
             },
             (None, Side::Listen(listener)) => match listener.accept() {
                 // One peer at a time: the others see that the connection ends.
-                Ok(_) if self.stream.is_some() => return Ok(false),
+                Ok((_, other)) if self.stream.is_some() => {
+                    self.turned_away = Some(other.ip());
+                    return Ok(false);
+                }
                 Ok((socket, peer)) => Ok(Found::Tcp(socket, peer)),
                 Err(error) if is_later(&error) => return Ok(false),
                 // The peer is gone already.
@@ -215,8 +233,7 @@ impl Network {
                 read => read,
             },
             Some(Stream::Udp(socket)) => match socket.recv(bytes) {
-                // An answer to a datagram before: nobody has the port.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(Io::Later),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(NetworkError::Bounced),
                 read => read,
             },
         };
@@ -231,6 +248,7 @@ impl Network {
             Some(Stream::Tcp(socket)) => socket.write(bytes),
             Some(Stream::Udp(socket)) => match socket.send(bytes) {
                 Err(error) if is_later(&error) => Err(error),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(NetworkError::Bounced),
                 Err(_) => return Err(NetworkError::Refused),
                 sent => sent,
             },

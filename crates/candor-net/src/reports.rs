@@ -36,7 +36,7 @@ impl Outlet {
             Self::Gateway => {
                 write(&Report::Event(Event { link: link.to_owned(), text: text.to_owned(), is_warning }));
             }
-            Self::People { .. } => render::err(&format!("{link}: {}\n", text.escape_debug())),
+            Self::People { .. } => render::err(&format!("{link}: {}\n", render::visible(text))),
         }
     }
 }
@@ -87,11 +87,12 @@ fn write(report: &Report) {
 
 /// Frames of the bus that were not sent, by reason.
 pub(crate) fn dropped(counts: &Counts, missed: u64) -> BTreeMap<String, u64> {
-    let Counts { dropped_full, dropped_old, cut_off, unknown_bus_sent, cannot, .. } = *counts;
+    let Counts { dropped_full, dropped_old, cut_off, bounced, unknown_bus_sent, cannot, .. } = *counts;
     let named = [
         ("queue-full", dropped_full),
         ("too-old", dropped_old),
         ("cut-off", cut_off),
+        ("no-receiver", bounced),
         ("peer-without-bus", unknown_bus_sent),
         // candor-link itself did not read them in time.
         ("missed", missed),

@@ -43,10 +43,24 @@ pub(crate) enum TlsError {
     Io(#[from] io::Error),
     #[error("{0:?} cannot be the name in a certificate")]
     Name(String),
-    #[error("TLS: {0}")]
-    Protocol(#[from] rustls::Error),
+    #[error("TLS")]
+    Protocol(#[source] rustls::Error),
+    #[error("the certificate of the peer has another name; `peer-name` of the link says which")]
+    OtherName(#[source] rustls::Error),
     #[error("the certificate of the peer is not for {0}")]
     OtherPeer(String),
+}
+
+impl From<rustls::Error> for TlsError {
+    fn from(error: rustls::Error) -> Self {
+        use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
+        match error {
+            rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
+                Self::OtherName(error)
+            }
+            error => Self::Protocol(error),
+        }
+    }
 }
 
 impl Tls {

@@ -74,9 +74,18 @@ impl Program {
 
     /// The next error with this text.
     fn error_with(&self, text: &str) -> String {
+        self.error_with_any(&[text])
+    }
+
+    /// Waits until it has a peer; over datagrams, until it can send some.
+    fn is_up(&self) {
+        self.error_with_any(&["connected with", "sends to"]);
+    }
+
+    fn error_with_any(&self, texts: &[&str]) -> String {
         loop {
-            let line = self.errors.recv_timeout(MOST).unwrap_or_else(|_| panic!("nothing with {text:?}"));
-            if line.contains(text) {
+            let line = self.errors.recv_timeout(MOST).unwrap_or_else(|_| panic!("nothing with {texts:?}"));
+            if texts.iter().any(|text| line.contains(text)) {
                 return line;
             }
         }
@@ -119,7 +128,7 @@ fn peer(client: &str, address: &str) -> Option<Program> {
 
 /// Both directions, and the ledger. `foreign`: a frame that the protocol cannot carry.
 fn exchange(mut link: Program, mut peer: Program, foreign: Option<&str>) {
-    link.error_with("connected with");
+    link.is_up();
     for frame in FRAMES {
         peer.tell(&format!("send {frame}"));
         assert_eq!(link.line(), frame);
@@ -156,8 +165,8 @@ fn can_cannelloni_is_a_client_over_tcp() {
 
 /// Frames from one program to another, and back.
 fn both_ways(mut one: Program, mut other: Program, frames: &[&str]) {
-    one.error_with("connected with");
-    other.error_with("connected with");
+    one.is_up();
+    other.is_up();
     for _ in 0..2 {
         for frame in frames {
             one.tell(frame);
@@ -194,6 +203,17 @@ fn two_programs_exchange_frames_with_every_protocol() {
     both_ways(one, other, &[&FRAMES[..], &others].concat());
 }
 
+#[test]
+fn datagrams_that_nobody_receives_are_told_and_counted() {
+    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut link = Program::link(&["--protocol", "cannelloni-udp", "--connect", &address]);
+    link.error_with("sends to ");
+    link.tell("123#11");
+    link.error_with("no program receives datagrams at this port of the peer");
+    let state = link.state(|state| !state.dropped_frames.is_empty());
+    assert_eq!((state.sent_frames, state.dropped_frames.get("no-receiver")), (1, Some(&1)), "{state:?}");
+}
+
 /// The peer accepts and reads nothing, so frames wait, and are dropped in the order of the bands.
 #[test]
 fn a_peer_that_reads_nothing_holds_nothing_up() {
@@ -213,7 +233,7 @@ fn a_peer_that_reads_nothing_holds_nothing_up() {
     ]);
     let (mut socket, _) = listener.accept().unwrap();
     socket.write_all(b"CANNELLONIv1").unwrap();
-    link.error_with("connected with");
+    link.is_up();
     let long = format!("200##0{}", "5A".repeat(64));
     // More than the buffers of both sockets hold.
     for _ in 0..200_000 {
@@ -326,7 +346,7 @@ mod tls {
 
         // The server has another name than the client wants.
         let (_one, address) = start("two.example");
-        client(&address, &two, "other.example").error_with("certificate not valid for name");
+        client(&address, &two, "other.example").error_with("the certificate of the peer has another name");
         // The client has another name than the server wants.
         let (one, address) = start("three.example");
         let _two = client(&address, &two, "one.example");

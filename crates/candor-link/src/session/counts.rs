@@ -18,6 +18,8 @@ pub struct Counts {
     pub dropped_old: u64,
     /// Frames in bytes that the socket had not taken when the connection ended, or in a datagram that it refused.
     pub cut_off: u64,
+    /// Of those sent, frames in datagrams that no program of the peer received, as its host answered.
+    pub bounced: u64,
     /// Frames for a bus that the link or its peer does not have.
     pub unknown_bus_sent: u64,
     /// Frames that the protocol cannot carry, by [`Cannot::ALL`].

@@ -527,6 +527,13 @@ fn wrong_and_repeated_datagrams_deliver_nothing() {
     assert_eq!(session.poll(ms(3)), Action::Write);
     session.refused();
     assert_eq!((session.counts().cut_off, session.waiting()), (1, 0));
+    // Nobody receives the second one. The answer is told once.
+    session.send(ms(1), numbered(0));
+    assert_eq!(session.poll(ms(3)), Action::Write);
+    session.written(ms(3), session.outgoing().len());
+    session.bounced();
+    session.bounced();
+    assert_eq!((session.counts().sent, session.counts().bounced, session.counts().cut_off), (1, 1, 1));
     // Datagrams of up to 1400 bytes.
     for number in 0..200 {
         session.send(ms(1), numbered(number));

@@ -204,7 +204,7 @@ fn is_safe(written: &Named<LinkSpec>, protocol: LinkProtocol, findings: &mut Fin
         findings.error(code::LINK, &insecure.span, "protocol = \"candor\" has TLS and needs no `insecure`", help);
     }
     let reaches = |text: &&Text| {
-        let host = text.value.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
+        let host = text.value.rsplit_once(':').map_or(&*text.value, |(host, _)| host).trim_matches(['[', ']']);
         !(host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()))
     };
     let Some(place) = [&written.connect, &written.listen].into_iter().flatten().find(reaches) else { return };

@@ -51,6 +51,8 @@ pub(super) enum LinkError {
         "the file had no link when candor started, and {PROGRAM} is started with the privileges of the start; restart candor"
     )]
     NoProgram,
+    #[error("{PROGRAM} has ended, and only a restart of candor starts it again")]
+    Ended,
 }
 
 fn advice(error: &io::Error) -> &'static str {
@@ -152,6 +154,9 @@ impl<'a> Links<'a> {
     /// Starts the new and changed links of another plan; those that it does not have stay until [`settle`](Self::settle). Returns the
     /// ones before, for [`back`](Self::back).
     pub(super) fn change(&mut self, plan: &Plan) -> Result<Before, LinkError> {
+        if self.program.as_ref().is_some_and(|program| program.heard().has_ended) && !plan.links().is_empty() {
+            self.report.message(&in_full(&LinkError::Ended), true);
+        }
         let wanted: Result<Vec<_>, _> = plan.links().iter().map(|link| self.wanted(plan, link)).collect();
         let before = Before(self.running.clone());
         let done = wanted.and_then(|wanted| self.change_to(wanted));
@@ -182,6 +187,9 @@ impl<'a> Links<'a> {
                 continue;
             }
             let Some(program) = &mut self.program else { return Err(LinkError::NoProgram) };
+            if program.heard().has_ended {
+                return Err(LinkError::Ended);
+            }
             let client = match &mut client {
                 Some(client) => client,
                 none => none.insert(Client::open().map_err(|source| interfaces_of(&one, source))?),
@@ -231,18 +239,22 @@ impl<'a> Links<'a> {
         let events = std::mem::take(&mut program.heard().events);
         for Event { link, text, is_warning } in events {
             // It may have bytes of a peer.
-            let text: String = text.chars().take(500).flat_map(char::escape_debug).collect();
+            let text = render::visible(&text.chars().take(500).collect::<String>());
             let known = self.running.iter().any(|one| one.start.link == link);
             let name = if known { format!("Link {link}") } else { PROGRAM.to_owned() };
             self.report.message(&format!("{name}: {text}"), is_warning);
         }
     }
 
-    /// The state of each link that has told one.
+    /// The state of each link; one that has told nothing is not up.
     pub(super) fn states(&self) -> Vec<State> {
         let Some(program) = &self.program else { return Vec::new() };
         let heard = program.heard();
-        self.running.iter().filter_map(|one| heard.states.get(&one.start.link).cloned()).collect()
+        let state = |one: &Wanted| {
+            let link = &one.start.link;
+            heard.states.get(link).cloned().unwrap_or_else(|| State { link: link.clone(), ..State::default() })
+        };
+        self.running.iter().map(state).collect()
     }
 }
 
@@ -252,6 +264,15 @@ pub(super) struct Before(Vec<Wanted>);
 
 impl Drop for Links<'_> {
     fn drop(&mut self) {
+        for state in self.states() {
+            let waiting = ("waiting", state.waiting_frames);
+            let unsent = state.dropped_frames.iter().map(|(reason, frames)| (reason.as_str(), *frames));
+            let unsent: Vec<_> = unsent.chain([waiting]).filter(|(_, frames)| *frames > 0).collect();
+            if !unsent.is_empty() {
+                let all: Vec<_> = unsent.iter().map(|(reason, frames)| format!("{frames} {reason}")).collect();
+                self.report.message(&format!("Link {}: frames not sent: {}", state.link, all.join(", ")), true);
+            }
+        }
         if let Some(program) = self.program.take() {
             program.end();
         }
@@ -310,7 +331,9 @@ fn listen(output: ChildStdout, heard: &Mutex<Heard>) {
             Some(Told::Event(event)) if heard.events.len() < MOST_EVENTS => heard.events.push_back(event),
             Some(Told::Event(_)) => {}
             None => {
-                heard.states.clear();
+                for state in heard.states.values_mut() {
+                    (state.is_up, state.peer, state.waiting_frames) = (false, None, 0);
+                }
                 let text = "ended, and the links with it; restart candor".to_owned();
                 heard.events.push_back(Event { link: String::new(), text, is_warning: true });
                 heard.has_ended = true;
