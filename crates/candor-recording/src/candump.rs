@@ -53,6 +53,9 @@ impl<'a> Line<'a> {
         let (Some(time), Some(interface), Some(frame)) = (words.next(), words.next(), words.next()) else {
             return Err("it does not have three words".to_owned());
         };
+        if frame.starts_with('[') || words.clone().next().is_some_and(|word| word.starts_with('[')) {
+            return Err("candump printed it for people; candump -L or -l writes a log".to_owned());
+        }
         let time = time.strip_prefix('(').and_then(|time| time.strip_suffix(')'));
         let at_ns = time.and_then(nanoseconds).ok_or("its time is not (seconds.microseconds)")?;
         let frame = frame.parse().map_err(|error| format!("{frame}: {error}"))?;
@@ -65,9 +68,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The lines of a log that is in memory, with their numbers and without empty ones.
+/// The lines of a log that is in memory, with their numbers and without empty ones and comments.
 pub fn lines(text: &str) -> impl Iterator<Item = Result<(usize, Line<'_>), LineError>> {
-    let written = (1..).zip(text.lines()).filter(|(_, written)| !written.trim().is_empty());
+    let is_frame = |written: &str| !written.is_empty() && !written.starts_with('#');
+    let written = (1..).zip(text.lines()).filter(move |(_, written)| is_frame(written.trim()));
     written.map(|(line, written)| match Line::parse(written) {
         Ok(parsed) => Ok((line, parsed)),
         Err(why) => Err(LineError { line, why }),
@@ -112,14 +116,15 @@ impl<R: io::Read> Reader<R> {
             }
             let found = match str::from_utf8(bytes).map(str::trim) {
                 Ok("") => Ok(None),
-                Ok(line) if is_xl(line) => Ok(Some(Err(()))),
+                Ok(line) if line.starts_with('#') => Ok(Some(Err("comments left out"))),
+                Ok(line) if is_xl(line) => Ok(Some(Err("CAN XL frames left out"))),
                 Ok(line) => Line::parse(line).map(|line| Some(Ok(line))),
                 Err(_bytes) => Err("it is not UTF-8".to_owned()),
             };
             let found = match found {
                 Ok(Some(Ok(line))) => into_record(&line, &mut self.buses, record).map(Some),
-                Ok(Some(Err(()))) => {
-                    self.skipped.add("CAN XL frames left out");
+                Ok(Some(Err(what))) => {
+                    self.skipped.add(what);
                     Ok(None)
                 }
                 Ok(None) => Ok(None),

@@ -24,7 +24,7 @@ Examples:
   candor-lab replay drive.pcapng --onto can0=vcan0,can1=vcan1
   candor-lab replay drive.blf --onto vcan0                     all buses onto one
   candor-lab replay drive.log --onto powertrain=can2 --speed 2 --repeat 10
-  candor-lab replay drive.asc --onto can0=vcan0 --json | jq .buses[0].late.p99_ns")]
+  candor-lab replay drive.asc --onto can0=vcan0 --json | jq .onto[0].late.p99_ns")]
 pub(crate) struct ReplayArgs {
     /// Recording to send; - reads standard input.
     #[arg(value_name = "FILE")]

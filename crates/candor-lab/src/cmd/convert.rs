@@ -22,8 +22,8 @@ pub(super) enum ConvertError {
     Ending { name: String, option: &'static str, formats: String },
     #[error("{0} has no columns for signals; write --to csv or --to parquet, or leave out --decode")]
     NoColumns(&'static str),
-    #[error("{name} has no frame that can be read as {title}: {error}")]
-    Unreadable { name: String, title: &'static str, error: String },
+    #[error("{name} has no frame that can be read as {title}: {error}{hint}")]
+    Unreadable { name: String, title: &'static str, error: String, hint: String },
     #[error("{name} is compressed with {with}; unpack it on the way: {tool} {name} | {command}")]
     Compressed { name: String, with: &'static str, tool: &'static str, command: String },
     #[error("{0} is empty: not even the beginning of a recording is there")]
@@ -32,6 +32,16 @@ pub(super) enum ConvertError {
     NoRoom,
     #[error("{0} is IN and OUT; give OUT another name")]
     Same(String),
+}
+
+impl ConvertError {
+    /// Of a recording that gave no frame. Its ending may be wrong.
+    pub(super) fn unreadable(path: &Path, from: Format, error: &ReadError) -> Self {
+        let seen = files::format_seen(path).filter(|seen| *seen != from);
+        let hint = seen.map(|seen| format!("; it begins as {}: try --from {}", seen.title(), seen.name()));
+        let (name, title) = (files::name(path), from.title());
+        Self::Unreadable { name, title, error: error.to_string(), hint: hint.unwrap_or_default() }
+    }
 }
 
 /// Frames between two updates of what is shown as progress.
@@ -74,8 +84,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
         return Err(ConvertError::Empty(files::name(&args.input)).into());
     }
     if let (0, Some(error)) = (summary.frames, &ended) {
-        let (name, title) = (files::name(&args.input), from.title());
-        return Err(ConvertError::Unreadable { name, title, error: error.to_string() }.into());
+        return Err(ConvertError::unreadable(&args.input, from, error).into());
     }
     let lost = sink.finish().map_err(|error| output.failed(error))?;
     let view = View::of(args, &summary, &*reader, &sink, &lost, ended.as_ref());

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Outcome {
     let name = files::name(&args.file);
     let view = View::of(args, lanes, &read, sent.unordered, sent.took_ns);
     if let (0, Some(error)) = (view.frames(), &read.ended) {
-        return Err(ConvertError::Unreadable { name, title: format.title(), error: error.to_string() }.into());
+        return Err(ConvertError::unreadable(&args.file, format, error).into());
     }
     render::out(&if args.json { render::object(&view) } else { view.text() })?;
     if let Some(error) = &read.ended {

@@ -42,6 +42,8 @@ fn lines_have_time_bus_frame_and_direction() {
 fn what_cannot_be_read_is_named_with_its_line() {
     for (text, wanted) in [
         ("(1.0) can0 123#11\nnonsense\n", "line 2: it does not have three words"),
+        ("  can0  123   [2]  11 22\n", "line 1: candump printed it for people; candump -L or -l writes a log"),
+        ("(1.0)  can0  123   [2]  11 22\n", "line 1: candump printed it for people; candump -L or -l writes a log"),
         ("(1.0) can0 123#1\n", "line 1: 123#1: A data byte needs two hexadecimal digits"),
         ("(1.0) can0 123#\u{1}\n", "line 1: 123#\u{1}: '\\u{1}' is not a hexadecimal digit"),
         ("(18000000000.0) can0 123#\n", "line 1: its time is after the year 2262"),
@@ -61,13 +63,13 @@ fn what_cannot_be_read_is_named_with_its_line() {
 }
 
 #[test]
-fn can_xl_frames_are_counted() {
-    let text = b"(1.0) can0 45123#81:00:12345678#1122\n(1.1) can0 123#\n";
+fn comments_and_can_xl_frames_are_counted() {
+    let text = b"# from the bench\n(1.0) can0 45123#81:00:12345678#1122\n(1.1) can0 123#\n";
     let mut reader = Reader::new(&text[..]);
     let mut record = Record::EMPTY;
     assert!(reader.read(&mut record).unwrap());
     assert_eq!(record.frame.to_string(), "123#");
-    assert_eq!(reader.skipped().iter().collect::<Vec<_>>(), [("CAN XL frames left out", 1)]);
+    assert_eq!(reader.skipped().iter().collect::<Vec<_>>(), [("comments left out", 1), ("CAN XL frames left out", 1)]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_core::units::{parse_duration, parse_duration_or_zero};
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::{BusesArgs, NetnsArgs};
@@ -22,8 +23,8 @@ use super::{BusesArgs, NetnsArgs};
 /// most the last second, one of the machine the last --sync time. A file that ends within a frame can be read up to that frame. On a full
 /// disk --keep removes its oldest files; otherwise the recording ends with the last whole frame.
 ///
-/// Exit status: 0 frames were recorded, 1 none was in the time of --duration or the gateway file is not valid, 2 it could not
-/// run or go on.
+/// Exit status: 0 it was ended by a signal or has recorded what was wanted, 1 no frame was recorded in the time of --duration or
+/// the gateway file is not valid, 2 it could not run or go on.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("many").args(["file_size", "file_time"]).multiple(true))]
 #[command(after_help = "\
@@ -38,6 +39,7 @@ pub(crate) struct RecordArgs {
     pub(crate) buses: BusesArgs,
     /// File to write. It must not exist.
     #[arg(long, short, value_name = "OUT", default_value = "candor.pcapng")]
+    #[arg(value_parser = PathBufValueParser::new().try_map(of_pcapng))]
     pub(crate) out: PathBuf,
     /// Begin a new file after this size, such as 100MB.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
@@ -85,6 +87,21 @@ pub(crate) enum Through {
     Socket,
 }
 
+/// Refuses names of other formats, which would be misread.
+fn of_pcapng(path: PathBuf) -> Result<PathBuf, String> {
+    const OTHERS: [&str; 10] = ["asc", "blf", "candump", "csv", "log", "mcap", "mdf4", "mf4", "parquet", "trc"];
+    if path.as_os_str() == "-" {
+        return Err("a recording is a file; candor dump prints frames".to_owned());
+    }
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if OTHERS.iter().any(|other| ending.eq_ignore_ascii_case(other)) {
+        let (pcapng, other) = (path.with_extension("pcapng"), path.display());
+        let pcapng = pcapng.display();
+        return Err(format!("candor record writes pcapng; record {pcapng}, then: candor-lab convert {pcapng} {other}"));
+    }
+    Ok(path)
+}
+
 /// A size such as 100MB or 512kB; of at least 64 kB, because a file has its own header.
 fn parse_bytes(text: &str) -> Result<NonZeroU64, String> {
     let units = [("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000_u64)];
@@ -110,5 +127,17 @@ mod tests {
         for wrong in ["63kB", "100", "MB", "-1MB", "99999999999999GB", "1.5MB"] {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn files_of_other_formats_are_refused() {
+        let of = |name: &str| of_pcapng(name.into());
+        assert_eq!(of("drive.pcapng"), Ok("drive.pcapng".into()));
+        assert_eq!(of("drive"), Ok("drive".into()));
+        assert_eq!(
+            of("a/drive.BLF").unwrap_err(),
+            "candor record writes pcapng; record a/drive.pcapng, then: candor-lab convert a/drive.pcapng a/drive.BLF"
+        );
+        assert_eq!(of("-").unwrap_err(), "a recording is a file; candor dump prints frames");
     }
 }

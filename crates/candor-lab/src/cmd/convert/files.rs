@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use candor_cli::render;
 use candor_recording::Format;
 use tempfile::NamedTempFile;
 
@@ -54,12 +55,30 @@ pub(in crate::cmd) fn compression(bytes: &[u8]) -> Option<(&'static str, &'stati
 
 /// As [`compression`], of a file that can be read.
 pub(super) fn compression_of(path: &Path) -> Option<(&'static str, &'static str)> {
+    compression(&beginning(path)?)
+}
+
+/// The format whose first bytes a file has.
+pub(super) fn format_seen(path: &Path) -> Option<Format> {
+    const FIRST: [(&[u8], Format); 6] = [
+        (&[0x0A, 0x0D, 0x0D, 0x0A], Format::Pcapng),
+        (b"LOGG", Format::Blf),
+        (b"MDF ", Format::Mdf4),
+        (b"PAR1", Format::Parquet),
+        (b"\x89MCAP", Format::Mcap),
+        (b"(", Format::Candump),
+    ];
+    let bytes = beginning(path)?;
+    FIRST.into_iter().find(|(first, _)| bytes.starts_with(first)).map(|(_, format)| format)
+}
+
+fn beginning(path: &Path) -> Option<Vec<u8>> {
     const MOST: u64 = 8;
     let mut bytes = Vec::new();
     // A pipe would lose what is read of it.
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
     file.take(MOST).read_to_end(&mut bytes).ok()?;
-    compression(&bytes)
+    Some(bytes)
 }
 
 /// Returns true if both are the same file.
@@ -193,7 +212,7 @@ impl Output {
                 copy.rewind().map_err(failed("write", &path))?;
                 if is_standard(&path) {
                     let mut stdout = io::stdout().lock();
-                    io::copy(&mut copy, &mut stdout).and_then(|_| stdout.flush())?;
+                    io::copy(&mut copy, &mut stdout).and_then(|_| stdout.flush()).map_err(render::out_error)?;
                 } else {
                     let mut pipe = OpenOptions::new().write(true).open(&path).map_err(failed("write", &path))?;
                     io::copy(&mut copy, &mut pipe).map_err(failed("write", &path))?;
@@ -224,14 +243,14 @@ impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.write(bytes),
-            Self::Standard(stdout) => stdout.write(bytes),
+            Self::Standard(stdout) => stdout.write(bytes).map_err(render::out_error),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::File(file) => file.flush(),
-            Self::Standard(stdout) => stdout.flush(),
+            Self::Standard(stdout) => stdout.flush().map_err(render::out_error),
         }
     }
 }

@@ -96,6 +96,7 @@ fn what_is_no_recording_is_refused_and_named() {
     fs::write(at("empty.log"), "").unwrap();
     fs::write(at("notes.asc"), "import os\n").unwrap();
     fs::write(at("drive.log.gz"), [0x1F, 0x8B, 8, 0]).unwrap();
+    fs::write(at("drive.blf"), [0x0A, 0x0D, 0x0D, 0x0A, 0]).unwrap();
     let refused = |name: &str, wanted: &str| {
         let error = run(&args(&at(name), &at("out.pcapng"))).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
@@ -104,7 +105,8 @@ fn what_is_no_recording_is_refused_and_named() {
     refused("notes.asc", "line 1: \"import os\" is neither a header nor an event of Vector ASC");
     refused("drive.log.gz", "is compressed with gzip; unpack it on the way: zcat ");
     refused("drive.log.gz", "| candor-lab convert --from candump - ");
-    assert_eq!(names(folder.path()).len(), 3);
+    refused("drive.blf", "; it begins as pcapng: try --from pcapng");
+    assert_eq!(names(folder.path()).len(), 4);
 }
 
 #[test]

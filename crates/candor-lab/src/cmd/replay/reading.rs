@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
+use candor_core::causes::in_full;
 use candor_core::frame::Frame;
 use candor_recording::{BusIndex, Counts, Format, ReadError, Record};
 
@@ -59,7 +60,7 @@ pub(super) fn read(args: &ReplayArgs, format: Format, to: &SyncSender<Step>) -> 
 
 /// Reads the recording once; returns false if the receiver is gone.
 fn once(args: &ReplayArgs, format: Format, to: &SyncSender<Step>, read: &mut Read) -> Result<bool, Failed> {
-    let opened = files::open(&args.file, format, &Arc::default()).map_err(|error| error.to_string())?;
+    let opened = files::open(&args.file, format, &Arc::default()).map_err(|error| in_full(&*error))?;
     let mut reader = format.reader(opened.input);
     let mut lanes: Vec<Option<usize>> = Vec::new();
     let (mut record, mut chunk) = (Record::EMPTY, Vec::with_capacity(CHUNK));
