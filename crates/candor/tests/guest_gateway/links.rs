@@ -160,6 +160,12 @@ fn links_survive_crashes() {
     assert!(is_interface("one"));
     let first = Side::start(&scene, "one", &one());
     crosses();
+    // Without the program that starts the others, links stay down, and are shown so.
+    for pid in processes("candor-link serve") {
+        process::kill(pid).unwrap();
+    }
+    let metrics = || talk(UnixStream::connect(&first.metrics).unwrap());
+    wait_until("the link is shown as down", || metrics().contains("candor_link_up{link=\"one\"} 0\n"));
     first.candor.stop();
     second.candor.stop();
     // Nobody else knows of a pair that was there before.
